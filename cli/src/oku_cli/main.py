@@ -1,0 +1,60 @@
+"""The `oku` command: finds the subcommand, and answers a user's mistake with one line and exit code 2."""
+
+import importlib
+import sys
+from enum import IntEnum
+
+import click
+
+from oku_core.errors import UserError
+
+
+class ExitCode(IntEnum):
+    """How `oku` ends; the README has this table."""
+
+    COMPLETED = 0
+    """The run completed."""
+    WRONG_INPUT = 2
+    """What the user gave is wrong; nothing was started."""
+    CUT_SHORT = 3
+    """The run failed or was cut short; the ledger says how far it came."""
+    UNBALANCED = 4
+    """The account of the run does not balance."""
+
+
+COMMANDS = ("run", "resume", "pause", "cancel", "runs", "show", "server", "worker", "coordinator")
+
+
+class _Commands(click.Group):
+    """Imports a subcommand when it is asked for, so that `oku server` loads no Celery."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"oku_cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(package_name="oku-cli", message="oku %(version)s")
+def oku() -> None:
+    """Make a very large, exactly known number of HTTP requests, and account for every one."""
+
+
+def main() -> None:
+    """Entry point of the `oku` script."""
+    try:
+        code = oku.main(standalone_mode=False)
+    except (UserError, click.UsageError) as error:
+        message = error.format_message() if isinstance(error, click.UsageError) else str(error)
+        click.echo(f"oku: {message}", err=True)
+        sys.exit(ExitCode.WRONG_INPUT)
+    except click.exceptions.Abort:
+        sys.exit(ExitCode.CUT_SHORT)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,141 @@
+"""Latency histograms in the layout of HdrHistogram: 1 µs to 1 h, three significant digits, merged by addition.
+
+Buckets are 1 µs wide up to 2047 µs and then double their width at every power of two, so that a value is
+known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0).
+Counts, sum, minimum and maximum are exact; quantiles have that error. The hot loop of a worker records with
+`counts[bucket_index(v)] += 1`, written out in place; `oku_core.hdr` writes and reads the exchange format.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+HIGHEST_US = 3_600_000_000
+"""Longest latency that has a bucket: one hour; longer ones count as this."""
+SUB_BUCKET_BITS = 11
+"""2**11 sub-buckets resolve three significant digits."""
+BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS - 1)
+"""How many buckets there are: 23,552."""
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """A histogram as it travels: only the buckets that hold something.
+
+    Attributes:
+        buckets: bucket index, count, bucket index, count …, indices rising, counts positive.
+        sum_us: exact sum of all latencies, in µs.
+        min_us: smallest latency in µs; 0 when there is none.
+        max_us: largest latency in µs; 0 when there is none.
+    """
+
+    buckets: list[int] = []
+    sum_us: int = 0
+    min_us: int = 0
+    max_us: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many latencies were recorded."""
+        return sum(self.buckets[1::2])
+
+    def find_fault(self) -> str | None:
+        """What is wrong with a histogram that somebody sent, or None."""
+        indices, counts = self.buckets[0::2], self.buckets[1::2]
+        if len(indices) != len(counts):
+            return "buckets do not come in pairs"
+        if any(count <= 0 for count in counts):
+            return "a bucket holds no positive count"
+        if any(b <= a for a, b in zip(indices, indices[1:], strict=False)):
+            return "bucket indices do not rise"
+        if indices and not 0 <= indices[0] <= indices[-1] < BUCKETS:
+            return "a bucket index is out of range"
+        return None
+
+
+def bucket_index(value_us: int) -> int:
+    """The bucket of a latency of `0 <= value_us <= HIGHEST_US`."""
+    shift = value_us.bit_length() - SUB_BUCKET_BITS
+    return (shift << (SUB_BUCKET_BITS - 1)) + (value_us >> shift) if shift > 0 else value_us
+
+
+def bucket_bounds_us(index: int) -> tuple[int, int]:
+    """The smallest and the largest latency of a bucket, both in µs and both in it."""
+    half = 1 << (SUB_BUCKET_BITS - 1)
+    shift = max(0, (index >> (SUB_BUCKET_BITS - 1)) - 1)
+    low = (index - shift * half) << shift
+    return low, low + (1 << shift) - 1
+
+
+class Histogram:
+    """Counts by bucket with exact sum, minimum and maximum; 190 kB, whatever it has seen."""
+
+    __slots__ = ("counts", "max_us", "min_us", "sum_us", "total")
+
+    def __init__(self) -> None:
+        self.counts: list[int] = [0] * BUCKETS
+        self.total = 0
+        self.sum_us = 0
+        self.min_us = 0
+        self.max_us = 0
+
+    def record(self, value_us: int) -> None:
+        """Count one latency, in µs; what is outside the range counts at its end."""
+        value_us = min(max(value_us, 0), HIGHEST_US)
+        self.counts[bucket_index(value_us)] += 1
+        self.min_us = value_us if self.total == 0 else min(self.min_us, value_us)
+        self.max_us = max(self.max_us, value_us)
+        self.sum_us += value_us
+        self.total += 1
+
+    def add(self, latency: Latency) -> None:
+        """Merge what travelled; exact, in any order."""
+        added = latency.total
+        if not added:
+            return
+        counts = self.counts
+        pairs = iter(latency.buckets)
+        for index, count in zip(pairs, pairs, strict=True):
+            counts[index] += count
+        self.min_us = latency.min_us if self.total == 0 else min(self.min_us, latency.min_us)
+        self.max_us = max(self.max_us, latency.max_us)
+        self.sum_us += latency.sum_us
+        self.total += added
+
+    def build_latency(self) -> Latency:
+        """The same histogram as it travels."""
+        return Latency(
+            buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
+        )
+
+    @property
+    def mean_us(self) -> float:
+        """Exact mean in µs; 0 when empty."""
+        return self.sum_us / self.total if self.total else 0.0
+
+    def quantile_us(self, quantile: float) -> int:
+        """The latency that a part `quantile` (0 to 1) of all requests did not exceed, in µs; 0 when empty.
+
+        As HdrHistogram has it: the upper end of the bucket in which the cumulated count first reaches
+        `quantile * total` rounded to a whole number, here never above the exact maximum.
+        """
+        rank = max(1, math.floor(quantile * self.total + 0.5))
+        seen = 0
+        for index, count in self.filled():
+            seen += count
+            if seen >= rank:
+                return min(bucket_bounds_us(index)[1], self.max_us)
+        return 0
+
+    def filled(self) -> Iterator[tuple[int, int]]:
+        """Index and count of every bucket that holds something, rising."""
+        return ((index, count) for index, count in enumerate(self.counts) if count)
+
+
+def build_buckets(counts: Sequence[int]) -> list[int]:
+    """Dense counts as index, count, index, count …"""
+    buckets: list[int] = []
+    for index, count in enumerate(counts):
+        if count:
+            buckets += (index, count)
+    return buckets

@@ -1,0 +1,117 @@
+"""Slices of the request space: half-open intervals `[start, stop)` with a state, and the first law over them.
+
+The ledger keeps a run's space as a partition into slices. The rules by which slices change are here, as
+pure functions; the ledger only stores what they say.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class SliceState(StrEnum):
+    """What a part of the request space is, at any moment."""
+
+    PENDING = "pending"
+    """Nobody has it."""
+    LEASED = "leased"
+    """One active lease covers it."""
+    ACCOUNTED = "accounted"
+    """Its outcomes are in the ledger."""
+
+
+class Slice(NamedTuple):
+    """The indices `start <= i < stop`, all in one state."""
+
+    start: int
+    stop: int
+    state: SliceState
+
+    @property
+    def length(self) -> int:
+        """How many indices."""
+        return self.stop - self.start
+
+
+class Lengths(NamedTuple):
+    """How many indices are in each state."""
+
+    pending: int
+    leased: int
+    accounted: int
+
+
+class ConservationError(Exception):
+    """The account of a run does not balance: the first law is broken."""
+
+
+def build_partition(slices: Iterable[Slice]) -> list[Slice]:
+    """Adjacent slices in touching order, neighbours of one state joined; leased ones stay apart, one for each lease."""
+    joined: list[Slice] = []
+    for piece in slices:
+        if piece.length == 0:
+            continue
+        last = joined[-1] if joined else None
+        if last and last.state == piece.state != SliceState.LEASED and last.stop == piece.start:
+            joined[-1] = Slice(last.start, piece.stop, piece.state)
+        else:
+            joined.append(piece)
+    return joined
+
+
+def cut(pending: Slice, size: int) -> list[Slice]:
+    """The first `size` indices of a pending slice become leased, the rest stays pending."""
+    stop = min(pending.start + size, pending.stop)
+    return build_partition(
+        [Slice(pending.start, stop, SliceState.LEASED), Slice(stop, pending.stop, SliceState.PENDING)]
+    )
+
+
+def settle(start: int, stop: int, done: int, unfinished: Sequence[int]) -> list[Slice]:
+    """What a report makes of the leased range `[start, stop)`.
+
+    `[start, done)` is accounted but for the `unfinished` indices in it (those in flight when the worker had
+    to stop); these and `[done, stop)` are pending again.
+
+    Args:
+        start: first index of the lease.
+        stop: first index after the lease.
+        done: first index that was never taken, `start <= done <= stop`.
+        unfinished: rising indices within `[start, done)`.
+    """
+    return build_partition(_settled_pieces(start, stop, done, unfinished))
+
+
+def _settled_pieces(start: int, stop: int, done: int, unfinished: Sequence[int]) -> Iterator[Slice]:
+    at = start
+    for index in unfinished:
+        yield Slice(at, index, SliceState.ACCOUNTED)
+        yield Slice(index, index + 1, SliceState.PENDING)
+        at = index + 1
+    yield Slice(at, done, SliceState.ACCOUNTED)
+    yield Slice(done, stop, SliceState.PENDING)
+
+
+def check_partition(slices: Iterable[Slice], requests: int) -> Lengths:
+    """The first law: the slices, in rising order, are disjoint and together `[0, requests)`.
+
+    Returns:
+        The lengths by state; they sum to `requests`.
+
+    Raises:
+        ConservationError: there is a gap, an overlap, an empty slice, or an index outside the space.
+    """
+    lengths = dict.fromkeys(SliceState, 0)
+    at = 0
+    for start, stop, state in slices:
+        if start != at or stop <= start:
+            raise ConservationError(f"slice [{start}, {stop}) {state} does not follow on {at}")
+        lengths[state] += stop - start
+        at = stop
+    if at != requests:
+        raise ConservationError(f"the slices end at {at}, the request space at {requests}")
+    return Lengths(
+        pending=lengths[SliceState.PENDING],
+        leased=lengths[SliceState.LEASED],
+        accounted=lengths[SliceState.ACCOUNTED],
+    )

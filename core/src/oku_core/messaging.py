@@ -1,0 +1,154 @@
+"""The Celery application that coordinator and workers share, and the only module that configures it.
+
+Two queues: `leases` (coordinator to workers) and `reports` (workers to coordinator), JSON only. Beside them
+Celery events carry progress and Celery's remote control carries the order to stop; both may be lost. What
+the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
+"""
+
+from typing import Any
+
+import msgspec
+from celery import Celery
+from kombu import Queue
+
+from oku_core.lease import Claim, Lease, Message, Report
+from oku_core.progress import Progress
+
+LEASES_QUEUE = "leases"
+REPORTS_QUEUE = "reports"
+LEASE_TASK = "oku.lease"
+REPORT_TASK = "oku.report"
+PROGRESS_EVENT = "oku-progress"
+STOP_COMMAND = "oku_stop"
+
+LEASES_IN_HAND = 2
+"""Leases that a worker may have at a time: one that runs and one that waits behind it."""
+
+_VISIBILITY_TIMEOUT_S = 6 * 3600
+"""A lease message of a dead worker may come back after this; it is stale by then and is dropped."""
+_REPORT_VISIBILITY_TIMEOUT_S = 5
+"""Reports that a killed coordinator had fetched and not committed come back after this."""
+
+
+class MalformedMessageError(ValueError):
+    """What stands in a queue is not of ours."""
+
+
+def build_app(broker_url: str) -> Celery:
+    """A Celery application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`)."""
+    app = Celery("oku", broker=broker_url, set_as_current=False)
+    is_amqp = broker_url.startswith(("amqp", "pyamqp"))
+    arguments = {"x-queue-type": "quorum"} if is_amqp else None
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        event_serializer="json",
+        task_ignore_result=True,
+        result_backend=None,
+        task_queues=[
+            Queue(LEASES_QUEUE, queue_arguments=arguments),
+            Queue(REPORTS_QUEUE, queue_arguments=arguments),
+        ],
+        task_default_queue=LEASES_QUEUE,
+        task_create_missing_queues=False,
+        # A message is acknowledged when its lease has been reported: prefetch then counts leases in hand.
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # The broker may be away for as long as it likes.
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_build_transport_options(is_amqp=is_amqp),
+        control_queue_expires=60.0,
+        event_queue_expires=60.0,
+    )
+    return app
+
+
+def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
+    """Transport options of the one consumer of `reports`.
+
+    Its unacknowledged messages stand under keys of their own, so that its short visibility timeout does not
+    give out leases again.
+    """
+    if broker_url.startswith(("amqp", "pyamqp")):
+        return {}
+    return {
+        "unacked_key": "unacked_reports",
+        "unacked_index_key": "unacked_reports_index",
+        "unacked_mutex_key": "unacked_reports_mutex",
+        "visibility_timeout": _REPORT_VISIBILITY_TIMEOUT_S,
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+    }
+
+
+def send_lease(app: Celery, lease: Lease) -> None:
+    """Put a lease into the queue; raises kombu's operational error when the broker is away."""
+    _send(app, LEASE_TASK, LEASES_QUEUE, lease, retries=0)
+
+
+def send_message(app: Celery, message: Message) -> None:
+    """Put a claim or a report into the queue; blocks until the broker has it, however long that takes."""
+    _send(app, REPORT_TASK, REPORTS_QUEUE, message, retries=None)
+
+
+def decode_lease(document: object) -> Lease:
+    """Read the argument of a lease task; `MalformedMessageError` when it is none."""
+    lease: Lease = _convert(document, Lease)
+    return lease
+
+
+def decode_message(body: object) -> Message:
+    """Read the body of a message of `reports`, in Celery's protocol 2: `[args, kwargs, embedded]`."""
+    if not (
+        isinstance(body, list | tuple) and body and isinstance(body[0], list | tuple) and len(body[0]) == 1
+    ):
+        raise MalformedMessageError("no task message with one argument")
+    message: Message = _convert(body[0][0], Claim | Report)
+    return message
+
+
+def decode_progress(document: object) -> Progress:
+    """Read what a progress event carries; `MalformedMessageError` when it is none."""
+    progress: Progress = _convert(document, Progress)
+    return progress
+
+
+def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: int | None) -> None:
+    app.send_task(
+        task,
+        args=[msgspec.to_builtins(payload)],
+        queue=queue,
+        retry=retries is None,
+        retry_policy={
+            "max_retries": retries,
+            "interval_start": 0.1,
+            "interval_step": 0.2,
+            "interval_max": 1.0,
+        },
+    )
+
+
+def _convert(document: object, kind: Any) -> Any:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise MalformedMessageError(str(error)) from error
+
+
+def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:
+    if is_amqp:
+        return {"confirm_publish": True}
+    return {
+        "visibility_timeout": _VISIBILITY_TIMEOUT_S,
+        # A publish on a dead connection must not wait for ever.
+        "socket_timeout": 30,
+        "socket_connect_timeout": 5,
+        "socket_keepalive": True,
+        "retry_on_timeout": True,
+        "health_check_interval": 10,
+    }

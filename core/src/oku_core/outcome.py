@@ -1,0 +1,35 @@
+"""What can become of a request: six outcomes, in a fixed order, so that six integers are a full account."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What became of one request."""
+
+    OK = "ok"
+    """A complete response with an expected status."""
+    UNEXPECTED_STATUS = "unexpected_status"
+    """A complete response with another status."""
+    TIMEOUT = "timeout"
+    """No complete response within the timeout of the spec, connecting included."""
+    CONNECT_ERROR = "connect_error"
+    """No connection: refused, unreachable, name not found, TLS not agreed on. Nothing was sent."""
+    DISCONNECTED = "disconnected"
+    """The connection ended before the response was complete."""
+    PROTOCOL_ERROR = "protocol_error"
+    """What came is no HTTP."""
+
+
+OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
+"""The order in which outcomes stand in lists of counts, on the wire and in the ledger."""
+
+
+def count_answered(outcomes: Sequence[int]) -> int:
+    """How many of the requests were answered in full; as many are in the latency histogram."""
+    return outcomes[0] + outcomes[1]
+
+
+def build_outcome_counts(outcomes: Sequence[int]) -> dict[str, int]:
+    """Counts in the order of `OUTCOMES` as a mapping with all six names."""
+    return {outcome.value: count for outcome, count in zip(OUTCOMES, outcomes, strict=True)}

@@ -1,0 +1,90 @@
+"""What a worker says of itself once a second, and the second of a run that the coordinator makes of it.
+
+Both may be lost: they feed the live view, the dashboards and the judgement who lives, never the account.
+"""
+
+import msgspec
+
+from oku_core.histogram import Latency
+from oku_core.outcome import OUTCOMES
+from oku_core.run import RunState
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """One second of one worker.
+
+    Attributes:
+        worker: its name.
+        boot: its process.
+        at: Unix time of the worker's clock.
+        leases: ids of the leases in hand, with how many requests of each have ended.
+        in_flight: requests sent and not yet answered, now.
+        outcomes: of this second, in the order of `OUTCOMES`.
+        bytes_received: of this second.
+        latency: of the requests answered in this second.
+        lag_s: largest lateness of the event loop in this second.
+        cpu_share: processor time over wall time of this second.
+        rss_mb: resident memory now.
+        stopping: whether it is about to leave and takes no lease any more.
+    """
+
+    worker: str
+    boot: str
+    at: float
+    leases: dict[str, int] = {}
+    in_flight: int = 0
+    outcomes: list[int] = [0] * len(OUTCOMES)
+    bytes_received: int = 0
+    latency: Latency = Latency()
+    lag_s: float = 0.0
+    cpu_share: float = 0.0
+    rss_mb: float = 0.0
+    stopping: bool = False
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True):
+    """One second of a run, merged over all workers.
+
+    Attributes:
+        run: whose.
+        at: Unix time of the coordinator's clock.
+        state: of the run.
+        requests: of the run.
+        accounted: requests whose outcome is in the ledger.
+        leased: requests in active leases.
+        pending: requests in no lease.
+        ended: of the leased ones, those that have ended as far as the workers' progress says.
+        resent_at_most: requests that may have been sent more than once so far.
+        active_s: time that the run has been active.
+        rate_rps: requests that ended in this second.
+        in_flight: over all workers.
+        outcomes: of this second, in the order of `OUTCOMES`.
+        total_outcomes: since the start, in the ledger and under way, in the order of `OUTCOMES`.
+        bytes_received: of this second.
+        latency: of this second, merged.
+        p50_ms: of the last five seconds, merged; None when nothing was answered.
+        p99_ms: likewise.
+        workers: how many live.
+        lag_s: largest lateness of any worker's event loop.
+    """
+
+    run: str
+    at: float
+    state: RunState
+    requests: int
+    accounted: int
+    leased: int
+    pending: int
+    ended: int
+    resent_at_most: int
+    active_s: float
+    rate_rps: float
+    in_flight: int
+    outcomes: list[int]
+    total_outcomes: list[int]
+    bytes_received: int
+    latency: Latency
+    p50_ms: float | None
+    p99_ms: float | None
+    workers: int
+    lag_s: float

@@ -1,0 +1,59 @@
+"""The one state machine of a run. docs/architecture.md has its picture, made from this table."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """Where a run is in its life."""
+
+    PENDING = "pending"
+    """Submitted or resumed; waits for its turn."""
+    RUNNING = "running"
+    """Leases are given out."""
+    PAUSING = "pausing"
+    """No new lease; workers finish what is in flight and give the rest back."""
+    PAUSED = "paused"
+    """Nothing is in flight; can be resumed at any time."""
+    COMPLETED = "completed"
+    """Every index is accounted."""
+    CANCELLING = "cancelling"
+    """As pausing, but for good."""
+    CANCELLED = "cancelled"
+    """Ended before every index was accounted, because somebody said so."""
+    FAILED = "failed"
+    """Ended because it could not go on; the reason is kept beside it."""
+
+
+TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
+    RunState.PENDING: frozenset({RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED}),
+    RunState.RUNNING: frozenset(
+        {RunState.PAUSING, RunState.CANCELLING, RunState.COMPLETED, RunState.FAILED, RunState.PAUSED}
+    ),
+    RunState.PAUSING: frozenset({RunState.PAUSED, RunState.CANCELLING, RunState.COMPLETED, RunState.FAILED}),
+    RunState.PAUSED: frozenset({RunState.PENDING, RunState.CANCELLED}),
+    RunState.CANCELLING: frozenset({RunState.CANCELLED, RunState.COMPLETED, RunState.FAILED}),
+    RunState.COMPLETED: frozenset(),
+    RunState.CANCELLED: frozenset(),
+    RunState.FAILED: frozenset(),
+}
+"""From each state, the states that may follow. `running -> paused` without `pausing` is what a new local
+stack does to a run whose stack was killed."""
+
+ACTIVE_STATES = frozenset({RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING})
+"""States in which leases may be out; at most one run is in one of them."""
+FINAL_STATES = frozenset(state for state, following in TRANSITIONS.items() if not following)
+"""States that a run never leaves."""
+
+
+class TransitionError(Exception):
+    """A run cannot go from where it is to where it was told to go."""
+
+    def __init__(self, run: str, current: RunState, wanted: RunState) -> None:
+        super().__init__(f"run {run} is {current}, it cannot become {wanted}")
+
+
+def check_transition(run: str, current: RunState, wanted: RunState) -> None:
+    """Raise `TransitionError` unless `wanted` may follow on `current`."""
+    if wanted not in TRANSITIONS[current]:
+        raise TransitionError(run, current, wanted)

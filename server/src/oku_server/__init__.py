@@ -1,0 +1,1 @@
+"""The delay server: answers after a delay, counts what it served, misbehaves on request."""
