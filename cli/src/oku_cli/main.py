@@ -2,25 +2,11 @@
 
 import importlib
 import sys
-from enum import IntEnum
 
 import click
 
+from oku_cli.exit_code import ExitCode
 from oku_core.errors import UserError
-
-
-class ExitCode(IntEnum):
-    """How `oku` ends; the README has this table."""
-
-    COMPLETED = 0
-    """The run completed."""
-    WRONG_INPUT = 2
-    """What the user gave is wrong; nothing was started."""
-    CUT_SHORT = 3
-    """The run failed or was cut short; the ledger says how far it came."""
-    UNBALANCED = 4
-    """The account of the run does not balance."""
-
 
 COMMANDS = ("run", "resume", "pause", "cancel", "runs", "show", "server", "worker", "coordinator")
 

@@ -3,7 +3,7 @@
 | text | delay |
 | --- | --- |
 | `20ms` | always 20 ms |
-| `0..3s` | 0, 1, 2 or 3 s, each as likely: whole seconds on both sides draw whole seconds |
+| `0..3s` | 0, 1, 2 or 3 s, each as likely: whole numbers of seconds on both sides draw whole seconds |
 | `5ms..80ms` | evenly between 5 and 80 ms |
 | `exp:50ms` | exponential with a mean of 50 ms |
 | `lognormal:40ms,0.5` | log-normal with a median of 40 ms and a sigma of 0.5 |
@@ -15,15 +15,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from oku_core.errors import format_value
 from oku_core.quantity import parse_duration_s
 
 MAX_DELAY_S = 3600.0
-"""Longest delay that can be asked for."""
+"""Longest delay that can be asked for; the tails of `exp` and `lognormal` end here too."""
 
 _MASK = (1 << 64) - 1
+_LAST_P = 1 - 2.0**-53
 _RANGE = re.compile(r"(.+)\.\.(.+)")
-_WHOLE_SECONDS = re.compile(r"(\d+)s?\.\.(\d+)s")
-_UNIT = re.compile(r"[a-zµ]+$", re.IGNORECASE)
+_WHOLE_SECONDS = re.compile(r"[0-9_]+ *[sS]?")
+_UNIT = re.compile(r"[a-zA-Zµ]+$")
+_SIGMA = re.compile(r" *[0-9]+(\.[0-9]+)?")
 _FORMS = "a delay such as 20ms, 0..3s, 5ms..80ms, exp:50ms or lognormal:40ms,0.5"
 
 
@@ -33,8 +36,8 @@ class Delay:
 
     Args:
         text: the form it was written in.
-        mean_s: its mean, in seconds.
-        quantile_s: the delay in seconds for a probability in `[0, 1)`.
+        mean_s: its mean, in seconds, of a tail that does not end.
+        quantile_s: the delay in seconds, at most `MAX_DELAY_S`, for a probability in `[0, 1)`.
     """
 
     text: str
@@ -58,57 +61,63 @@ def uniform(seed: int, index: int) -> float:
 
 def parse_delay(value: object) -> Delay:
     """Read one of the forms above; `ValueError` names the value and the forms."""
-    text = str(value).strip()
+    shown = format_value(value)
     try:
-        delay = _parse_form(text)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{text} is not {_FORMS}") from error
-    if not 0 <= delay.mean_s <= MAX_DELAY_S:
-        raise ValueError(f"{text} is not between 0s and 1h")
+        delay = _parse_form(_read_text(value))
+    except ValueError as error:
+        raise ValueError(f"{shown} is not {_FORMS}") from error
+    if not 0 <= delay.mean_s <= MAX_DELAY_S or delay.quantile_s(_LAST_P) > MAX_DELAY_S:
+        raise ValueError(f"{shown} is not between 0s and 1h")
     return delay
+
+
+def _read_text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(value)  # noqa: TRY004  # wrong input, not a wrong call
+    text = str(value).strip()
+    if not text.isprintable():
+        raise ValueError(text)
+    return text
 
 
 def _parse_form(text: str) -> Delay:
     kind, _, arguments = text.partition(":")
-    if kind == "exp" and arguments:
+    if kind == "exp":
         return _exponential(text, parse_duration_s(arguments))
-    if kind == "lognormal" and arguments:
+    if kind == "lognormal":
         median, _, sigma = arguments.partition(",")
-        return _lognormal(text, parse_duration_s(median), float(sigma))
-    if match := _WHOLE_SECONDS.fullmatch(text):
-        return _whole_seconds(text, int(match[1]), int(match[2]))
+        return _lognormal(text, parse_duration_s(median), sigma)
     if match := _RANGE.fullmatch(text):
-        unit = _UNIT.search(match[2])
-        low = match[1] if _UNIT.search(match[1]) or not unit else match[1] + unit[0]
-        return _even(text, parse_duration_s(low), parse_duration_s(match[2]))
+        return _between(text, match[1].strip(), match[2].strip())
     fixed_s = parse_duration_s(text)
     return Delay(text, fixed_s, lambda _: fixed_s)
 
 
-def _whole_seconds(text: str, low: int, high: int) -> Delay:
-    if low > high:
-        raise ValueError(text)
-    span = high - low + 1
-    return Delay(text, (low + high) / 2, lambda p: float(low + int(p * span)))
-
-
-def _even(text: str, low_s: float, high_s: float) -> Delay:
+def _between(text: str, low: str, high: str) -> Delay:
+    unit = _UNIT.search(high)
+    if unit and not _UNIT.search(low):
+        low += unit[0]
+    low_s, high_s = parse_duration_s(low), parse_duration_s(high)
     if not 0 <= low_s <= high_s:
         raise ValueError(text)
-    return Delay(text, (low_s + high_s) / 2, lambda p: low_s + p * (high_s - low_s))
+    mean_s = (low_s + high_s) / 2
+    if _WHOLE_SECONDS.fullmatch(low) and _WHOLE_SECONDS.fullmatch(high):
+        span = int(high_s - low_s) + 1
+        return Delay(text, mean_s, lambda p: low_s + int(p * span))
+    return Delay(text, mean_s, lambda p: low_s + p * (high_s - low_s))
 
 
 def _exponential(text: str, mean_s: float) -> Delay:
-    return Delay(text, mean_s, lambda p: -mean_s * math.log1p(-p))
+    return Delay(text, mean_s, lambda p: min(-mean_s * math.log1p(-p), MAX_DELAY_S))
 
 
-def _lognormal(text: str, median_s: float, sigma: float) -> Delay:
-    if not 0 <= sigma <= 5 or median_s < 0:
+def _lognormal(text: str, median_s: float, sigma_text: str) -> Delay:
+    if not _SIGMA.fullmatch(sigma_text) or (sigma := float(sigma_text)) > 5 or median_s < 0:
         raise ValueError(text)
     normal = NormalDist().inv_cdf
     mean_s = median_s * math.exp(sigma * sigma / 2)
     # inv_cdf is not defined at 0, which a draw may be.
-    return Delay(text, mean_s, lambda p: median_s * math.exp(sigma * normal(p or 2.0**-54)))
+    return Delay(text, mean_s, lambda p: min(median_s * math.exp(sigma * normal(p or 2.0**-54)), MAX_DELAY_S))
 
 
 def _mix(z: int) -> int:

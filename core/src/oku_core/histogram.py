@@ -1,4 +1,4 @@
-"""Latency histograms in the layout of HdrHistogram: 1 µs to 1 h, three significant digits, merged by addition.
+"""Latency histograms in the layout of HdrHistogram: 1 µs to 1 h, three significant digits, merged by adding.
 
 Buckets are 1 µs wide up to 2047 µs and then double their width at every power of two, so that a value is
 known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0).
@@ -8,6 +8,7 @@ Counts, sum, minimum and maximum are exact; quantiles have that error. The hot l
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -41,15 +42,32 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
     def find_fault(self) -> str | None:
         """What is wrong with a histogram that somebody sent, or None."""
+        return self._find_bucket_fault() or self._find_figure_fault()
+
+    def _find_bucket_fault(self) -> str | None:
         indices, counts = self.buckets[0::2], self.buckets[1::2]
         if len(indices) != len(counts):
             return "buckets do not come in pairs"
         if any(count <= 0 for count in counts):
             return "a bucket holds no positive count"
-        if any(b <= a for a, b in zip(indices, indices[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(indices)):
             return "bucket indices do not rise"
-        if indices and not 0 <= indices[0] <= indices[-1] < BUCKETS:
+        if indices and not 0 <= indices[0] <= indices[-1] <= bucket_index(HIGHEST_US):
             return "a bucket index is out of range"
+        return None
+
+    def _find_figure_fault(self) -> str | None:
+        if not self.buckets:
+            return "an empty histogram has figures" if self.sum_us or self.min_us or self.max_us else None
+        if self.min_us < 0 or bucket_index(self.min_us) != self.buckets[0]:
+            return "the minimum is not in the first bucket"
+        if not self.min_us <= self.max_us <= HIGHEST_US or bucket_index(self.max_us) != self.buckets[-2]:
+            return "the maximum is not in the last bucket"
+        bounds_us = [bucket_bounds_us(index) for index in self.buckets[0::2]]
+        lowest_us = sum(n * low for n, (low, _) in zip(self.buckets[1::2], bounds_us, strict=True))
+        highest_us = sum(n * high for n, (_, high) in zip(self.buckets[1::2], bounds_us, strict=True))
+        if not lowest_us <= self.sum_us <= highest_us:
+            return "the sum is not that of the buckets"
         return None
 
 
@@ -119,7 +137,7 @@ class Histogram:
         As HdrHistogram has it: the upper end of the bucket in which the cumulated count first reaches
         `quantile * total` rounded to a whole number, here never above the exact maximum.
         """
-        rank = max(1, math.floor(quantile * self.total + 0.5))
+        rank = min(max(1, math.floor(quantile * self.total + 0.5)), self.total)
         seen = 0
         for index, count in self.filled():
             seen += count

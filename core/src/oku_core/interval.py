@@ -46,9 +46,19 @@ class ConservationError(Exception):
 
 
 def build_partition(slices: Iterable[Slice]) -> list[Slice]:
-    """Adjacent slices in touching order, neighbours of one state joined; leased ones stay apart, one for each lease."""
+    """Slices in rising order with neighbours of one state joined and empty ones left out.
+
+    Leased ones stay apart, one for each lease. Gaps and overlaps are for `check_partition` to find.
+
+    Raises:
+        ConservationError: a slice ends before it starts.
+    """
     joined: list[Slice] = []
     for piece in slices:
+        if piece.length < 0:
+            raise ConservationError(
+                f"slice [{piece.start}, {piece.stop}) {piece.state} ends before it starts"
+            )
         if piece.length == 0:
             continue
         last = joined[-1] if joined else None
@@ -60,7 +70,13 @@ def build_partition(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def cut(pending: Slice, size: int) -> list[Slice]:
-    """The first `size` indices of a pending slice become leased, the rest stays pending."""
+    """The first `size` indices of a pending slice become leased, the rest stays pending.
+
+    Raises:
+        ValueError: the slice is not pending, or there is nothing to lease.
+    """
+    if pending.state != SliceState.PENDING or pending.length < 1 or size < 1:
+        raise ValueError(f"{size} of [{pending.start}, {pending.stop}) {pending.state} cannot be leased")
     stop = min(pending.start + size, pending.stop)
     return build_partition(
         [Slice(pending.start, stop, SliceState.LEASED), Slice(stop, pending.stop, SliceState.PENDING)]

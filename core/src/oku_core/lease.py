@@ -4,10 +4,13 @@ These travel as JSON over the broker and may be lost, late, doubled or forged; `
 report can be true at all, the ledger says whether it counts.
 """
 
+import re
+from itertools import pairwise
+
 import msgspec
 
 from oku_core.histogram import Latency
-from oku_core.outcome import OUTCOMES, count_answered
+from oku_core.outcome import build_no_counts, count_answered, is_account
 from oku_core.spec import Spec
 
 
@@ -69,7 +72,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
         ended_at: Unix time of the last answer.
         cpu_s: processor time of the worker since its last report.
         peak_rss_mb: largest resident memory of the worker so far.
-        max_lag_s: largest lateness of its event loop while the lease was in hand.
+        max_lag_s: largest lateness of its event loop while the lease was in hand; never below 0.
         cpu_share: largest share of one processor in any second of it, 0 to 1.
     """
 
@@ -80,7 +83,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     start: int
     done: int
     unfinished: list[int] = []
-    outcomes: list[int] = [0] * len(OUTCOMES)
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     statuses: dict[str, int] = {}
     bytes_received: int = 0
     latency: Latency = Latency()
@@ -100,27 +103,58 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
 Message = Claim | Report
 """What may stand in the queue `reports`."""
 
+# Sums of such figures still fit the 64 bits of the ledger.
+_LIMIT = 2**53
+# What a server sends has three digits and need not be a status that exists.
+_STATUS = re.compile(r"[0-9]{1,3}")
+_FIGURES = (
+    "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "cpu_share"
+)  # fmt: skip
+
 
 def find_fault(report: Report, start: int, stop: int) -> str | None:
     """Why a report on the lease `[start, stop)` cannot be true, or None."""
+    return (
+        _find_range_fault(report, start, stop)
+        or _find_outcome_fault(report)
+        or _find_answer_fault(report)
+        or _find_figure_fault(report)
+    )
+
+
+def _find_range_fault(report: Report, start: int, stop: int) -> str | None:
     if report.start != start or not start <= report.done <= stop:
         return f"covers [{report.start}, {report.done}), the lease is [{start}, {stop})"
-    if any(
-        b <= a
-        for a, b in zip([start - 1, *report.unfinished], [*report.unfinished, report.done], strict=True)
-    ):
+    if any(b <= a for a, b in pairwise([start - 1, *report.unfinished, report.done])):
         return "the unfinished indices do not rise within what is covered"
-    if len(report.outcomes) != len(OUTCOMES) or min(report.outcomes) < 0:
+    return None
+
+
+def _find_outcome_fault(report: Report) -> str | None:
+    if not is_account(report.outcomes):
         return "the outcomes are no six counts"
     if sum(report.outcomes) != report.covered:
         return f"the outcomes sum to {sum(report.outcomes)}, {report.covered} are covered"
+    return None
+
+
+def _find_answer_fault(report: Report) -> str | None:
     answered = count_answered(report.outcomes)
-    if min(report.statuses.values(), default=1) <= 0 or sum(report.statuses.values()) != answered:
+    for status, count in report.statuses.items():
+        if not _STATUS.fullmatch(status) or count <= 0:
+            return f"{count} responses have the status {status!r}"
+    if sum(report.statuses.values()) != answered:
         return f"the statuses do not sum to the {answered} answered"
     if fault := report.latency.find_fault():
         return fault
     if report.latency.total != answered:
         return f"the histogram holds {report.latency.total}, {answered} are answered"
-    if report.bytes_received < 0 or report.cpu_s < 0 or report.peak_rss_mb < 0:
-        return "a negative quantity"
+    return None
+
+
+def _find_figure_fault(report: Report) -> str | None:
+    for name in _FIGURES:
+        figure = getattr(report, name)
+        if not 0 <= figure < _LIMIT:  # holds for no NaN either
+            return f"{name} is {figure}"
     return None

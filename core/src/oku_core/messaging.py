@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from celery import Celery
-from kombu import Queue
+from kombu.entity import Queue
 
 from oku_core.lease import Claim, Lease, Message, Report
 from oku_core.progress import Progress
@@ -115,6 +115,8 @@ def decode_message(body: object) -> Message:
 def decode_progress(document: object) -> Progress:
     """Read what a progress event carries; `MalformedMessageError` when it is none."""
     progress: Progress = _convert(document, Progress)
+    if fault := progress.find_fault():
+        raise MalformedMessageError(fault)
     return progress
 
 

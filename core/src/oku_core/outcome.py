@@ -25,6 +25,16 @@ OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
 """The order in which outcomes stand in lists of counts, on the wire and in the ledger."""
 
 
+def build_no_counts() -> list[int]:
+    """Six zeros: the account of no request at all."""
+    return [0] * len(OUTCOMES)
+
+
+def is_account(counts: Sequence[int]) -> bool:
+    """Whether these are six counts, as the order of `OUTCOMES` wants them."""
+    return len(counts) == len(OUTCOMES) and min(counts) >= 0
+
+
 def count_answered(outcomes: Sequence[int]) -> int:
     """How many of the requests were answered in full; as many are in the latency histogram."""
     return outcomes[0] + outcomes[1]

@@ -3,10 +3,12 @@
 Both may be lost: they feed the live view, the dashboards and the judgement who lives, never the account.
 """
 
+import math
+
 import msgspec
 
 from oku_core.histogram import Latency
-from oku_core.outcome import OUTCOMES
+from oku_core.outcome import build_no_counts, is_account
 from oku_core.run import RunState
 
 
@@ -17,7 +19,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         worker: its name.
         boot: its process.
         at: Unix time of the worker's clock.
-        leases: ids of the leases in hand, with how many requests of each have ended.
+        leases: ids of the leases in hand, with the outcomes of each so far.
         in_flight: requests sent and not yet answered, now.
         outcomes: of this second, in the order of `OUTCOMES`.
         bytes_received: of this second.
@@ -31,15 +33,24 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     boot: str
     at: float
-    leases: dict[str, int] = {}
+    leases: dict[str, list[int]] = {}
     in_flight: int = 0
-    outcomes: list[int] = [0] * len(OUTCOMES)
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
     latency: Latency = Latency()
     lag_s: float = 0.0
     cpu_share: float = 0.0
     rss_mb: float = 0.0
     stopping: bool = False
+
+    def find_fault(self) -> str | None:
+        """What is wrong with progress that somebody sent, or None."""
+        if not all(is_account(counts) for counts in (self.outcomes, *self.leases.values())):
+            return "the outcomes are no six counts"
+        figures = (self.at, self.in_flight, self.bytes_received, self.lag_s, self.cpu_share, self.rss_mb)
+        if not all(0 <= figure < math.inf for figure in figures):
+            return "a figure is negative or no number"
+        return self.latency.find_fault()
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True):

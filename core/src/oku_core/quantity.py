@@ -6,64 +6,80 @@ Every reader takes what a flag (text) or a YAML or JSON file (a number or text) 
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 
-_COUNT_UNITS: Mapping[str, float] = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
-_DURATION_UNITS: Mapping[str, float] = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1, "s": 1, "m": 60, "h": 3600}
-_SIZE_UNITS: Mapping[str, float] = {
-    "": 1, "b": 1,
-    "k": 1e3, "kb": 1e3, "kib": 2**10,
-    "m": 1e6, "mb": 1e6, "mib": 2**20,
-    "g": 1e9, "gb": 1e9, "gib": 2**30,
+from oku_core.errors import format_value
+
+_COUNT_UNITS: Mapping[str, int] = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12}
+_DURATION_UNITS: Mapping[str, int | Fraction] = {
+    "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "ms": Fraction(1, 1000),
+    "": 1, "s": 1, "m": 60, "h": 3600,
 }  # fmt: skip
-_QUANTITY = re.compile(r"([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([a-zA-Zµ]*)")
+_SIZE_UNITS: Mapping[str, int] = {
+    "": 1, "b": 1,
+    "k": 10**3, "kb": 10**3, "kib": 2**10,
+    "m": 10**6, "mb": 10**6, "mib": 2**20,
+    "g": 10**9, "gb": 10**9, "gib": 2**30,
+}  # fmt: skip
+_QUANTITY = re.compile(r"([-+]?[0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?) *([a-zA-Zµ]*)")
+_MOST_DIGITS = 400
+_DURATION = "a duration such as 10s, 500ms or 2m"
 
 
 def parse_count(value: object) -> int:
     """A whole number: `1000000`, `1_000_000`, `1e6`, `1M`, `1.5k`."""
     number = _parse(value, _COUNT_UNITS, "a number such as 50000, 1_000_000, 1e6 or 1M")
-    if number != int(number):
-        raise ValueError(f"{value} is not a whole number")
-    return int(number)
+    if number.denominator != 1:
+        raise ValueError(f"{format_value(value)} is not a whole number")
+    return number.numerator
 
 
 def parse_duration_s(value: object) -> float:
     """A duration in seconds: `10s`, `500ms`, `2m`, `1h`; a bare number is seconds."""
-    return _parse(value, _DURATION_UNITS, "a duration such as 10s, 500ms or 2m")
+    try:
+        return float(_parse(value, _DURATION_UNITS, _DURATION))
+    except OverflowError:
+        raise ValueError(f"{format_value(value)} is not {_DURATION}") from None
 
 
 def parse_size(value: object) -> int:
-    """A size in bytes: `1000`, `4kB`, `4KiB`, `1MiB`."""
-    return round(_parse(value, _SIZE_UNITS, "a size such as 1000, 4kB or 1MiB"))
+    """A size in bytes, at least 0: `1000`, `4kB`, `4KiB`, `1MiB`."""
+    size = round(_parse(value, _SIZE_UNITS, "a size such as 1000, 4kB or 1MiB"))
+    if size < 0:
+        raise ValueError(f"{format_value(value)} is not at least 0")
+    return size
 
 
 def format_duration(seconds: float) -> str:
     """A duration for people, in two units at most: `850 ms`, `61.2 s`, `2 min 05 s`, `3 h 10 min`."""
-    if seconds < 1:
+    # Each bound is where its form would round to what the next one writes.
+    if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 100:
+    if seconds < 99.95:
         return f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
-    return f"{int(seconds) // 3600} h {int(seconds) % 3600 // 60:02d} min"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def format_bytes(count: float) -> str:
     """A number of bytes for people, in decimal units: `13.0 MB`."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+    if count < 999.5:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB"):
         count /= 1000
-    raise AssertionError
+        if count < 999.95:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1000:.1f} TB"
 
 
-def _parse(value: object, units: Mapping[str, float], wanted: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is not {wanted}")  # noqa: TRY004  # wrong input, not a wrong call
-    match = _QUANTITY.fullmatch(str(value).strip())
+def _parse(value: object, units: Mapping[str, int | Fraction] | Mapping[str, int], wanted: str) -> Fraction:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
+    match = _QUANTITY.fullmatch(str(value).strip()) if isinstance(value, float | str) else None
     unit = units.get(match[2].lower()) if match else None
-    if match is None or unit is None:
-        raise ValueError(f"{value} is not {wanted}")
-    digits = match[1].replace("_", "")
-    # An integer stays exact at any size: 2**53 + 1 has no float.
-    number: float = int(digits) if digits.lstrip("+-").isdigit() else float(digits)
-    return number * int(unit) if unit == int(unit) else number * unit
+    if match is None or unit is None or len(match[1]) > _MOST_DIGITS:
+        raise ValueError(f"{format_value(value)} is not {wanted}")
+    # A fraction is exact: 1.001M is 1001000 and 2**53 + 1 stays what it is.
+    return Fraction(match[1]) * unit

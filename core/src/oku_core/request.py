@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from oku_core.spec import INDEX_PLACEHOLDER, Spec
+from oku_core.spec import Spec
+from oku_core.target import INDEX_PLACEHOLDER
 
 
 def build_template(text: str) -> Callable[[int], str]:

@@ -6,21 +6,18 @@ options from it, so that a key has the same name and the same meaning everywhere
 """
 
 import difflib
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from oku_core.delay import parse_delay
-from oku_core.errors import UserError
+from oku_core.errors import UserError, format_value
 from oku_core.quantity import parse_count, parse_duration_s
-
-INDEX_PLACEHOLDER = "{i}"
-"""Stands for the index of the request in a URL, a header or a body."""
+from oku_core.target import INDEX_PLACEHOLDER as INDEX_PLACEHOLDER  # noqa: PLC0414  # a word of the spec, too
+from oku_core.target import parse_expect_status, parse_headers, parse_method, parse_text, parse_urls
 
 
 class Engine(StrEnum):
@@ -88,15 +85,12 @@ def parse_spec(*sources: Source) -> Spec:
     """Make a spec of several sources, later ones overriding earlier ones key by key.
 
     Raises:
-        SpecError: a key is unknown, a value is not allowed, or two keys exclude each other.
+        SpecError: a source is no mapping, a key is unknown or stands there twice, a value is not allowed, or
+            two keys exclude each other.
     """
     given: dict[str, tuple[Source, object]] = {}
     for source in sources:
-        for written, value in source.values.items():
-            key = str(written).replace("_", "-")
-            if key not in _FIELD_BY_KEY:
-                raise SpecError(f"{source.place(str(written))}: unknown key{_suggest(key)}")
-            given[key] = (source, value)
+        given |= {key: (source, value) for key, value in _read_source(source).items()}
     values: dict[str, Any] = {}
     for key, (source, value) in given.items():
         field = _FIELD_BY_KEY[key]
@@ -115,7 +109,9 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
         value = getattr(spec, field.attribute)
         if value is None or value == () or (field.own_servers_only and not spec.brings_servers):
             continue
-        mapping[field.key] = list(value) if isinstance(value, tuple) else value
+        if isinstance(value, tuple):
+            value = list(value)
+        mapping[field.key] = value.value if isinstance(value, Engine) else value
     return mapping
 
 
@@ -130,13 +126,28 @@ def build_expected_statuses(spec: Spec) -> frozenset[int]:
     return frozenset(codes)
 
 
+def _read_source(source: Source) -> dict[str, object]:
+    if not isinstance(source.values, Mapping):
+        place = source.label or "command line"
+        raise SpecError(f"{place}: {format_value(source.values)} is not a mapping of keys to values")
+    values: dict[str, object] = {}
+    for written, value in source.values.items():
+        key = str(written).replace("_", "-")
+        if key not in _FIELD_BY_KEY:
+            raise SpecError(f"{source.place(format_value(written))}: unknown key{_suggest(key)}")
+        if key in values:
+            raise SpecError(f"{source.place(key)}: is given twice")
+        values[key] = value
+    return values
+
+
 def _count(low: int, high: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         number = parse_count(value)
         if number < low:
-            raise ValueError(f"{value} is not at least {low}")
+            raise ValueError(f"{format_value(value)} is not at least {low}")
         if number > high:
-            raise ValueError(f"{value} is not at most {high:_}")
+            raise ValueError(f"{format_value(value)} is not at most {high:_}")
         return number
 
     return parse
@@ -146,91 +157,30 @@ def _duration(low_s: float, low_text: str) -> Callable[[object], float]:
     def parse(value: object) -> float:
         seconds = parse_duration_s(value)
         if seconds < low_s:
-            raise ValueError(f"{value} is not at least {low_text}")
+            raise ValueError(f"{format_value(value)} is not at least {low_text}")
         if seconds > 3600:
-            raise ValueError(f"{value} is not at most 1h")
+            raise ValueError(f"{format_value(value)} is not at most 1h")
         return seconds
 
     return parse
 
 
-def _urls(value: object) -> tuple[str, ...]:
-    urls = _texts(value)
-    if not urls:
-        raise ValueError("there is no URL")
-    return tuple(_url(url) for url in urls)
-
-
-def _url(url: str) -> str:
-    if "://" not in url:
-        raise ValueError(f"{url} has no scheme, write http://{url.lstrip('/')}")
-    parts = urlsplit(url.replace(INDEX_PLACEHOLDER, "0"))
-    if parts.scheme not in ("http", "https"):
-        raise ValueError(f"{url} has the scheme {parts.scheme}, only http and https are known")
-    if not parts.hostname:
-        raise ValueError(f"{url} has no host")
-    try:
-        _ = parts.port
-    except ValueError:
-        raise ValueError(f"{url} has a port that is not between 0 and 65535") from None
-    if placeholder := re.search(r"\{[^}]*\}?|\}", url.replace(INDEX_PLACEHOLDER, "")):
-        raise ValueError(f"{url} has the placeholder {placeholder[0]}, only {INDEX_PLACEHOLDER} is known")
-    if re.search(r"\s", url):
-        raise ValueError(f"{url!r} has white space in it")
-    return url
-
-
-def _headers(value: object) -> tuple[str, ...]:
-    if isinstance(value, Mapping):
-        value = [f"{name}: {content}" for name, content in value.items()]
-    headers = _texts(value)
-    for header in headers:
-        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*", header):
-            raise ValueError(f"{header!r} is not of the form 'Name: value'")
-    return headers
-
-
-def _method(value: object) -> str:
-    method = str(value).upper()
-    if not re.fullmatch(r"[A-Z]+", method) or method == "CONNECT":
-        raise ValueError(f"{value} is not a method such as GET or POST")
-    return method
-
-
-def _expect_status(value: object) -> tuple[str, ...]:
-    items = tuple(part.strip().lower() for text in _texts(value) for part in text.split(","))
-    for item in items:
-        if not re.fullmatch(r"[1-5](xx|\d\d)", item):
-            raise ValueError(f"{item!r} is not a status such as 200 or 2xx")
-    return items
-
-
 def _engine(value: object) -> Engine:
     try:
-        return Engine(str(value))
+        return Engine(parse_text(value))
     except ValueError:
-        raise ValueError(f"{value} is not one of {', '.join(Engine)}") from None
+        raise ValueError(f"{format_value(value)} is not one of {', '.join(Engine)}") from None
 
 
 def _delay(value: object) -> str:
     return parse_delay(value).text
 
 
-def _seed(value: object) -> int:
-    return _count(0, 2**63 - 1)(value)
-
-
 def _name(value: object) -> str:
-    name = str(value)
+    name = parse_text(value)
     if len(name) > 100 or not name.isprintable():
-        raise ValueError(f"{name[:20]!r}… is not a name of up to 100 printable characters")
+        raise ValueError(f"{format_value(name)} is not a name of up to 100 printable characters")
     return name
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return (str(value),)
-    return tuple(str(item) for item in value)
 
 
 def _suggest(key: str) -> str:
@@ -250,24 +200,55 @@ def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:
 FIELDS: tuple[Field, ...] = (
     Field("requests", "requests", _count(1, 10**15), "N", "How many requests: 50000, 1_000_000, 1e6, 1M."),
     Field(
-        "url", "urls", _urls, "URL",
+        "url", "urls", parse_urls, "URL",
         "Target; {i} is the index of the request. Several are used in turn, index by index. "
         "Without it, Oku brings its own delay servers.",
         repeatable=True,
     ),
-    Field("method", "method", _method, "METHOD", "HTTP method."),
-    Field("header", "headers", _headers, "'NAME: VALUE'", "Header to send; {i} is the index.", repeatable=True),
-    Field("body", "body", str, "TEXT", "Body to send; {i} is the index."),
+    Field("method", "method", parse_method, "METHOD", "HTTP method."),
+    Field(
+        "header", "headers", parse_headers, "'NAME: VALUE'", "Header to send; {i} is the index.",
+        repeatable=True,
+    ),
+    Field("body", "body", parse_text, "TEXT", "Body to send; {i} is the index."),
     Field("concurrency", "concurrency", _count(1, 1_000_000), "N", "Requests in flight, for each worker."),
-    Field("workers", "workers", _count(1, 10_000), "N", "How many workers; half the processors unless given."),
+    Field(
+        "workers", "workers", _count(1, 10_000), "N",
+        "How many workers; half the processors unless given.",
+    ),
     Field("engine", "engine", _engine, "ENGINE", "What sends the requests: aiohttp."),
-    Field("timeout", "timeout_s", _duration(0.001, "1ms"), "DURATION", "Longest time for one request, connecting included."),
-    Field("grace", "grace_s", _duration(0, "0s"), "DURATION", "Longest time for requests in flight when a run is stopped."),
-    Field("expect-status", "expect_status", _expect_status, "STATUS", "Statuses that count as ok: 200, 2xx, 200,404.", repeatable=True),
-    Field("range-size", "range_size", _count(1, 10**9), "N", "Requests of one lease; else it adapts to about 10 s of work."),
-    Field("servers", "servers", _count(1, 1_000), "N", "How many delay server processes; half the processors unless given.", own_servers_only=True),
-    Field("delay", "delay", _delay, "DELAY", "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.", own_servers_only=True),
-    Field("seed", "seed", _seed, "N", "Seed of the delays: the same seed gives the same delays.", own_servers_only=True),
+    Field(
+        "timeout", "timeout_s", _duration(0.001, "1ms"), "DURATION",
+        "Longest time for one request, connecting included.",
+    ),
+    Field(
+        "grace", "grace_s", _duration(0, "0s"), "DURATION",
+        "Longest time for requests in flight when a run is stopped.",
+    ),
+    Field(
+        "expect-status", "expect_status", parse_expect_status, "STATUS",
+        "Statuses that count as ok: 200, 2xx, 200,404.",
+        repeatable=True,
+    ),
+    Field(
+        "range-size", "range_size", _count(1, 10**9), "N",
+        "Requests of one lease; else it adapts to about 10 s of work.",
+    ),
+    Field(
+        "servers", "servers", _count(1, 1_000), "N",
+        "How many delay server processes; half the processors unless given.",
+        own_servers_only=True,
+    ),
+    Field(
+        "delay", "delay", _delay, "DELAY",
+        "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
+        own_servers_only=True,
+    ),
+    Field(
+        "seed", "seed", _count(0, 2**63 - 1), "N",
+        "Seed of the delays: the same seed gives the same delays.",
+        own_servers_only=True,
+    ),
     Field("name", "name", _name, "TEXT", "What to call the run."),
 )  # fmt: skip
 """Every key of a spec, in the order in which help shows them."""

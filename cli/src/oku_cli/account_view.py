@@ -1,0 +1,79 @@
+"""The account of a run goes in: how much of it is accounted, as what, and whether the servers agree."""
+
+from collections.abc import Mapping
+
+import msgspec
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from oku_cli.figures import format_count, format_outcome, format_progress, format_share
+from oku_cli.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
+from oku_core.outcome import Outcome
+from oku_core.run import FINAL_STATES, RunState
+from oku_core.summary import ServersSummary, Summary
+
+
+def build_headline(summary: Summary, hint: str | None) -> RenderableType:
+    """Which run, in which state, how much of it is accounted; if not all, what is missing."""
+    head = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    head.add_column(justify="right", no_wrap=True)
+    title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
+    head.add_row(Text(title, style=STRONG), Text(summary.state, style=STATE_STYLES[summary.state]))
+    lines: list[RenderableType] = [head, _build_extent(summary)]
+    if hint:
+        lines.append(Text(hint))
+    return Group(*lines)
+
+
+def build_outcomes(summary: Summary) -> RenderableType:
+    """The outcomes that occurred, `ok` in any case, with their shares of what is accounted."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for justify in ("left", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    for name, count in msgspec.structs.asdict(summary.outcomes).items():
+        outcome = Outcome(name)
+        if count or outcome is Outcome.OK:
+            style = STRONG if outcome is Outcome.OK else BAD
+            share = format_share(count, summary.accounted)
+            table.add_row(format_outcome(outcome), format_count(count), share, style=style)
+    return table
+
+
+def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
+    """How many responses came with each status code."""
+    counts = (
+        Text.assemble(f"{status} ", (format_count(count), STRONG))
+        for status, count in sorted(statuses.items())
+    )
+    return Columns(counts, padding=(0, 3))
+
+
+def build_served(summary: Summary, servers: ServersSummary) -> Text:
+    """What the delay servers counted, and why that may differ from what is accounted."""
+    served, accounted, ok = servers.served, summary.accounted, summary.outcomes.ok
+    text = Text.assemble((format_count(served), STRONG))
+    if served < ok:
+        return text.append(f", fewer than the {format_count(ok)} that are ok", style=BAD)
+    if served > accounted + summary.resent_at_most:
+        return text.append(f", {format_count(served - accounted)} more than accounted", style=BAD)
+    if served == accounted:
+        return text.append(" = accounted", style=GOOD)
+    if served > accounted:
+        more = format_count(served - accounted)
+        return text.append(f" = accounted + {more} of those resent")
+    fewer = format_count(accounted - served)
+    return text.append(f" = accounted - {fewer} of those without a response")
+
+
+def _build_extent(summary: Summary) -> Text:
+    extent = Text.assemble(
+        (format_count(summary.accounted), STRONG), f" of {format_count(summary.requests)} accounted"
+    )
+    if summary.state == RunState.COMPLETED:
+        return extent
+    missing = format_count(summary.requests - summary.accounted)
+    rest = f"{missing} were not made" if summary.state in FINAL_STATES else f"{missing} are left"
+    return extent.append(f", {format_progress(summary.accounted, summary.requests)}; {rest}", style=CAUTION)

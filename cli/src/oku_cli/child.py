@@ -1,0 +1,89 @@
+"""A child process of the local stack: started, watched, ended."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from oku_cli import tether
+
+_TETHER = [sys.executable, "-I", "-S", tether.__file__]
+
+
+class Child:
+    """One process, which dies with this one. Its output goes to a file, the terminal's Ctrl-C not to it.
+
+    Args:
+        name: for people.
+        command: what to run.
+        log: the file that takes its output.
+        environment: all of its environment.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+        self.name = name
+        self._command = [*_TETHER, *command]
+        self._log = log
+        self._environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.started_at = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Its process id; 0 before the first start."""
+        return self._process.pid if self._process else 0
+
+    def start(self) -> None:
+        """Start it, for the first time or again."""
+        with self._log.open("ab") as output:
+            # Not from another thread: the child is tethered to the thread that starts it.
+            self._process = subprocess.Popen(  # noqa: S603  # commands of our own
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self._environment,
+                start_new_session=True,
+            )
+        self.started_at = time.monotonic()
+
+    def find_death(self) -> int | None:
+        """Its exit code, negative for a signal, or None while it runs."""
+        return self._process.poll() if self._process else None
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._signal(signal.SIGKILL)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; False when that takes longer."""
+        if self._process is None:
+            return True
+        try:
+            self._process.wait(max(0.0, timeout_s))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def read_last_line(self) -> str:
+        """The last line that it wrote."""
+        try:
+            lines = self._log.read_text(errors="replace").splitlines()
+        except OSError:
+            return ""
+        return lines[-1] if lines else ""
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
+
+def describe_death(code: int) -> str:
+    """An exit code for people: `signal 9` or `exit code 1`."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

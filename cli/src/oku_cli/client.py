@@ -1,0 +1,128 @@
+"""The client of the coordinator's HTTP API: the same for a local stack and for a cluster."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from oku_cli.data_dir import Endpoint
+from oku_core.errors import UserError
+from oku_core.progress import Tick
+from oku_core.summary import Summary
+
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
+_STREAM_LIMIT = 1 << 22
+
+
+class UnreachableError(Exception):
+    """The coordinator does not answer, for now."""
+
+
+class Client:
+    """Calls of the API. An answer that blames the caller becomes a `UserError` of one line."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the connection."""
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {self._endpoint.token}"},
+            timeout=_TIMEOUT,
+            read_bufsize=_STREAM_LIMIT,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def submit(self, values: Mapping[str, Any]) -> str:
+        """Submit a spec; the id of its run."""
+        document = await self._call("POST", "/api/runs", json=values)
+        return str(document["run"])
+
+    async def fetch_runs(self) -> list[dict[str, Any]]:
+        """All runs, newest first, as the API lists them."""
+        runs: list[dict[str, Any]] = await self._call("GET", "/api/runs")
+        return runs
+
+    async def fetch_summary(self, run: str) -> Summary:
+        """A run as it stands."""
+        return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
+
+    async def act(self, run: str, action: str) -> dict[str, Any]:
+        """`pause`, `resume` or `cancel` a run."""
+        document: dict[str, Any] = await self._call("POST", f"/api/runs/{run}/{action}")
+        return document
+
+    async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
+        """The ticks of a run and, when it has come to rest, its summary."""
+        try:
+            async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/ticks") as response:
+                await _check(response)
+                async for event, data in _read_events(response.content):
+                    if event == "tick":
+                        yield msgspec.json.decode(data, type=Tick)
+                    elif event == "end":
+                        yield msgspec.json.decode(data, type=Summary)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    async def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        try:
+            async with self._open().request(method, f"{self._endpoint.url}{path}", **arguments) as response:
+                await _check(response)
+                return await response.json()
+        except aiohttp.InvalidURL:
+            raise UserError(
+                f"--coordinator: {self._endpoint.url} is not a URL such as http://127.0.0.1:8700"
+            ) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("the client is not open")
+        return self._session
+
+    def _unreachable(self, error: Exception) -> UnreachableError:
+        return UnreachableError(
+            f"{self._endpoint.url}: the coordinator does not answer: {str(error) or type(error).__name__}"
+        )
+
+
+async def _check(response: aiohttp.ClientResponse) -> None:
+    if response.status < 400:
+        return
+    text = await response.text()
+    try:
+        message = str(msgspec.json.decode(text)["error"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        message = f"{response.url} answers {response.status}, that is no coordinator of Oku"
+    if response.status >= 500:
+        raise UnreachableError(message)
+    raise UserError(message)
+
+
+async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:
+    """Server-sent events as pairs of name and data (WHATWG HTML, section 9.2)."""
+    event, data = "message", b""
+    async for line in stream:
+        text = line.rstrip(b"\r\n")
+        if not text:
+            yield event, data
+            event, data = "message", b""
+        elif text.startswith(b"event: "):
+            event = text[7:].decode()
+        elif text.startswith(b"data: "):
+            data += text[6:]
+
+
+async def wait_before_retry() -> None:
+    """The pause before an unreachable coordinator is asked again."""
+    await asyncio.sleep(0.2)

@@ -1,0 +1,77 @@
+"""`oku coordinator`: the coordinator by itself, as a pod runs it."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oku_cli.logs import configure_logs
+from oku_core.errors import UserError
+from oku_core.quantity import parse_duration_s
+
+
+@click.command(name="coordinator")
+@click.option(
+    "--broker-url",
+    envvar="OKU_BROKER_URL",
+    required=True,
+    help="Broker: redis://, rediss://, redis+socket:// or amqp://.",
+)
+@click.option(
+    "--data-dir",
+    envvar="OKU_DATA_DIR",
+    type=click.Path(path_type=Path),
+    default=Path(".oku"),
+    show_default=True,
+    help="Folder of the ledger.",
+)
+@click.option(
+    "--token",
+    envvar="OKU_TOKEN",
+    help="Token that API calls must bear; one is made and printed unless given.",
+)
+@click.option(
+    "--host", envvar="OKU_HOST", default="127.0.0.1", show_default=True, help="Address to listen on."
+)
+@click.option(
+    "--port",
+    envvar="OKU_PORT",
+    type=click.IntRange(0, 65535),
+    default=8700,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--server-url",
+    "server_urls",
+    envvar="OKU_SERVER_URLS",
+    multiple=True,
+    help="Where Oku's own delay servers are.",
+)
+@click.option(
+    "--term",
+    envvar="OKU_TERM",
+    default="5s",
+    show_default=True,
+    help="A worker not heard for two terms is dead.",
+)
+@click.option(
+    "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
+)
+def command(token: str | None, term: str, **settings: Any) -> None:
+    """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
+    from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
+    from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
+
+    configure_logs()
+    try:
+        term_s = parse_duration_s(term)
+    except ValueError as error:
+        raise UserError(f"--term: {error}") from error
+    if not 0.5 <= term_s <= 3600:
+        raise UserError(f"--term: {term} is not between 500ms and 1h")
+    if token is None:
+        token = secrets.token_urlsafe(24)
+        click.echo(f"oku coordinator: token {token}", err=True)
+    serve(CoordinatorSettings(token=token, term_s=term_s, **settings))

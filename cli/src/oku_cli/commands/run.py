@@ -1,0 +1,81 @@
+"""`oku run`: makes a spec of file and flags, and carries it out here or at a coordinator elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from oku_cli.client import Client
+from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.drive import Driver, Watch, build_hint, run_async
+from oku_cli.exit_code import ExitCode
+from oku_cli.local import run_locally
+from oku_cli.options import (
+    build_endpoint,
+    data_dir_option,
+    pick_spec_values,
+    remote_options,
+    spec_options,
+    watch_options,
+)
+from oku_core.errors import UserError
+from oku_core.spec import Source, Spec, build_mapping, parse_spec
+
+
+@click.command(name="run")
+@click.argument("spec_file", required=False, type=click.Path(path_type=Path), metavar="[SPEC.YAML]")
+@spec_options
+@data_dir_option
+@remote_options
+@watch_options
+def command(
+    spec_file: Path | None,
+    data_dir: Path,
+    coordinator: str | None,
+    token: str | None,
+    json_file: str | None,
+    quiet: bool,  # noqa: FBT001  # click passes flags so
+    **options: Any,
+) -> int:
+    """Make requests and account for every one.
+
+    The spec comes from a file, from flags, or both: flags override the file. Ctrl-C stops taking requests
+    and says how to resume; a second one stops at once.
+    """
+    sources = [read_spec_file(spec_file)] if spec_file else []
+    spec = parse_spec(*sources, Source(None, pick_spec_values(options)))
+    watch = Watch(json_file, quiet)
+    watch.check()
+    endpoint = build_endpoint(coordinator, token)
+    if endpoint is not None:
+        return run_async(_run_remotely(endpoint, spec, watch))
+    return run_async(_run_here(DataDir(data_dir), spec, watch))
+
+
+def read_spec_file(path: Path) -> Source:
+    """A YAML (or JSON) file as a source of values; `UserError` when it is none."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(document, dict):
+        raise UserError(f"{path}: is no mapping of keys to values")
+    return Source(str(path), document)
+
+
+async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch) -> ExitCode:
+    data_dir.hold()
+    try:
+        return await run_locally(data_dir, spec, watch, lambda client: client.submit(build_mapping(spec)))
+    finally:
+        data_dir.release()
+
+
+async def _run_remotely(endpoint: Endpoint, spec: Spec, watch: Watch) -> ExitCode:
+    async with Client(endpoint) as client:
+        run = await client.submit(build_mapping(spec))
+        driver = Driver(client, watch, build_hint("resume", "{run}", "--coordinator", endpoint.url))
+        return driver.finish(await driver.follow(run, spec.name or run))

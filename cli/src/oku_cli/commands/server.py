@@ -1,0 +1,124 @@
+"""`oku server`: reads the flags of a delay server into its settings and serves until it is told to stop."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oku_core.delay import parse_delay
+from oku_core.errors import UserError
+from oku_core.quantity import parse_count
+from oku_server.body import DEFAULT_BODY, parse_body
+from oku_server.fault import FaultRates, parse_rate
+from oku_server.process import serve
+from oku_server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
+
+_MAX_PROCESSES = 1024
+_MAX_SEED = 2**63 - 1
+_Callback = Callable[[click.Context, click.Parameter, str], Any]
+
+
+def _read(parse: Callable[[str], object]) -> _Callback:
+    """A click callback that answers what `parse` rejects with one line that names the flag."""
+
+    def callback(_context: click.Context, parameter: click.Parameter, value: str) -> object:
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise UserError(f"{parameter.opts[0]}: {error}") from error
+
+    return callback
+
+
+def _whole(low: int, high: int) -> _Callback:
+    def parse(value: str) -> int:
+        number = parse_count(value)
+        if not low <= number <= high:
+            raise ValueError(f"{value} is not between {low} and {high}")
+        return number
+
+    return _read(parse)
+
+
+def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    return click.option(
+        flag, default="0", metavar="P", show_default=True, callback=_read(parse_rate), help=meaning
+    )
+
+
+@click.command("server")
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    default=str(DEFAULT_PORT),
+    metavar="N",
+    show_default=True,
+    callback=_whole(0, 65535),
+    help="Port to listen on; 0 takes any free one.",
+)
+@click.option(
+    "--processes",
+    default="1",
+    metavar="N",
+    show_default=True,
+    callback=_whole(1, _MAX_PROCESSES),
+    help="How many processes share the port.",
+)
+@click.option(
+    "--delay",
+    default="0s",
+    metavar="DELAY",
+    show_default=True,
+    callback=_read(parse_delay),
+    help="Delay before an answer: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5. "
+    "A request for /N, N a number, always gets the same one.",
+)
+@click.option(
+    "--seed",
+    default="0",
+    metavar="N",
+    show_default=True,
+    callback=_whole(0, _MAX_SEED),
+    help="Chooses which delay and which fault each number gets.",
+)
+@click.option(
+    "--body",
+    default=DEFAULT_BODY.decode(),
+    metavar="BODY",
+    show_default=True,
+    callback=_read(parse_body),
+    help="What an answer contains: @FILE the content of a file, a size such as 512B, 4KiB or 1MB that many "
+    "bytes, anything else that text.",
+)
+@_rate("--error-rate", "Fraction of requests, 0 to 1, that are answered with status 500.")
+@_rate("--reset-rate", "Fraction of requests whose connection is reset.")
+@_rate("--stall-rate", "Fraction of requests that are never answered.")
+@_rate("--truncate-rate", "Fraction of requests that get half of the announced body.")
+@click.option(
+    "--counts-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory that keeps how many requests of each run were received, also over a crash; "
+    "without it they are kept in memory. GET /-/served?run=ID tells them.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File that gets HOST:PORT as soon as the server listens.",
+)
+def command(**given: Any) -> None:
+    """Answer GET /NAME after a delay, and count the requests of each run.
+
+    A delay, then status 200, a header Delay with its seconds, and a body; with the rates below, something
+    worse. The header Oku-Run of a request names the run that it is counted for.
+    """
+    logging.basicConfig(level=logging.INFO, format="oku server: %(message)s")
+    rates = {name: given.pop(f"{name}_rate") for name in ("error", "reset", "stall", "truncate")}
+    try:
+        faults = FaultRates(**rates)
+    except ValueError as error:
+        raise UserError(f"--error-rate, --reset-rate, --stall-rate, --truncate-rate: {error}") from error
+    serve(ServerSettings(faults=faults, **given))

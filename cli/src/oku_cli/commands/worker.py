@@ -1,0 +1,43 @@
+"""`oku worker`: a worker by itself, as a pod runs it."""
+
+import platform
+import sys
+
+import click
+
+from oku_cli.logs import configure_logs
+from oku_core.errors import UserError
+from oku_core.quantity import parse_duration_s
+
+
+@click.command(name="worker")
+@click.option(
+    "--broker-url",
+    envvar="OKU_BROKER_URL",
+    required=True,
+    help="Broker: redis://, rediss://, redis+socket:// or amqp://.",
+)
+@click.option(
+    "--name",
+    envvar="OKU_WORKER_NAME",
+    default=platform.node,
+    help="Name of the worker, no two alike; the host's name unless given.",
+)
+@click.option(
+    "--grace",
+    envvar="OKU_GRACE",
+    default="20s",
+    show_default=True,
+    help="How long requests in flight may go on after SIGTERM.",
+)
+def command(broker_url: str, name: str, grace: str) -> None:
+    """Take leases from the broker, send their requests, report them; SIGTERM drains."""
+    from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
+    from oku_workers.settings import WorkerSettings  # noqa: PLC0415
+
+    configure_logs()
+    try:
+        grace_s = parse_duration_s(grace)
+    except ValueError as error:
+        raise UserError(f"--grace: {error}") from error
+    sys.exit(serve(WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s)))

@@ -1,0 +1,16 @@
+"""How `oku` ends; the README has this table."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every subcommand."""
+
+    COMPLETED = 0
+    """The run completed."""
+    WRONG_INPUT = 2
+    """What the user gave is wrong; nothing was started."""
+    CUT_SHORT = 3
+    """The run failed or was cut short; the ledger says how far it came."""
+    UNBALANCED = 4
+    """The account of the run does not balance."""

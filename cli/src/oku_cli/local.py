@@ -1,0 +1,104 @@
+"""Runs on this machine: a stack is started for one run, which is submitted or resumed, and taken down."""
+
+import os
+import resource
+import time
+from collections.abc import Awaitable, Callable
+
+from rich.console import Console
+
+from oku_cli.client import Client
+from oku_cli.data_dir import DEFAULT, DataDir
+from oku_cli.drive import Driver, InterruptedAtOnceError, Watch, build_hint
+from oku_cli.exit_code import ExitCode
+from oku_cli.stack import LocalStack, StackError, StackPlan
+from oku_core.errors import UserError
+from oku_core.spec import Spec
+
+_FILES_BESIDE_REQUESTS = 100
+
+
+async def run_locally(
+    data_dir: DataDir,
+    spec: Spec,
+    watch: Watch,
+    begin: Callable[[Client], Awaitable[str]],
+    resumed: str | None = None,
+) -> ExitCode:
+    """Start a stack for `spec`, begin a run on it and drive it to its rest.
+
+    Args:
+        data_dir: the stack's folder, held by the caller.
+        spec: of the run, for the shape of the stack.
+        watch: how to show it.
+        begin: submits or resumes the run; gives its id.
+        resumed: the run that is resumed, None for a new one.
+    """
+    data_dir.park_interrupted(time.time(), but=resumed)
+    console = watch.build_console()
+    drivers: list[Driver] = []
+
+    def log(line: str) -> None:
+        for driver in drivers:
+            driver.log(line)
+
+    stack = LocalStack(data_dir, build_plan(spec), log)
+    at_once, run = True, ""
+    try:
+        await stack.start()
+        async with Client(stack.endpoint) as client:
+            run = await begin(client)
+            driver = Driver(client, watch, build_resume_hint(data_dir))
+            drivers.append(driver)
+            summary = await stack.guard(driver.follow(run, spec.name or run))
+        at_once = False
+    except (InterruptedAtOnceError, StackError) as error:
+        return _give_up(console, data_dir, run, error)
+    finally:
+        drivers.clear()
+        await stack.end(at_once=at_once)
+        data_dir.park_interrupted(time.time())
+    return driver.finish(summary)
+
+
+def build_plan(spec: Spec) -> StackPlan:
+    """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
+
+    Raises:
+        UserError: this process may not open enough files for the concurrency.
+    """
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    half = max(1, processors // 2)
+    check_open_files(spec)
+    return StackPlan(
+        workers=spec.workers or half,
+        servers=(spec.servers or half) if spec.brings_servers else 0,
+        delay=spec.delay,
+        seed=spec.seed,
+    )
+
+
+def check_open_files(spec: Spec) -> None:
+    """Raise the limit of open files as far as allowed; `UserError` when the concurrency does not fit."""
+    needed = spec.concurrency + _FILES_BESIDE_REQUESTS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        allowed = max(0, hard - _FILES_BESIDE_REQUESTS)
+        raise UserError(
+            f"--concurrency: {spec.concurrency} is more than the {allowed} connections that a process may open here (ulimit -n)"
+        )
+    if soft != resource.RLIM_INFINITY and soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def build_resume_hint(data_dir: DataDir) -> str:
+    """The command that resumes a run of this folder, with `{run}` for its id."""
+    where = [] if data_dir.path == DEFAULT else ["--data-dir", str(data_dir.path)]
+    return build_hint("resume", "{run}", *where)
+
+
+def _give_up(console: Console, data_dir: DataDir, run: str, error: Exception) -> ExitCode:
+    console.print(f"oku: {error}", soft_wrap=True)
+    if run:
+        console.print(f"resume it with: {build_resume_hint(data_dir).format(run=run)}", soft_wrap=True)
+    return ExitCode.CUT_SHORT

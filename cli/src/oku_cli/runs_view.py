@@ -1,0 +1,48 @@
+"""The runs of a ledger go in, the table of `oku runs` comes out, newest first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+
+from oku_cli.figures import format_count, format_moment
+from oku_cli.palette import MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_core.run import RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A run as it is listed; `created_at` is a Unix time."""
+
+    run: str
+    name: str
+    state: RunState
+    requests: int
+    accounted: int
+    created_at: float
+
+
+def build_runs_table(rows: Iterable[RunRow]) -> RenderableType:
+    """A line for each run, or one that says how to make the first."""
+    table = Table(box=None, padding=(0, 2, 0, 0), expand=True, header_style="")
+    table.add_column("run", no_wrap=True, style=STRONG)
+    table.add_column("state", no_wrap=True)
+    table.add_column("requests", no_wrap=True, justify="right")
+    table.add_column("accounted", no_wrap=True, justify="right")
+    table.add_column("created", no_wrap=True)
+    table.add_column("name", no_wrap=True, overflow="ellipsis", ratio=1)
+    for row in sorted(rows, key=lambda row: row.created_at, reverse=True):
+        table.add_row(
+            Text(row.run),
+            Text(row.state, style=STATE_STYLES[row.state]),
+            format_count(row.requests),
+            format_count(row.accounted),
+            format_moment(row.created_at),
+            Text(row.name),
+        )
+    if not table.row_count:
+        return Text("No runs yet. `oku run` makes the first.")
+    return Constrain(table, MOST_COLUMNS)

@@ -1,0 +1,197 @@
+"""The local stack: broker, coordinator, workers and delay servers as child processes, kept alive."""
+
+import asyncio
+import os
+import random
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import aiohttp
+
+from oku_cli import valkey
+from oku_cli.child import Child, describe_death
+from oku_cli.data_dir import DataDir, Endpoint
+
+_T = TypeVar("_T")
+
+_LOOK_S = 0.1
+_READY_TIMEOUT_S = 30.0
+_HEALTHY_S = 3.0
+_MAX_QUICK_DEATHS = 5
+_END_TIMEOUT_S = 3.0
+_PORTS = range(18_000, 32_000)
+"""Below the ports that the system gives to outgoing connections, so that a restarted child finds its own free."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackPlan:
+    """What a local stack consists of.
+
+    Args:
+        workers: how many.
+        servers: how many processes of the delay server; 0 for none.
+        delay: of the delay servers.
+        seed: of their delays.
+    """
+
+    workers: int
+    servers: int
+    delay: str
+    seed: int
+
+
+class StackError(Exception):
+    """The stack cannot be started, or cannot be kept alive."""
+
+
+class LocalStack:
+    """See the module.
+
+    Args:
+        data_dir: its folder, held by the caller.
+        plan: what it consists of.
+        log: takes a line for people when a child has died.
+    """
+
+    def __init__(self, data_dir: DataDir, plan: StackPlan, log: Callable[[str], None]) -> None:
+        self._data_dir = data_dir
+        self._log = log
+        self._quick_deaths: dict[str, int] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Raises `StackError` when a child cannot be kept alive."""
+        port, server_port = _pick_ports(2)
+        self.endpoint = Endpoint(f"http://127.0.0.1:{port}", secrets.token_urlsafe(24))
+        self._server_url = f"http://127.0.0.1:{server_port}" if plan.servers else None
+        self._socket = valkey.choose_socket(data_dir.broker)
+        self._children = list(self._build_children(plan, port, server_port))
+
+    async def start(self) -> None:
+        """Start everything and wait until it is ready; `StackError` when it does not get there."""
+        for child in self._children:
+            child.start()
+        self._write()
+        self._watching = asyncio.create_task(self._watch())
+        try:
+            async with asyncio.timeout(_READY_TIMEOUT_S):
+                await self.guard(self._wait_until_ready())
+        except TimeoutError:
+            logs = f"{self._data_dir.path}/logs"
+            raise StackError(
+                f"the local stack is not ready after {_READY_TIMEOUT_S:.0f} s, see {logs}"
+            ) from None
+
+    async def guard(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Do `work`, but raise `StackError` as soon as a child cannot be kept alive."""
+        working = asyncio.ensure_future(work)
+        try:
+            waited: set[asyncio.Future[Any]] = {working, self.failure}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if self.failure.done():
+                self.failure.result()
+            return await working
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    async def end(self, *, at_once: bool = False) -> None:
+        """End every child: asked first, unless `at_once`, killed when that takes too long."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self.failure.cancel()
+        deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
+        # The broker last: what the others still have to say goes through it.
+        for group in (self._children[1:], self._children[:1]):
+            for child in group:
+                child.terminate()
+            while time.monotonic() < deadline and any(  # noqa: ASYNC110  # processes end without an event
+                child.find_death() is None for child in group
+            ):
+                await asyncio.sleep(0.02)
+            for child in group:
+                child.kill()
+            for child in group:
+                child.wait(_END_TIMEOUT_S)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            for child in self._children:
+                if (code := child.find_death()) is not None:
+                    self._revive(child, code)
+
+    def _revive(self, child: Child, code: int) -> None:
+        lived_s = time.monotonic() - child.started_at
+        deaths = self._quick_deaths.get(child.name, 0) + 1 if lived_s < _HEALTHY_S else 0
+        self._quick_deaths[child.name] = deaths
+        if deaths >= _MAX_QUICK_DEATHS:
+            if not self.failure.done():
+                last = child.read_last_line()
+                self.failure.set_exception(StackError(f"{child.name} ends as soon as it is started: {last}"))
+            return
+        self._log(f"{child.name} died ({describe_death(code)}), started again")
+        child.start()
+        self._write()
+
+    def _write(self) -> None:
+        self._data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self._children})
+
+    async def _wait_until_ready(self) -> None:
+        probes = [f"{self.endpoint.url}/readyz"]
+        if self._server_url:
+            probes.append(f"{self._server_url}/-/healthz")
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
+            for probe in probes:
+                while not await _answers(session, probe):  # noqa: ASYNC110  # they are asked, they do not call
+                    await asyncio.sleep(0.02)
+
+    def _build_children(self, plan: StackPlan, port: int, server_port: int) -> Iterator[Child]:
+        """The broker first; the order is that of starting."""
+        data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
+        environment = dict(os.environ)
+        oku = [sys.executable, "-m", "oku_cli"]
+
+        def build(name: str, *command: str, **extra: str) -> Child:
+            return Child(name, command, data_dir.logs / f"{name}.log", environment | extra)
+
+        yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
+        server_flags = ["--server-url", self._server_url] if self._server_url else []
+        yield build(
+            "coordinator", *oku, "coordinator", "--broker-url", broker_url, "--data-dir", str(data_dir.absolute),
+            "--port", str(port), *server_flags, OKU_TOKEN=self.endpoint.token,
+        )  # fmt: skip
+        if self._server_url:
+            yield build(
+                "server", *oku, "server", "--port", str(server_port), "--processes", str(plan.servers),
+                "--delay", plan.delay, "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
+            )  # fmt: skip
+        for number in range(1, plan.workers + 1):
+            name = f"worker-{number}"
+            yield build(name, *oku, "worker", "--broker-url", broker_url, "--name", name)
+
+
+async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with session.get(url) as response:
+            return response.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+def _pick_ports(count: int) -> list[int]:
+    ports: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise StackError("no port is free between 18000 and 32000")

@@ -1,0 +1,160 @@
+"""The HTTP API: JSON in and out, a bearer token on everything but the probes and the metrics.
+
+| call | does |
+| --- | --- |
+| `POST /api/runs` | submits a run; the body is a spec under the names of the command line |
+| `GET /api/runs` | lists the runs, newest first |
+| `GET /api/runs/{run}` | the summary of a run |
+| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
+| `GET /api/runs/{run}/ticks` | server-sent events: `tick` once a second, `end` with the summary when it rests |
+| `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and for Prometheus |
+"""
+
+import hmac
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from oku_coordinator.ledger import UnknownRunError
+from oku_coordinator.metrics import Metrics
+from oku_coordinator.record import RunRecord
+from oku_coordinator.runs import Runs
+from oku_core.errors import UserError
+from oku_core.run import TransitionError
+from oku_core.spec import build_mapping
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+_MAX_BODY = 1 << 20
+
+
+def build_api(runs: Runs, metrics: Metrics, token: str, is_ready: Callable[[], bool]) -> web.Application:
+    """The application.
+
+    Args:
+        runs: what the calls act on.
+        metrics: what `/metrics` shows.
+        token: what callers must bear.
+        is_ready: whether the broker is within reach.
+    """
+    api = web.Application(middlewares=[_answer_errors, _build_guard(token)], client_max_size=_MAX_BODY)
+
+    async def submit(request: web.Request) -> web.Response:
+        values = await _read_object(request)
+        return _json(build_run_object(runs.submit(values)), status=201)
+
+    async def fetch_all(_: web.Request) -> web.Response:
+        return _json([build_run_object(record) for record in runs.fetch_all()])
+
+    async def show(request: web.Request) -> web.Response:
+        return _json(await runs.summarize(request.match_info["run"]))
+
+    async def act(request: web.Request) -> web.Response:
+        actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
+        return _json(
+            build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
+        )
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        return await _stream_ticks(request, runs)
+
+    async def probe(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def probe_ready(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n") if is_ready() else web.Response(status=503, text="no broker\n")
+
+    async def show_metrics(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.expose(), headers={"Content-Type": metrics.content_type})
+
+    api.add_routes(
+        [
+            web.post("/api/runs", submit),
+            web.get("/api/runs", fetch_all),
+            web.get("/api/runs/{run}", show),
+            web.get("/api/runs/{run}/ticks", follow),
+            web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
+            web.get("/healthz", probe),
+            web.get("/readyz", probe_ready),
+            web.get("/metrics", show_metrics),
+        ]
+    )
+    return api
+
+
+def build_run_object(record: RunRecord) -> dict[str, Any]:
+    """A run as the API lists it."""
+    return {
+        "run": record.run,
+        "name": record.name,
+        "state": record.state,
+        "reason": record.reason,
+        "requests": record.spec.requests,
+        "accounted": record.accounted,
+        "created_at": record.created_at,
+        "spec": build_mapping(record.spec),
+    }
+
+
+async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
+    run = request.match_info["run"]
+    await runs.summarize(run)  # answers 404 before the stream begins
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    try:
+        async for tick in runs.follow(run):
+            await _write_event(response, "tick", tick)
+        await _write_event(response, "end", await runs.summarize(run))
+    except ConnectionResetError:
+        pass  # the follower has left
+    return response
+
+
+async def _write_event(response: web.StreamResponse, event: str, data: msgspec.Struct) -> None:
+    await response.write(b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data)))
+
+
+async def _read_object(request: web.Request) -> dict[str, Any]:
+    try:
+        values = await request.json()
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"the body is no JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise UserError("the body is no JSON object")
+    return values
+
+
+def _build_guard(token: str) -> Any:
+    expected = f"Bearer {token}".encode()
+
+    @web.middleware
+    async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if request.path not in _OPEN_PATHS:
+            given = request.headers.get("Authorization", "").encode()
+            if not hmac.compare_digest(given, expected):
+                return _json({"error": "the token is missing or wrong"}, status=401)
+        return await handler(request)
+
+    return guard
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except UserError as error:
+        return _json({"error": str(error)}, status=400)
+    except UnknownRunError as error:
+        return _json({"error": str(error)}, status=404)
+    except TransitionError as error:
+        return _json({"error": str(error)}, status=409)
+    except web.HTTPException as error:
+        return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
+
+
+def _json(document: object, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(document), status=status, content_type="application/json")

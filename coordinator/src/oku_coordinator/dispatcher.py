@@ -1,0 +1,123 @@
+"""Gives every run its turn, cuts leases when a worker can take one, and calls them back when a run stops.
+
+One call of `step` does what there is to do now; the main loop calls it when something has changed and at
+least twice a second.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from oku_coordinator.broker import Broker
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.liveness import Roster, WorkerState
+from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord
+from oku_coordinator.sizing import size_lease
+from oku_core.lease import Lease
+from oku_core.messaging import LEASES_IN_HAND
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+_log = logging.getLogger(__name__)
+
+RUN_HEADER = "Oku-Run"
+"""Names the run to Oku's own delay servers, which count by it."""
+_START_WITHIN_S = 60.0
+"""A lease message older than this is stale."""
+_STOP_EVERY_S = 1.0
+
+
+class Dispatcher:
+    """See the module.
+
+    Args:
+        ledger: the truth.
+        roster: who lives.
+        broker: where leases go.
+        server_urls: of Oku's own delay servers.
+    """
+
+    def __init__(self, ledger: Ledger, roster: Roster, broker: Broker, server_urls: Sequence[str]) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._broker = broker
+        self._server_urls = tuple(server_urls)
+        self._stopped_at = 0.0
+
+    async def step(self) -> RunRecord | None:
+        """Do what there is to do; returns the run that has its turn."""
+        run = self._ledger.fetch_next_run()
+        if run is None:
+            return None
+        if run.state == RunState.PENDING:
+            if not self._roster.workers():
+                return run
+            run = self._ledger.change_state(run.run, RunState.RUNNING, time.time())
+            _log.info("run %s begins", run.run)
+        if run.state == RunState.RUNNING:
+            await self._deal(run)
+        else:
+            await self._call_back(run)
+        return run
+
+    async def _deal(self, run: RunRecord) -> None:
+        spec = build_sent_spec(run, self._server_urls)
+        for worker in find_free_hands(self._roster.workers(), self._ledger.fetch_active_leases(run.run)):
+            pending = self._ledger.fetch_pending(run.run)
+            if pending == 0:
+                return
+            size = size_lease(
+                run.spec,
+                pending=pending,
+                workers=len(self._roster.workers()),
+                rate_rps=worker.rate_rps or self._roster.measure_mean_rate(),
+            )
+            now = time.time()
+            cut = self._ledger.cut_lease(run.run, size, now)
+            if cut is None:
+                return
+            start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
+            lease = Lease(
+                id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec
+            )
+            if not await asyncio.to_thread(self._broker.send_lease, lease):
+                self._ledger.expire_leases([cut.id], ExpiryReason.NOT_SENT, time.time())
+                return
+
+    async def _call_back(self, run: RunRecord) -> None:
+        """Orders may be lost, so they are repeated until nothing is out."""
+        if time.monotonic() - self._stopped_at < _STOP_EVERY_S:
+            return
+        self._stopped_at = time.monotonic()
+        await asyncio.to_thread(self._broker.send_stop, run=run.run, leases=(), grace_s=run.spec.grace_s)
+
+
+def find_free_hands(workers: Sequence[WorkerState], leases: Sequence[LeaseRecord]) -> list[WorkerState]:
+    """Which workers can take a lease, each as often as it has a free hand, the emptiest first.
+
+    A lease that nobody has claimed yet will be taken by some worker, so it fills a hand of one.
+    """
+    held = Counter(lease.worker for lease in leases if lease.worker is not None)
+    unclaimed = sum(lease.worker is None for lease in leases)
+    hands = [
+        (held[worker.name] + used, worker)
+        for worker in workers
+        for used in range(max(0, LEASES_IN_HAND - held[worker.name]))
+    ]
+    hands.sort(key=lambda hand: hand[0])
+    return [worker for _, worker in hands[unclaimed:]]
+
+
+def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
+    """The spec as workers get it: for Oku's own delay servers with their addresses, and with the run's name."""
+    if not run.spec.brings_servers:
+        return run.spec
+    return msgspec.structs.replace(
+        run.spec,
+        urls=tuple(f"{url.rstrip('/')}/{{i}}" for url in server_urls),
+        headers=(*run.spec.headers, f"{RUN_HEADER}: {run.run}"),
+    )

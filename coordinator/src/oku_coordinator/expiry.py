@@ -1,0 +1,53 @@
+"""Which active leases are lost, and why: a rule over the ledger's leases and the roster, with the clock passed in."""
+
+from collections.abc import Sequence
+
+from oku_coordinator.liveness import MISSED_TERMS, Roster
+from oku_coordinator.record import ExpiryReason, LeaseRecord
+
+
+class ExpiryJudge:
+    """Remembers since when it has known each lease in its present hands.
+
+    A coordinator that comes back has known none of them, so that each has a full new term.
+    """
+
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
+        self._known_since: dict[tuple[str, str | None], float] = {}
+
+    def forgive(self, now: float) -> None:
+        """Begin every lease's time anew: we could not have heard of them."""
+        self._known_since = dict.fromkeys(self._known_since, now)
+
+    def find_lost(self, leases: Sequence[LeaseRecord], now: float) -> list[tuple[str, ExpiryReason]]:
+        """The leases that will not be reported any more.
+
+        Args:
+            leases: all active leases of the run.
+            now: monotonic seconds.
+        """
+        before = self._known_since
+        self._known_since = {
+            (lease.id, lease.boot): before.get((lease.id, lease.boot), now) for lease in leases
+        }
+        lost = []
+        for lease in leases:
+            reason = self._judge(lease, self._known_since[lease.id, lease.boot], now)
+            if reason:
+                lost.append((lease.id, reason))
+        return lost
+
+    def _judge(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
+        overdue = now - known_since > MISSED_TERMS * self._roster.term_s
+        if lease.worker is None or lease.boot is None:
+            # Every worker has a free hand for each lease that is out, so an unclaimed one is lost.
+            return ExpiryReason.NOT_CLAIMED if overdue and len(self._roster) else None
+        self._roster.enlist(lease.worker, lease.boot, now)
+        if self._roster.is_gone(lease.boot):
+            return ExpiryReason.WORKER_LOST
+        if overdue and not self._roster.is_current(lease.worker, lease.boot):
+            return ExpiryReason.WORKER_LOST
+        if self._roster.has_dropped(lease.worker, lease.id, known_since, now):
+            return ExpiryReason.REPORT_LOST
+        return None

@@ -1,0 +1,145 @@
+"""Who lives: the roster of workers, judged from their progress events alone.
+
+Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
+event, a claim or a lease of the ledger; it is dead after two terms of silence. Rounds in which the
+coordinator itself stalled, or had no connection to the broker, do not count.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from oku_core.progress import Progress
+
+MISSED_TERMS = 2
+"""Silence of so many terms is death."""
+_RATE_SMOOTHING = 0.3
+_GONE_KEPT = 10_000
+
+
+@dataclass
+class WorkerState:
+    """What the coordinator knows of one worker."""
+
+    name: str
+    boot: str
+    heard_at: float
+    """When it was last heard, or was first named."""
+    has_spoken: bool = False
+    stopping: bool = False
+    rate_rps: float | None = None
+    """Requests that end in a second, smoothed; None until a second with requests was seen."""
+    clock_ahead_s: float = 0.0
+    """How far its clock is ahead of ours."""
+    listed_at: dict[str, float] = field(default_factory=dict)
+    """For each lease that it has named, when it last did."""
+
+
+class Roster:
+    """The workers that live, by name.
+
+    Args:
+        term_s: seconds in which a worker must be heard.
+    """
+
+    def __init__(self, term_s: float) -> None:
+        self.term_s = term_s
+        self._workers: dict[str, WorkerState] = {}
+        self._gone: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        """How many live, those about to leave included."""
+        return sum(worker.has_spoken for worker in self._workers.values())
+
+    def workers(self) -> list[WorkerState]:
+        """Those that can take leases: heard, alive and not about to leave."""
+        return [worker for worker in self._workers.values() if worker.has_spoken and not worker.stopping]
+
+    def enlist(self, name: str, boot: str, now: float) -> None:
+        """Begin the time of a worker that was named by something else than its own event."""
+        if name not in self._workers:
+            self._workers[name] = WorkerState(name, boot, now)
+
+    def hear(self, progress: Progress, now: float, wall_now: float) -> None:
+        """Take in an event. A name that speaks with another boot has been started anew: its old one is gone."""
+        known = self._workers.get(progress.worker)
+        replaced = known.boot if known and known.boot != progress.boot else None
+        if known is None or replaced:
+            known = self._workers[progress.worker] = WorkerState(progress.worker, progress.boot, now)
+        if replaced:
+            self._note_gone(replaced)
+        self._gone.pop(progress.boot, None)
+        known.heard_at = now
+        known.has_spoken = True
+        known.stopping = progress.stopping
+        known.clock_ahead_s = progress.at - wall_now
+        known.listed_at |= dict.fromkeys(progress.leases, now)
+        if ended := sum(progress.outcomes):
+            before = known.rate_rps
+            known.rate_rps = ended if before is None else before + _RATE_SMOOTHING * (ended - before)
+
+    def is_gone(self, boot: str) -> bool:
+        """Whether this process was declared dead or replaced, and has not spoken since."""
+        return boot in self._gone
+
+    def is_current(self, name: str, boot: str) -> bool:
+        """Whether this process of a worker lives, as far as is known."""
+        worker = self._workers.get(name)
+        return worker is not None and worker.boot == boot
+
+    def has_dropped(self, name: str, lease: str, claimed_at: float, now: float) -> bool:
+        """Whether a worker that lives has not named a lease of its for two terms.
+
+        Args:
+            name: the worker.
+            lease: a lease that it has claimed.
+            claimed_at: when the coordinator learnt of that.
+            now: monotonic seconds.
+        """
+        worker = self._workers.get(name)
+        if worker is None or not worker.has_spoken:
+            return False
+        return now - worker.listed_at.get(lease, claimed_at) > MISSED_TERMS * self.term_s
+
+    def remove_dead(self, now: float) -> list[WorkerState]:
+        """Take out and return the workers that were silent for too long."""
+        limit = MISSED_TERMS * self.term_s
+        dead = [worker for worker in self._workers.values() if now - worker.heard_at > limit]
+        for worker in dead:
+            del self._workers[worker.name]
+            self._note_gone(worker.boot)
+        return dead
+
+    def forgive(self, now: float) -> None:
+        """Begin everybody's time anew: we could not have heard them."""
+        for worker in self._workers.values():
+            worker.heard_at = now
+            worker.listed_at = dict.fromkeys(worker.listed_at, now)
+
+    def find_listed(self) -> set[str]:
+        """The leases that the workers named when they were last heard."""
+        return {
+            lease
+            for worker in self._workers.values()
+            for lease, at in worker.listed_at.items()
+            if at == worker.heard_at
+        }
+
+    def forget_leases(self, active: Iterable[str]) -> None:
+        """Keep what was said of active leases only, so that the roster does not grow."""
+        kept = frozenset(active)
+        for worker in self._workers.values():
+            worker.listed_at = {lease: at for lease, at in worker.listed_at.items() if lease in kept}
+
+    def measure_mean_rate(self) -> float | None:
+        """The mean rate of those whose rate is known, in requests per second."""
+        rates = [worker.rate_rps for worker in self.workers() if worker.rate_rps is not None]
+        return sum(rates) / len(rates) if rates else None
+
+    def measure_clock_ahead_s(self) -> float:
+        """How far the most advanced clock of a worker is ahead of ours; not below 0."""
+        return max((worker.clock_ahead_s for worker in self._workers.values()), default=0.0) if self else 0.0
+
+    def _note_gone(self, boot: str) -> None:
+        self._gone[boot] = None
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]

@@ -1,0 +1,68 @@
+"""The coordinator's own metrics for Prometheus; docs/metrics.md says what each means."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from oku_coordinator.record import ExpiryReason, Verdict
+from oku_core.progress import Tick
+
+
+class Metrics:
+    """What `/metrics` shows, and where it is counted."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._messages = Counter(
+            "oku_messages",
+            "Claims and reports, by what the ledger made of them.",
+            ["verdict"],
+            registry=self._registry,
+        )
+        self._expired = Counter(
+            "oku_leases_expired", "Leases taken back.", ["reason"], registry=self._registry
+        )
+        self._commit = Histogram(
+            "oku_commit_seconds", "Time of the transaction of a batch of messages.", registry=self._registry
+        )
+        self._workers = Gauge("oku_workers", "Workers that live.", registry=self._registry)
+        self._requests = Gauge(
+            "oku_run_requests",
+            "Requests of the active run, by what they are.",
+            ["part"],
+            registry=self._registry,
+        )
+        self._rate = Gauge(
+            "oku_run_requests_per_second", "Requests that ended in the last second.", registry=self._registry
+        )
+        self._in_flight = Gauge("oku_run_in_flight", "Requests in flight.", registry=self._registry)
+        for verdict in Verdict:
+            self._messages.labels(verdict)
+        for reason in ExpiryReason:
+            self._expired.labels(reason)
+
+    def count_messages(self, verdicts: list[Verdict], seconds: float) -> None:
+        """A batch was taken in."""
+        self._commit.observe(seconds)
+        for verdict in verdicts:
+            self._messages.labels(verdict).inc()
+
+    def count_expired(self, reason: ExpiryReason) -> None:
+        """A lease was taken back."""
+        self._expired.labels(reason).inc()
+
+    def show_workers(self, count: int) -> None:
+        """So many workers live."""
+        self._workers.set(count)
+
+    def show_tick(self, tick: Tick) -> None:
+        """A second of the active run."""
+        for part in ("accounted", "leased", "pending", "resent_at_most"):
+            self._requests.labels(part).set(getattr(tick, part))
+        self._rate.set(tick.rate_rps)
+        self._in_flight.set(tick.in_flight)
+
+    def expose(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self._registry)

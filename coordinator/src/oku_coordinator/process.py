@@ -1,0 +1,209 @@
+"""The coordinator as a process: startup, main loop, shutdown.
+
+The main loop wakes when a report came in or a run was changed, and at least twice a second: it judges who
+lives, takes lost leases back, deals out new ones and, once a second, makes a tick.
+"""
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from oku_coordinator.api import build_api
+from oku_coordinator.broker import Broker, ProgressListener, ReportListener
+from oku_coordinator.dispatcher import Dispatcher
+from oku_coordinator.expiry import ExpiryJudge
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.liveness import Roster
+from oku_coordinator.metrics import Metrics
+from oku_coordinator.record import RunRecord
+from oku_coordinator.runs import Runs
+from oku_coordinator.schema import lock_ledger
+from oku_coordinator.served import ServedCounter
+from oku_coordinator.settings import CoordinatorSettings
+from oku_coordinator.ticks import TickMaker
+from oku_core.errors import UserError
+from oku_core.interval import ConservationError
+from oku_core.lease import Message
+from oku_core.messaging import build_app
+from oku_core.progress import Progress
+from oku_core.run import ACTIVE_STATES
+
+_log = logging.getLogger(__name__)
+
+_ROUND_S = 0.5
+_STALL_S = 2.0
+_LOCK_WAIT_S = 10.0
+
+
+class Coordinator:
+    """One coordinator; `run` returns when it was told to end."""
+
+    def __init__(self, settings: CoordinatorSettings) -> None:
+        self._settings = settings
+        self._lock = lock_ledger(settings.ledger_path, wait_s=_LOCK_WAIT_S)
+        self._ledger = Ledger(settings.ledger_path)
+        self._metrics = Metrics()
+        self._roster = Roster(settings.term_s)
+        self._expiry = ExpiryJudge(self._roster)
+        app = build_app(settings.broker_url)
+        self._broker = Broker(app)
+        self._reports = ReportListener(app, self._take_in)
+        self._progress = ProgressListener(app, self._hear_from_thread)
+        self._dispatcher = Dispatcher(self._ledger, self._roster, self._broker, settings.server_urls)
+        self._runs = Runs(self._ledger, ServedCounter(settings.server_urls), self._wake)
+        self._ticks: dict[str, TickMaker] = {}
+        self._resting: str | None = None
+        self._woken = asyncio.Event()
+        self._ending = asyncio.Event()
+
+    async def run(self) -> None:
+        """Startup, main loop, shutdown."""
+        await self._startup()
+        try:
+            await self._main_loop()
+        finally:
+            await self._shutdown()
+
+    async def _startup(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._ending.set)
+        self._reports.start()
+        self._progress.start()
+        api = build_api(self._runs, self._metrics, self._settings.token, self._is_ready)
+        self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._settings.host, self._settings.port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UserError(
+                f"cannot listen on {self._settings.host}:{self._settings.port}: {error.strerror or error}"
+            ) from error
+        host, port = self._runner.addresses[0][:2]
+        _log.info("listening on http://%s:%s", host, port)
+        if ready_file := self._settings.ready_file:
+            partial = ready_file.with_suffix(".partial")
+            partial.write_text(f"{host}:{port}\n")
+            partial.replace(ready_file)
+
+    async def _main_loop(self) -> None:
+        next_tick = round_at = time.monotonic()
+        while not self._ending.is_set():
+            now = time.monotonic()
+            if now - round_at > _STALL_S or not self._progress.is_connected:
+                self._roster.forgive(now)
+                self._expiry.forgive(now)
+            round_at = now
+            try:
+                await self._round(now)
+                if now >= next_tick:
+                    next_tick = max(next_tick + 1.0, now)
+                    self._tick()
+            except ConservationError:
+                _log.exception("the account of a run does not balance; the run has failed")
+            await self._sleep(min(next_tick, now + _ROUND_S) - time.monotonic())
+
+    async def _shutdown(self) -> None:
+        self._reports.end()
+        self._progress.end()
+        await self._runner.cleanup()
+        await asyncio.to_thread(self._reports.join, 3.0)
+        self._ledger.close()
+        self._lock.release()
+
+    async def _round(self, now: float) -> None:
+        for worker in self._roster.remove_dead(now):
+            _log.warning("worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at)
+            for maker in self._ticks.values():
+                maker.forget_worker(worker.name)
+        await self._take_back_lost(now)
+        run = await self._dispatcher.step()
+        await self._watch_end(run)
+
+    async def _take_back_lost(self, now: float) -> None:
+        run = self._ledger.fetch_next_run()
+        if run is None or run.state not in ACTIVE_STATES:
+            return
+        leases = self._ledger.fetch_active_leases(run.run)
+        active = {lease.id for lease in leases}
+        if void := self._ledger.find_expired(self._roster.find_listed() - active):
+            # A worker that was taken for dead still works on what others have by now.
+            await asyncio.to_thread(self._broker.send_stop, run=None, leases=void, grace_s=0.0)
+        self._roster.forget_leases(active)
+        for lease, reason in self._expiry.find_lost(leases, now):
+            if self._ledger.expire_leases([lease], reason, time.time()):
+                _log.warning("lease %s is taken back: %s", lease, reason)
+                self._metrics.count_expired(reason)
+
+    async def _watch_end(self, run: RunRecord | None) -> None:
+        """Ask the delay servers for their counts when the active run comes to rest."""
+        active = run.run if run and run.state in ACTIVE_STATES else None
+        if self._resting and self._resting != active:
+            self._ticks.pop(self._resting, None)
+            await self._runs.summarize(self._resting)
+            self._runs.announce_rest()
+        self._resting = active
+
+    def _tick(self) -> None:
+        self._metrics.show_workers(len(self._roster))
+        run = self._ledger.fetch_next_run()
+        if run is None:
+            return
+        maker = self._ticks.setdefault(run.run, TickMaker())
+        active = frozenset(lease.id for lease in self._ledger.fetch_active_leases(run.run))
+        tick = maker.build_tick(
+            self._ledger.fetch_snapshot(run.run), active=active, workers=len(self._roster), now=time.time()
+        )
+        self._metrics.show_tick(tick)
+        self._runs.publish(tick)
+
+    def _take_in(self, messages: Sequence[Message]) -> None:
+        begun = time.monotonic()
+        try:
+            verdicts = self._ledger.apply(messages, time.time())
+        except ConservationError:
+            # The run has failed with the reason; its messages would break the law each time they came.
+            _log.exception("the account of a run does not balance; the run has failed")
+            return
+        self._metrics.count_messages(verdicts, time.monotonic() - begun)
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _hear_from_thread(self, progress: Progress) -> None:
+        self._loop.call_soon_threadsafe(self._hear, progress)
+
+    def _hear(self, progress: Progress) -> None:
+        is_new = not self._roster.is_current(progress.worker, progress.boot)
+        self._roster.hear(progress, time.monotonic(), time.time())
+        if is_new:
+            _log.info("worker %s is here", progress.worker)
+            self._wake()
+        for maker in self._ticks.values():
+            maker.add(progress)
+
+    def _is_ready(self) -> bool:
+        return self._reports.is_connected and self._progress.is_connected
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+    async def _sleep(self, seconds: float) -> None:
+        self._woken.clear()
+        ending = asyncio.ensure_future(self._ending.wait())
+        woken = asyncio.ensure_future(self._woken.wait())
+        await asyncio.wait({ending, woken}, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        woken.cancel()
+
+
+def serve(settings: CoordinatorSettings) -> None:
+    """Run a coordinator until SIGTERM or SIGINT."""
+
+    async def run() -> None:
+        await Coordinator(settings).run()
+
+    asyncio.run(run())

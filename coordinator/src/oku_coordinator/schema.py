@@ -1,0 +1,150 @@
+"""The tables of the ledger, and how its file is opened.
+
+SQLite in WAL mode with full synchronisation: a commit that was acknowledged survives the process and the
+machine. One process writes at a time; it holds a lock on a file beside the ledger for as long as it lives.
+"""
+
+import fcntl
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from oku_core.errors import UserError
+
+_VERSION = 1
+
+_TABLES = """
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    queued_at REAL NOT NULL,          -- when it was submitted or resumed: its place in the queue
+    created_at REAL NOT NULL,
+    started_at REAL,
+    ended_at REAL,
+    active_s REAL NOT NULL DEFAULT 0, -- closed windows of activity
+    active_since REAL,                -- begin of the open window
+    windows INTEGER NOT NULL DEFAULT 0,
+    last_report_at REAL,
+    leases_cut INTEGER NOT NULL DEFAULT 0,
+    resent_at_most INTEGER NOT NULL DEFAULT 0,
+    served INTEGER,
+    outcomes TEXT NOT NULL,
+    statuses TEXT NOT NULL DEFAULT '{}',
+    bytes_received INTEGER NOT NULL DEFAULT 0,
+    sum_us INTEGER NOT NULL DEFAULT 0,
+    min_us INTEGER NOT NULL DEFAULT 0,
+    max_us INTEGER NOT NULL DEFAULT 0,
+    histogram BLOB
+);
+CREATE TABLE slices (
+    run TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (run, start)
+) WITHOUT ROWID;
+CREATE TABLE leases (
+    id TEXT PRIMARY KEY,
+    run TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    cut_at REAL NOT NULL,
+    execution TEXT,
+    worker TEXT,
+    boot TEXT,
+    closed_at REAL,
+    covered INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX active_leases ON leases (run) WHERE state = 'active';
+CREATE TABLE strays (
+    lease TEXT NOT NULL,
+    execution TEXT NOT NULL,
+    PRIMARY KEY (lease, execution)
+) WITHOUT ROWID;
+CREATE TABLE workers (
+    run TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    requests INTEGER NOT NULL DEFAULT 0,
+    cpu_s REAL NOT NULL DEFAULT 0,
+    peak_rss_mb REAL NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (run, worker)
+) WITHOUT ROWID;
+CREATE TABLE flags (
+    run TEXT NOT NULL,
+    flag TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    worst REAL NOT NULL,
+    PRIMARY KEY (run, flag)
+) WITHOUT ROWID;
+"""
+
+
+class FileLock:
+    """An advisory lock on a file that ends with the process that holds it.
+
+    Raises:
+        BlockingIOError: another process held it for all of `wait_s`.
+    """
+
+    def __init__(self, path: Path, wait_s: float = 0.0) -> None:
+        self._file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    self.release()
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+
+    def release(self) -> None:
+        """Give it up."""
+        os.close(self._file)
+
+
+def lock_ledger(path: Path, wait_s: float = 0.0) -> FileLock:
+    """The right to write the ledger at `path`; `UserError` when another process has it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(path.with_suffix(".lock"), wait_s)
+    except BlockingIOError:
+        raise UserError(f"{path}: another coordinator holds this ledger") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
+
+
+def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open the ledger's file, making its tables when it is new.
+
+    Raises:
+        UserError: the file is no ledger, or one of another version.
+    """
+    if read_only and not path.exists():
+        raise UserError(f"{path}: there is no ledger")
+    try:
+        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+        database.row_factory = sqlite3.Row
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _VERSION):
+            raise UserError(f"{path}: is of version {version}, this Oku reads version {_VERSION}")
+        if read_only:
+            database.execute("PRAGMA query_only = ON")
+            return database
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        if version == 0:
+            database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;")
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"{path}: is no ledger: {error}") from error
+    return database

@@ -1,0 +1,62 @@
+"""Makes the summary of a run from what the ledger keeps."""
+
+from datetime import UTC, datetime
+
+from oku_coordinator.record import Snapshot
+from oku_coordinator.validity import build_validity
+from oku_core import hdr
+from oku_core.outcome import build_outcome_counts
+from oku_core.summary import (
+    OutcomeCounts,
+    ServersSummary,
+    Summary,
+    build_latency_summary,
+    find_imbalance,
+)
+
+
+def build_summary(snapshot: Snapshot, now: float) -> Summary:
+    """The summary of a run as of `now`, Unix time."""
+    record, account = snapshot.record, snapshot.account
+    active_s = record.measure_active_s(now)
+    imbalance = find_imbalance(
+        state=record.state,
+        requests=record.spec.requests,
+        accounted=snapshot.lengths.accounted,
+        outcomes=account.outcomes,
+        resent_at_most=record.resent_at_most + snapshot.lengths.leased,
+        served=record.served,
+    )
+    return Summary(
+        run=record.run,
+        name=record.name,
+        state=record.state,
+        engine=record.spec.engine,
+        requests=record.spec.requests,
+        accounted=snapshot.lengths.accounted,
+        resent_at_most=record.resent_at_most,
+        outcomes=OutcomeCounts(**build_outcome_counts(account.outcomes)),
+        statuses=dict(sorted(account.statuses.items())),
+        bytes_received=account.bytes_received,
+        started_at=_format_time(record.started_at),
+        ended_at=_format_time(record.ended_at),
+        active_s=round(active_s, 3),
+        throughput_rps=round(account.accounted / active_s, 1) if active_s else 0.0,
+        latency_ms=build_latency_summary(account.histogram),
+        histogram=hdr.encode_base64(account.histogram),
+        workers=snapshot.workers,
+        servers=ServersSummary(served=record.served) if record.served is not None else None,
+        validity=build_validity(
+            snapshot.flags,
+            outcomes=account.outcomes,
+            resent_at_most=record.resent_at_most,
+            windows=record.windows,
+            imbalance=imbalance,
+        ),
+    )
+
+
+def _format_time(unix_s: float | None) -> str | None:
+    if unix_s is None:
+        return None
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

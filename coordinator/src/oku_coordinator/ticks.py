@@ -1,0 +1,85 @@
+"""Makes the ticks of a run: what the workers' progress events of a second sum to, beside the ledger's account."""
+
+from collections import deque
+
+from oku_coordinator.record import Snapshot
+from oku_core.histogram import Histogram, Latency
+from oku_core.outcome import OUTCOMES
+from oku_core.progress import Progress, Tick
+
+_WINDOW_TICKS = 5
+
+
+class TickMaker:
+    """Collects progress and, once a second, gives a tick. Each event enters exactly one tick."""
+
+    def __init__(self) -> None:
+        self._window: deque[Latency] = deque(maxlen=_WINDOW_TICKS)
+        self._in_flight: dict[str, int] = {}
+        self._leases: dict[str, list[int]] = {}
+        self._lag_s = 0.0
+        self._begin()
+
+    def add(self, progress: Progress) -> None:
+        """Take in what a worker says of its last second."""
+        self._histogram.add(progress.latency)
+        for index, count in enumerate(progress.outcomes):
+            self._outcomes[index] += count
+        self._bytes_received += progress.bytes_received
+        self._lag_s = max(self._lag_s, progress.lag_s)
+        self._in_flight[progress.worker] = progress.in_flight
+        self._leases |= progress.leases
+
+    def forget_worker(self, worker: str) -> None:
+        """A dead worker has nothing in flight."""
+        self._in_flight.pop(worker, None)
+
+    def build_tick(self, snapshot: Snapshot, *, active: frozenset[str], workers: int, now: float) -> Tick:
+        """The tick of what came since the last one.
+
+        Args:
+            snapshot: the run as the ledger has it.
+            active: ids of its active leases; what was said of others does not count as under way.
+            workers: how many live.
+            now: Unix time.
+        """
+        self._leases = {lease: counts for lease, counts in self._leases.items() if lease in active}
+        latency = self._histogram.build_latency()
+        self._window.append(latency)
+        recent = Histogram()
+        for second in self._window:
+            recent.add(second)
+        record, lengths = snapshot.record, snapshot.lengths
+        under_way = [sum(counts) for counts in zip(*self._leases.values(), strict=True)] or [0] * len(
+            OUTCOMES
+        )
+        tick = Tick(
+            run=record.run,
+            at=now,
+            state=record.state,
+            requests=record.spec.requests,
+            accounted=lengths.accounted,
+            leased=lengths.leased,
+            pending=lengths.pending,
+            ended=min(sum(under_way), lengths.leased),
+            resent_at_most=record.resent_at_most,
+            active_s=record.measure_active_s(now),
+            rate_rps=float(sum(self._outcomes)),
+            in_flight=sum(self._in_flight.values()),
+            outcomes=self._outcomes,
+            total_outcomes=[a + b for a, b in zip(snapshot.account.outcomes, under_way, strict=True)],
+            bytes_received=self._bytes_received,
+            latency=latency,
+            p50_ms=recent.quantile_us(0.5) / 1000 if recent.total else None,
+            p99_ms=recent.quantile_us(0.99) / 1000 if recent.total else None,
+            workers=workers,
+            lag_s=self._lag_s,
+        )
+        self._begin()
+        return tick
+
+    def _begin(self) -> None:
+        self._histogram = Histogram()
+        self._outcomes = [0] * len(OUTCOMES)
+        self._bytes_received = 0
+        self._lag_s = 0.0

@@ -1,0 +1,118 @@
+"""What a user writes about the requests themselves: URLs, method, headers, expected statuses, text.
+
+Every reader takes what a flag, a YAML or a JSON file gives and raises `ValueError` with one line that names
+the value and what is allowed; `oku_core.spec` adds the place.
+"""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from oku_core.errors import format_value
+
+INDEX_PLACEHOLDER = "{i}"
+"""Stands for the index of the request in a URL, a header or a body."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
+# RFC 9110, sections 5.1 and 5.5: a token, and a value without control characters but the tab.
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\x00-\x08\x0a-\x1f\x7f]*")
+_STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def parse_urls(value: object) -> tuple[str, ...]:
+    """One URL or several: `http` or `https`, `{i}` in path and query at most."""
+    urls = tuple(_check_url(parse_text(item)) for item in _items(value))
+    if not urls:
+        raise ValueError("there is no URL")
+    return urls
+
+
+def parse_headers(value: object) -> tuple[str, ...]:
+    """`Name: value`, once or several times, or a mapping of names to values."""
+    if isinstance(value, Mapping):
+        headers = tuple(f"{parse_text(name)}: {_parse_scalar(content)}" for name, content in value.items())
+    else:
+        headers = tuple(parse_text(item) for item in _items(value))
+    for header in headers:
+        if not _HEADER.fullmatch(header):
+            raise ValueError(f"{format_value(header)} is not of the form 'Name: value'")
+    return headers
+
+
+def parse_method(value: object) -> str:
+    """The name of an HTTP method, in upper case."""
+    method = parse_text(value)
+    if not re.fullmatch(r"[A-Za-z]+", method) or method.upper() == "CONNECT":
+        raise ValueError(f"{format_value(value)} is not a method such as GET or POST")
+    return method.upper()
+
+
+def parse_expect_status(value: object) -> tuple[str, ...]:
+    """Statuses and hundreds of statuses, in a list or with commas: `200,404`, `2xx`."""
+    texts = [_parse_scalar(item) for item in _items(value)]
+    statuses = tuple(part.strip().lower() for text in texts for part in text.split(","))
+    if not statuses:
+        raise ValueError("there is no status")
+    for status in statuses:
+        if not _STATUS.fullmatch(status):
+            raise ValueError(f"{format_value(status)} is not a status such as 200 or 2xx")
+    return statuses
+
+
+def parse_text(value: object) -> str:
+    """Any text that can be sent."""
+    if not isinstance(value, str):
+        hint = ", put it in quotes" if isinstance(value, int | float) else ""
+        raise ValueError(f"{format_value(value)} is not text{hint}")  # noqa: TRY004  # wrong input, no wrong call
+    if _SURROGATE.search(value):
+        raise ValueError(f"{format_value(value)} has characters that UTF-8 cannot write")
+    return value
+
+
+def _items(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _parse_scalar(value: object) -> str:
+    """Text, or what YAML takes for a number."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else parse_text(value)
+
+
+def _check_url(url: str) -> str:
+    shown = format_value(url)
+    if " " in url or not url.isprintable():
+        raise ValueError(f"{shown} has white space or control characters in it")
+    if not _SCHEME.match(url):
+        raise ValueError(f"{shown} has no scheme, write http://{format_value(url.lstrip(':/') or 'host/')}")
+    _check_host(url, shown)
+    if "#" in url:
+        raise ValueError(f"{shown} has a fragment (#), which is never sent")
+    if unknown := _PLACEHOLDER.search(url.replace(INDEX_PLACEHOLDER, "0")):
+        name = format_value(unknown[0])
+        raise ValueError(f"{shown} has the placeholder {name}, only {INDEX_PLACEHOLDER} is known")
+    return url
+
+
+def _check_host(url: str, shown: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        host.encode("idna")  # a label that is empty or too long has no address
+    except ValueError as error:
+        raise ValueError(f"{shown} has a host that cannot be") from error
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f"{shown} has the scheme {parts.scheme}, only http and https are known")
+    if not host:
+        raise ValueError(f"{shown} has no host")
+    if INDEX_PLACEHOLDER in parts.netloc:
+        # A host for each index would let resolver and connection pool grow with the number of requests.
+        raise ValueError(f"{shown} has {INDEX_PLACEHOLDER} in its host, it may stand in path and query")
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(f"{shown} has a port that is not between 1 and 65535")

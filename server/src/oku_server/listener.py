@@ -1,0 +1,70 @@
+"""The listening sockets of a server: one for each process, all on one port.
+
+The kernel spreads connections over them (SO_REUSEPORT). They are made before any process is forked, so that
+a port in use is found at once, and connections wait rather than fail while a process is started again.
+"""
+
+import errno
+import os
+import socket
+from typing import Any
+
+from oku_core.errors import UserError
+
+BACKLOG = 4096
+"""Connections that wait to be accepted, for each process; the system may allow less (net.core.somaxconn)."""
+
+
+def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
+    """Listen `count` times on the same port.
+
+    Raises:
+        UserError: the port is in use or not permitted, or the host is none of this machine.
+    """
+    family, address = _resolve(host, port)
+    sockets: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            listening = socket.socket(family, socket.SOCK_STREAM)
+            sockets.append(listening)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # The first socket is bound without sharing and shares afterwards: it fails if another server,
+            # one that shares its port too, has that port.
+            if len(sockets) > 1:
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listening.bind(address)
+            if count > 1:
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listening.listen(BACKLOG)
+            address = listening.getsockname()
+    except OSError as error:
+        for listening in sockets:
+            listening.close()
+        raise UserError(_explain(error, host, port)) from error
+    return sockets
+
+
+def format_address(listening: socket.socket) -> str:
+    """`host:port` of a socket, as it stands in a URL."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise UserError(f"--host: {host!r} is not a host that can be resolved") from error
+    family, _, _, _, address = found[0]
+    return family, address
+
+
+def _explain(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"--port: {port} is in use on {host}"
+    if error.errno == errno.EACCES:
+        return f"--port: {port} is not permitted to you"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"--host: {host} is not an address of this machine"
+    # uvloop and asyncio put more into the message than the system says.
+    return f"--host: {host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}"

@@ -1,0 +1,66 @@
+"""What a request gets: its delay and its fault, from its name alone.
+
+A numeric name is an index, and index and seed decide: every run and every engine meets the same delays and
+faults. Any other name gets both by chance.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from oku_core.delay import Delay
+from oku_server.fault import Fault, FaultRates
+
+_INDEX_DIGITS = 18
+"""Longer numbers are no index: a spec has at most 10**15 requests."""
+_LAST_NUMBER = 1 - 2.0**-53
+
+
+class Plan(NamedTuple):
+    """The delay in seconds before anything happens, and what happens then; None is a proper answer."""
+
+    delay_s: float
+    fault: Fault | None
+
+
+class Planner:
+    """Makes the plan of a request.
+
+    Args:
+        delay: the distribution of the delays.
+        faults: how often each fault happens.
+        seed: chooses which delay and which fault each index gets.
+        chance: a random number in `[0, 1)`, for names that are no index.
+    """
+
+    def __init__(self, delay: Delay, faults: FaultRates, seed: int, chance: Callable[[], float]) -> None:
+        self._delay = delay
+        self._faults = faults
+        self._seed = seed
+        self._chance = chance
+        # Quantiles grow: where the ends are equal, there is nothing to draw.
+        low_s, high_s = delay.quantile_s(0.0), delay.quantile_s(_LAST_NUMBER)
+        self._always = Plan(low_s, None) if low_s == high_s and not faults else None
+
+    def plan(self, name: str) -> Plan:
+        """The plan of the request with this name."""
+        if self._always is not None:
+            return self._always
+        index = parse_index(name)
+        if index is None:
+            return Plan(self._delay.quantile_s(self._chance()), self._faults.choose(self._chance()))
+        fault = self._faults.draw(self._seed, index) if self._faults else None
+        return Plan(self._delay.draw_s(self._seed, index), fault)
+
+
+def find_name(target: str) -> str:
+    """The name in the target of a request: its path without the first slash."""
+    if target.startswith("/"):
+        return target[1 : target.index("?")] if "?" in target else target[1:]
+    # A client that takes this server for a proxy names the whole URL.
+    return urlsplit(target).path.removeprefix("/")
+
+
+def parse_index(name: str) -> int | None:
+    """The index that a numeric name is; None for any other name."""
+    return int(name) if name.isdecimal() and name.isascii() and len(name) <= _INDEX_DIGITS else None

@@ -1,0 +1,125 @@
+"""The life of a server: `serve` opens port and counts, says so, and answers until SIGTERM or SIGINT.
+
+One process runs its event loop right here; several are children of this one (`supervisor`). What they share
+(sockets, blocks of counts) is made before they are forked.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import random
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvloop
+
+from oku_core.errors import UserError
+from oku_server.count_store import CountStore, FileStore, MemoryStore
+from oku_server.count_table import CountTable
+from oku_server.listener import BACKLOG, format_address, open_sockets
+from oku_server.plan import Planner
+from oku_server.service import Service
+from oku_server.settings import ServerSettings
+from oku_server.supervisor import Supervisor
+
+MAX_OPEN_FILES = 1_048_576
+"""Connections of one process that this asks the system for, within what it permits."""
+GC_THRESHOLD = 10_000
+"""Requests leave no cycles behind; with thousands waiting, the default of 700 makes the collector walk over
+them all the time, which is a tenth of the processor."""
+
+_log = logging.getLogger(__name__)
+
+
+def serve(settings: ServerSettings) -> None:
+    """Serve until SIGTERM or SIGINT; requests in flight are dropped then.
+
+    Raises:
+        UserError: the port is in use, or host, directory of counts or ready file cannot be used.
+    """
+    _allow_connections()
+    sockets = open_sockets(settings.host, settings.port, settings.processes)
+    store = _open_store(settings)
+
+    def announce() -> None:
+        _announce(settings, format_address(sockets[0]))
+
+    def run_child(number: int) -> None:
+        for other in sockets[:number] + sockets[number + 1 :]:
+            other.close()
+        _run(settings, sockets[number], store, number)
+
+    try:
+        if settings.processes == 1:
+            _run(settings, sockets[0], store, 0, announce)
+        else:
+            Supervisor(settings.processes, run_child).run(announce)
+    finally:
+        for listening in sockets:
+            listening.close()
+
+
+def _run(
+    settings: ServerSettings,
+    listening: socket.socket,
+    store: CountStore,
+    number: int,
+    on_started: Callable[[], None] = lambda: None,
+) -> None:
+    planner = Planner(settings.delay, settings.faults, settings.seed, random.random)
+    service = Service(planner, settings.body, CountTable(store.blocks[number]), store.fetch_served)
+    # What is there by now stays: the garbage collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
+    uvloop.run(_answer(service, listening, on_started))
+
+
+async def _answer(service: Service, listening: socket.socket, on_started: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    server = await loop.create_server(service.build_web_server(), sock=listening, backlog=BACKLOG)
+    on_started()
+    await stop.wait()
+    server.close()
+
+
+def _open_store(settings: ServerSettings) -> CountStore:
+    if settings.counts_dir is None:
+        return MemoryStore(settings.processes)
+    return FileStore(settings.counts_dir, settings.processes)
+
+
+def _announce(settings: ServerSettings, address: str) -> None:
+    processes = "1 process" if settings.processes == 1 else f"{settings.processes} processes"
+    _log.info("listening on http://%s, %s, delay %s", address, processes, settings.delay.text)
+    if settings.ready_file is not None:
+        _write_ready_file(settings.ready_file, address)
+
+
+def _write_ready_file(path: Path, address: str) -> None:
+    """Whoever sees the file sees all of it."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(f"{address}\n")
+        unfinished.replace(path)
+    except OSError as error:
+        raise UserError(f"--ready-file: {path} cannot be written: {error.strerror}") from error
+
+
+def _allow_connections() -> None:
+    """Raise the limit of open files, 1024 on most systems, to what this process may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (ValueError, OSError) as error:
+        _log.warning("no more than %d open files: %s", soft, error)

@@ -1,0 +1,42 @@
+"""What a delay server is told before it starts: one frozen value that every other module reads.
+
+Its attributes are read from text by whoever offers them (`oku_core.delay.parse_delay`, `body.parse_body`,
+`fault.parse_rate`); here they are values.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oku_core.delay import Delay, parse_delay
+from oku_server.body import DEFAULT_BODY
+from oku_server.fault import FaultRates
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8080
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """A delay server.
+
+    Args:
+        host: the address or name to listen on.
+        port: the port to listen on; 0 lets the system choose a free one.
+        processes: how many processes share the port.
+        delay: the distribution of the delays.
+        seed: chooses which delay and which fault each index gets.
+        body: the body of every answer with status 200.
+        faults: how often the server misbehaves.
+        counts_dir: the directory that keeps the counts of served requests; None keeps them in memory.
+        ready_file: the file that gets `host:port` as soon as connections are accepted.
+    """
+
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    processes: int = 1
+    delay: Delay = field(default_factory=lambda: parse_delay("0s"))
+    seed: int = 0
+    body: bytes = DEFAULT_BODY
+    faults: FaultRates = field(default_factory=FaultRates)
+    counts_dir: Path | None = None
+    ready_file: Path | None = None

@@ -1,0 +1,142 @@
+"""Several processes of one server: forked, watched, started again when they die, ended together.
+
+The parent holds no event loop and no thread. Its signals are blocked and taken one by one with `sigwait`, so
+that none can come at a wrong moment. Children die with it, also when it is killed (on Linux).
+"""
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Never
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+HEALTHY_AFTER_S = 5.0
+"""A child that lived this long is started again at once; one that did not waits, longer each time."""
+STOP_WITHIN_S = 0.5
+"""How long children may take to end before they are killed."""
+
+_STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
+_AWAITED = _STOP_SIGNALS | {signal.SIGCHLD, signal.SIGALRM}
+_PR_SET_PDEATHSIG = 1
+"""From <linux/prctl.h>."""
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Keeps `count` children alive until SIGTERM or SIGINT.
+
+    Args:
+        count: how many children; each has a number from 0.
+        run_child: what a child with that number does. It ends on SIGTERM.
+    """
+
+    def __init__(self, count: int, run_child: Callable[[int], None]) -> None:
+        self._run_child = run_child
+        self._number_by_pid: dict[int, int] = {}
+        self._started_at = [0.0] * count
+        self._pause_s = [0.0] * count
+        self._due_at = dict.fromkeys(range(count), 0.0)
+
+    def run(self, on_started: Callable[[], None]) -> None:
+        """Start the children, call `on_started`, and watch over them until a signal says to stop."""
+        # Some systems discard SIGCHLD, blocked or not, while it has no handler.
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+        try:
+            self._start_due()
+            on_started()
+            while signal.sigwait(_AWAITED) not in _STOP_SIGNALS:
+                self._reap()
+                self._start_due()
+        finally:
+            self._stop()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for number, due_at in list(self._due_at.items()):
+            if due_at <= now:
+                del self._due_at[number]
+                self._started_at[number] = now
+                self._number_by_pid[self._fork(number)] = number
+        next_s = min(self._due_at.values(), default=0.0) - now
+        signal.setitimer(signal.ITIMER_REAL, max(next_s, 0.001) if self._due_at else 0)
+
+    def _fork(self, number: int) -> int:
+        parent = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            _be_child(parent, lambda: self._run_child(number))
+        return pid
+
+    def _reap(self) -> None:
+        for pid, number in list(self._number_by_pid.items()):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if not done:
+                continue
+            del self._number_by_pid[pid]
+            now = time.monotonic()
+            pause_s = self._pause_s[number]
+            if now - self._started_at[number] >= HEALTHY_AFTER_S:
+                pause_s = 0.0
+            self._pause_s[number] = min(max(2 * pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            self._due_at[number] = now + pause_s
+            _log.warning(
+                "process %d (pid %d) ended with %s, it is started again in %.1f s",
+                number + 1, pid, _describe(os.waitstatus_to_exitcode(status)), pause_s,
+            )  # fmt: skip
+
+    def _stop(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, STOP_WITHIN_S)
+        for pid in self._number_by_pid:
+            os.kill(pid, signal.SIGTERM)
+        while self._number_by_pid:
+            if signal.sigwait({signal.SIGCHLD, signal.SIGALRM}) == signal.SIGALRM:
+                for pid in self._number_by_pid:
+                    os.kill(pid, signal.SIGKILL)
+            for pid in list(self._number_by_pid):
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    del self._number_by_pid[pid]
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _be_child(parent: int, run: Callable[[], None]) -> Never:
+    """What a forked process does, up to its end: it never returns into the parent's code."""
+    code = 1
+    try:
+        _die_with(parent)
+        # Until the event loop takes the signals, they end this process without a word.
+        for number in _AWAITED:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+        run()
+        code = 0
+    except BaseException:  # noqa: BLE001  # whatever it is, this process ends here
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _die_with(parent: int) -> None:
+    """Have the system kill this process when its parent dies; nothing where there is no such thing."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        # The parent died before the system knew.
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _describe(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,118 @@
+"""A second and a summary of a run to be shown, and the time zone they are shown in."""
+
+import io
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from oku_core import hdr
+from oku_core.histogram import Histogram, Latency
+from oku_core.progress import Tick
+from oku_core.run import RunState
+from oku_core.spec import Engine
+from oku_core.summary import OutcomeCounts, ServersSummary, Summary, WorkerSummary, build_latency_summary
+
+Render = Callable[..., list[str]]
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Times of day are shown in UTC."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def render() -> Render:
+    """Gives the lines that a renderable makes on a console of a width."""
+
+    def render_lines(renderable: RenderableType, width: int = 80) -> list[str]:
+        console = Console(file=io.StringIO(), record=True, width=width, force_terminal=True)
+        console.print(renderable)
+        return console.export_text().splitlines()
+
+    return render_lines
+
+
+@pytest.fixture
+def make_tick() -> Callable[..., Tick]:
+    """Makes the 25th second of a run of a million requests, changed as wanted."""
+
+    def make(**changes: Any) -> Tick:
+        fields: dict[str, Any] = {
+            "run": "6f2c1a",
+            "at": 1_769_965_512.0,  # 2026-02-01 17:05:12 UTC
+            "state": RunState.RUNNING,
+            "requests": 1_000_000,
+            "accounted": 400_000,
+            "leased": 80_000,
+            "pending": 520_000,
+            "ended": 12_345,
+            "resent_at_most": 0,
+            "active_s": 25.0,
+            "rate_rps": 16_340.0,
+            "in_flight": 2_000,
+            "outcomes": [16_340, 0, 0, 0, 0, 0],
+            "total_outcomes": [412_345, 0, 0, 0, 0, 0],
+            "bytes_received": 212_420,
+            "latency": Latency(),
+            "p50_ms": 1.7,
+            "p99_ms": 6.04,
+            "workers": 2,
+            "lag_s": 0.0,
+        }
+        return Tick(**fields | changes)
+
+    return make
+
+
+@pytest.fixture
+def make_summary() -> Callable[..., Summary]:
+    """Makes the summary of a completed run of 1,000 requests of 1 to 10.99 ms, changed as wanted."""
+
+    def make(histogram: Histogram | None = None, **changes: Any) -> Summary:
+        if histogram is None:
+            histogram = Histogram()
+            for i in range(1000):
+                histogram.record(1000 + 10 * i)
+        fields: dict[str, Any] = {
+            "run": "6f2c1a",
+            "name": "soak",
+            "state": RunState.COMPLETED,
+            "engine": Engine.AIOHTTP,
+            "requests": 1000,
+            "accounted": 1000,
+            "resent_at_most": 0,
+            "outcomes": make_outcomes(ok=1000),
+            "statuses": {"200": 1000},
+            "bytes_received": 13_000,
+            "started_at": "2026-02-01T17:05:12Z",
+            "ended_at": "2026-02-01T17:06:13Z",
+            "active_s": 61.2,
+            "throughput_rps": 16.3,
+            "latency_ms": build_latency_summary(histogram),
+            "histogram": hdr.encode_base64(histogram),
+            "workers": [make_worker("worker-1"), make_worker("worker-2")],
+            "servers": ServersSummary(served=1000),
+            "validity": [],
+        }
+        return Summary(**fields | changes)
+
+    return make
+
+
+def make_worker(name: str) -> WorkerSummary:
+    """One that did half of the run."""
+    return WorkerSummary(name=name, requests=500, cpu_s=58.1, peak_rss_mb=61.4, lost=False)
+
+
+def make_outcomes(**counts: int) -> OutcomeCounts:
+    """The given outcomes, none of the others."""
+    none = dict.fromkeys(OutcomeCounts.__struct_fields__, 0)
+    return OutcomeCounts(**none | counts)

@@ -1,0 +1,219 @@
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oku_core.quantity import format_bytes, format_duration, parse_count, parse_duration_s, parse_size
+
+Parser = Callable[[object], float]
+PARSERS: list[Parser] = [parse_count, parse_duration_s, parse_size]
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ("50000", 50_000),
+        ("1_000_000", 1_000_000),
+        ("1_0", 10),
+        ("1e6", 1_000_000),
+        ("1E+6", 1_000_000),
+        ("2.5e1", 25),
+        ("1M", 1_000_000),
+        ("1.5k", 1500),
+        ("2 G", 2 * 10**9),
+        ("1b", 10**9),
+        ("1T", 10**12),
+        (" 7 ", 7),
+        ("+7", 7),
+        ("-7", -7),
+        (7, 7),
+        (7.0, 7),
+        (1e15, 10**15),
+        ("1e400", 10**400),
+    ],
+)
+def test_a_count_is_read_in_every_usual_form(value: object, count: int) -> None:
+    """Digits, underscores, exponents and decimal units give the whole number that they mean."""
+    assert parse_count(value) == count
+
+
+@given(st.integers(min_value=-(10**60), max_value=10**60))
+def test_a_count_is_exact_at_any_size(count: int) -> None:
+    """No digit is lost in a float, as a number, as text or with underscores."""
+    assert parse_count(count) == parse_count(str(count)) == parse_count(f"{count:_}") == count
+
+
+@given(st.integers(min_value=0, max_value=10**15))
+def test_a_count_with_a_decimal_point_is_exact(thousandths: int) -> None:
+    """1.001M is 1001000 and not a hair less, which would be no whole number."""
+    assert parse_count(f"{thousandths // 1000}.{thousandths % 1000:03}k") == thousandths
+
+
+@pytest.mark.parametrize("value", ["1.5", 1.5, "1e-1", "0.0001k"])
+def test_a_count_is_whole(value: object) -> None:
+    """A part of a request is not rounded away."""
+    with pytest.raises(ValueError, match=f"^{value} is not a whole number$"):
+        parse_count(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("10s", 10.0),
+        ("10", 10.0),
+        (10, 10.0),
+        (0.1, 0.1),
+        (" 10 s ", 10.0),
+        ("500ms", 0.5),
+        ("3us", 3e-6),
+        ("3µs", 3e-6),
+        ("2m", 120.0),
+        ("1.5H", 5400.0),
+        ("1_000ms", 1.0),
+        ("-5s", -5.0),
+    ],
+)
+def test_a_duration_is_read_in_every_usual_form(value: object, seconds: float) -> None:
+    """Every unit gives seconds, a bare number is seconds, a sign is left for the caller to judge."""
+    assert parse_duration_s(value) == seconds
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_duration_survives_being_written(seconds: float) -> None:
+    """A float that was written down is read as the same float."""
+    assert parse_duration_s(seconds) == parse_duration_s(repr(seconds)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("1000", 1000),
+        (0, 0),
+        ("12B", 12),
+        ("4kB", 4000),
+        ("4KiB", 4096),
+        ("1.5k", 1500),
+        ("1MiB", 2**20),
+        ("2gb", 2 * 10**9),
+    ],
+)
+def test_a_size_is_read_in_decimal_and_binary_units(value: object, size: int) -> None:
+    """One kB is a thousand bytes, one KiB is 1024."""
+    assert parse_size(value) == size
+
+
+@pytest.mark.parametrize("value", [-1, "-1", "-4KiB"])
+def test_a_size_is_not_negative(value: object) -> None:
+    """There is no body of less than no bytes."""
+    with pytest.raises(ValueError, match=f"^{value} is not at least 0$"):
+        parse_size(value)
+
+
+@pytest.mark.parametrize("parse", PARSERS)
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("", "''"),
+        ("ten", "ten"),
+        ("1_", "1_"),
+        ("1__0", "1__0"),
+        ("_1", "_1"),
+        (".5", ".5"),
+        ("1,000", "1,000"),
+        ("5 parsecs", "5 parsecs"),
+        ("1e", "1e"),
+        ("1e9999", "1e9999"),
+        ("1\n0", r"'1\n0'"),
+        ("10\ns", r"'10\ns'"),
+        ("٣", "٣"),
+        ("5\u212a", "5\u212a"),
+        ("nan", "nan"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (True, "true"),
+        (None, "null"),
+        ([5], "[5]"),
+        ({"s": 5}, "{'s': 5}"),
+    ],
+)
+def test_what_is_no_quantity_is_named(parse: Parser, value: object, shown: str) -> None:
+    """The error shows the value and a right one; digits of other scripts and look-alike units are none."""
+    with pytest.raises(ValueError, match=rf"^{re.escape(shown)} is not a (number|duration|size) such as \S"):
+        parse(value)
+
+
+@pytest.mark.parametrize("value", ["1e400", 10**400, "9" * 399])
+def test_a_duration_beyond_every_float_is_none(value: object) -> None:
+    """An infinite duration is not made of a finite text."""
+    with pytest.raises(ValueError, match="is not a duration such as 10s"):
+        parse_duration_s(value)
+
+
+@pytest.mark.parametrize("parse", PARSERS)
+@given(value=st.text(alphabet="0123456789_.eE+-kKmMiBsµ \n٣nainf") | st.floats() | st.text())
+def test_whatever_is_written_gives_a_number_or_one_line(parse: Parser, value: object) -> None:
+    """Nobody who reads a quantity meets another exception than `ValueError`."""
+    number, message = 0.0, "no error"
+    try:
+        number = parse(value)
+    except ValueError as error:
+        message = str(error)
+    assert float("-inf") < number < float("inf")
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 ms"),
+        (0.85, "850 ms"),
+        (0.9994, "999 ms"),
+        (0.9996, "1.0 s"),
+        (61.2, "61.2 s"),
+        (99.94, "99.9 s"),
+        (99.96, "1 min 40 s"),
+        (125, "2 min 05 s"),
+        (3599, "59 min 59 s"),
+        (3599.9, "1 h 00 min"),
+        (11_400, "3 h 10 min"),
+        (150_000, "41 h 40 min"),
+    ],
+)
+def test_a_duration_is_shown_in_two_units_at_most(seconds: float, text: str) -> None:
+    """Each range of durations has its form, and rounding never writes 1000 ms or 60 s."""
+    assert format_duration(seconds) == text
+
+
+@given(st.floats(min_value=0, max_value=1e7))
+def test_a_shown_duration_is_near_the_true_one(seconds: float) -> None:
+    """What people read is the duration, to the last unit that is shown."""
+    text = format_duration(seconds)
+    units = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+    words = text.split()
+    shown = sum(float(number) * units[unit] for number, unit in zip(words[0::2], words[1::2], strict=True))
+    last_unit = units[words[-1]] if "." not in text else 0.1
+    assert abs(shown - seconds) <= last_unit
+    assume(len(words) == 4)
+    assert int(words[2]) < 60
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (999.7, "1.0 kB"),
+        (1000, "1.0 kB"),
+        (13_000_000, "13.0 MB"),
+        (999_940, "999.9 kB"),
+        (999_960, "1.0 MB"),
+        (2.5e9, "2.5 GB"),
+        (1.3e12, "1.3 TB"),
+        (5e15, "5000.0 TB"),
+    ],
+)
+def test_bytes_are_shown_in_decimal_units(count: float, text: str) -> None:
+    """The unit is the largest one that leaves a number of at least 1, after rounding."""
+    assert format_bytes(count) == text

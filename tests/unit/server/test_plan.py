@@ -1,0 +1,70 @@
+import pytest
+
+from oku_core.delay import parse_delay
+from oku_server.fault import Fault, FaultRates
+from oku_server.plan import Plan, Planner, find_name, parse_index
+
+
+def _no_chance() -> float:
+    pytest.fail("a numeric name leaves nothing to chance")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("/12", "12"),
+        ("/", ""),
+        ("/a/b", "a/b"),
+        ("/12?x=/1?", "12"),
+        ("http://host:1/12?x=1", "12"),
+        ("http://host", ""),
+        ("*", "*"),
+        ("/-/healthz", "-/healthz"),
+    ],
+)
+def test_the_name_is_the_path_without_its_slash(target: str, name: str) -> None:
+    """Query, scheme and host of a target do not matter."""
+    assert find_name(target) == name
+
+
+@pytest.mark.parametrize(("name", "index"), [("0", 0), ("12", 12), ("007", 7), ("9" * 18, 10**18 - 1)])
+def test_a_numeric_name_is_an_index(name: str, index: int) -> None:
+    """Decimal digits are an index."""
+    assert parse_index(name) == index
+
+
+@pytest.mark.parametrize("name", ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000])
+def test_any_other_name_is_no_index(name: str) -> None:
+    """Neither digits of other scripts nor numbers beyond every request space are one."""
+    assert parse_index(name) is None
+
+
+@pytest.mark.parametrize("text", ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "20ms"])
+def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) -> None:
+    """Delay and fault of a numeric name are those of `Delay` and `FaultRates`."""
+    delay, faults = parse_delay(text), FaultRates(error=0.3)
+    planner = Planner(delay, faults, 5, _no_chance)
+    for index in range(50):
+        assert planner.plan(str(index)) == Plan(delay.draw_s(5, index), faults.draw(5, index))
+
+
+def test_another_seed_gives_another_plan() -> None:
+    """Seeds make servers differ."""
+    plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, _no_chance) for seed in (1, 2)]
+    first, second = ([plan.plan(str(index)) for index in range(50)] for plan in plans)
+    assert first != second
+
+
+def test_any_other_name_is_planned_by_chance() -> None:
+    """The first number decides on the delay, the second on the fault."""
+    numbers = iter([0.75, 0.1, 0.25, 0.6])
+    planner = Planner(parse_delay("0ms..80ms"), FaultRates(error=0.5), 0, lambda: next(numbers))
+    assert planner.plan("a") == Plan(pytest.approx(0.06), Fault.ERROR)
+    assert planner.plan("a") == Plan(pytest.approx(0.02), None)
+
+
+@pytest.mark.parametrize(("text", "delay_s"), [("20ms", 0.02), ("2..2s", 2.0), ("exp:0s", 0.0)])
+def test_a_delay_that_never_changes_is_not_drawn(text: str, delay_s: float) -> None:
+    """Nothing is left to chance for any name where there is one delay and no fault."""
+    planner = Planner(parse_delay(text), FaultRates(), 0, _no_chance)
+    assert planner.plan("a") == planner.plan("1") == Plan(delay_s, None)

@@ -1,0 +1,130 @@
+"""The beat of a worker: its progress as a Celery event, once a second, and the check that it is of use.
+
+A thread of its own, so that a broker that is away holds nothing up. A worker whose event loop does not
+answer sends no event, and so counts as dead.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from celery import Celery
+from kombu.exceptions import KombuError, OperationalError
+
+from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT
+from oku_core.progress import Progress
+from oku_workers.crew import Crew
+from oku_workers.station import Station
+
+_log = logging.getLogger(__name__)
+
+_INTERVAL_S = 1.0
+_LOOP_TIMEOUT_S = 5.0
+_QUEUE_LOOK_S = 5.0
+EXIT_STUCK = 70
+"""Exit code of a worker that got no lease although leases waited (EX_SOFTWARE of sysexits.h)."""
+
+
+class Beat(threading.Thread):
+    """See the module.
+
+    Args:
+        app: where events go.
+        station: the event loop.
+        crew: who makes progress.
+        idle_limit_s: idle for so long beside waiting leases means stuck.
+        exit_process: ends the process at once, with a code.
+    """
+
+    def __init__(
+        self,
+        app: Celery,
+        station: Station,
+        crew: Crew,
+        idle_limit_s: float,
+        exit_process: Callable[[int], None] = os._exit,
+    ) -> None:
+        super().__init__(name="beat", daemon=True)
+        self._app = app
+        self._station = station
+        self._crew = crew
+        self._ending = threading.Event()
+        self._exit_process = exit_process
+        self._idle = IdleWatch(idle_limit_s)
+
+    def run(self) -> None:
+        """Beat until told to end, through every loss of the broker."""
+        while not self._ending.is_set():
+            try:
+                self._beat_while_connected()
+            except (KombuError, OperationalError, OSError) as error:
+                _log.warning("no progress can be sent: %s; trying again", error)
+                self._ending.wait(_INTERVAL_S)
+
+    def end(self) -> None:
+        """Send one last beat and end."""
+        self._ending.set()
+        self.join(_INTERVAL_S)
+
+    def _beat_while_connected(self) -> None:
+        next_look = time.monotonic() + _QUEUE_LOOK_S
+        with self._app.connection_for_write() as connection:
+            dispatcher = self._app.events.Dispatcher(connection, buffer_while_offline=False)
+            next_beat = time.monotonic()
+            while True:
+                is_last = self._ending.is_set()
+                progress = self._take_progress()
+                if progress is not None:
+                    dispatcher.send(PROGRESS_EVENT, progress=msgspec.to_builtins(progress))
+                if is_last:
+                    return
+                if time.monotonic() >= next_look:
+                    next_look = time.monotonic() + _QUEUE_LOOK_S
+                    self._end_if_stuck(_count_waiting(connection))
+                next_beat = max(next_beat + _INTERVAL_S, time.monotonic())
+                self._ending.wait(next_beat - time.monotonic())
+
+    def _take_progress(self) -> Progress | None:
+        try:
+            return self._station.ask(self._crew.build_progress, _LOOP_TIMEOUT_S)
+        except TimeoutError:
+            _log.warning("the event loop has not answered for %.0f s", _LOOP_TIMEOUT_S)
+            return None
+
+    def _end_if_stuck(self, waiting: int) -> None:
+        is_idle = not self._crew.lease_ids and not self._crew.is_stopping
+        if self._idle.is_stuck(is_idle=is_idle, waiting=waiting, now=time.monotonic()):
+            _log.error("no lease came although %d wait: ending, to be started anew", waiting)
+            self._exit_process(EXIT_STUCK)
+
+
+def _count_waiting(connection: Any) -> int:
+    try:
+        return int(connection.default_channel.queue_declare(LEASES_QUEUE, passive=True).message_count)
+    except connection.channel_errors:
+        return 0  # on Redis an empty queue is none
+
+
+class IdleWatch:
+    """Judges whether a worker is stuck: idle beside waiting leases, at every look for a whole time.
+
+    Args:
+        limit_s: that time.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._since: float | None = None
+
+    def is_stuck(self, *, is_idle: bool, waiting: int, now: float) -> bool:
+        """One look, at `now` in monotonic seconds."""
+        if not is_idle or waiting == 0:
+            self._since = None
+            return False
+        if self._since is None:
+            self._since = now
+        return now - self._since >= self._limit_s

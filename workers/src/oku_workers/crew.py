@@ -1,0 +1,182 @@
+"""Carries leases out: feed, engine and the leases in hand, all in one event loop.
+
+A lease comes in by `carry_out` and leaves as its report. `stop` ends leases early: no further index, what is
+in flight may finish within the grace time, the rest is given back.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+
+from oku_core.lease import Lease, Report
+from oku_core.outcome import OUTCOMES
+from oku_core.progress import Progress
+from oku_core.spec import Spec
+from oku_workers.engines import EngineProtocol, build_engine
+from oku_workers.feed import Feed
+from oku_workers.hand import Hand
+from oku_workers.seconds import SecondMeter
+from oku_workers.vitals import LagMeter, measure_peak_rss_mb, measure_rss_mb
+
+_log = logging.getLogger(__name__)
+
+
+class Crew:
+    """See the module. Everything but the constructor belongs to the thread of the event loop.
+
+    Args:
+        name: of the worker.
+        boot: of its process.
+    """
+
+    def __init__(self, name: str, boot: str) -> None:
+        self._name = name
+        self._boot = boot
+        self._feed = Feed()
+        self._hands: dict[str, Hand] = {}
+        self._engine: EngineProtocol | None = None
+        self._engine_spec: Spec | None = None
+        self._changing_engine = asyncio.Lock()
+        self._seconds = SecondMeter()
+        self._lag = LagMeter()
+        self._reported_cpu_s = 0.0
+        self.is_stopping = False
+
+    def start(self) -> None:
+        """Begin to measure."""
+        self._lag.start()
+        self._seconds.start()
+
+    @property
+    def lease_ids(self) -> list[str]:
+        """The leases in hand, those included whose report has not reached the broker."""
+        return list(self._hands)
+
+    async def carry_out(self, lease: Lease, execution: str) -> Report | None:
+        """Send the requests of a lease; None when it is in hand already.
+
+        The lease counts as in hand until `let_go`.
+        """
+        if lease.id in self._hands:
+            return None
+        hand = self._hands[lease.id] = Hand(lease, asyncio.get_running_loop().create_future())
+        await self._prepare_engine(lease.spec)
+        hand.restart_clock()
+        self._feed.add(hand)
+        if self.is_stopping:
+            self._feed.withdraw(hand)
+        await hand.finished
+        return self._build_report(hand, execution)
+
+    def let_go(self, lease: str) -> None:
+        """The report of a lease has reached the broker."""
+        hand = self._hands.pop(lease, None)
+        if hand is not None:
+            self._seconds.forget(hand)
+
+    def stop(self, *, run: str | None, leases: Iterable[str], grace_s: float) -> None:
+        """End the leases of a run, or single ones, early."""
+        named = frozenset(leases)
+        hands = [hand for hand in self._hands.values() if hand.lease.run == run or hand.lease.id in named]
+        self._stop_hands(hands, grace_s)
+
+    def stop_all(self, grace_s: float) -> None:
+        """End every lease early, also those that come from now on."""
+        self.is_stopping = True
+        self._stop_hands(list(self._hands.values()), grace_s)
+
+    def build_progress(self) -> Progress:
+        """What happened since the last call of this."""
+        second = self._seconds.take(self._hands.values())
+        lag_s = self._lag.take_worst_s()
+        for hand in self._hands.values():
+            hand.max_lag_s = max(hand.max_lag_s, lag_s)
+        return Progress(
+            worker=self._name,
+            boot=self._boot,
+            at=time.time(),
+            leases={lease: list(hand.outcomes) for lease, hand in self._hands.items()},
+            in_flight=self._engine.in_flight if self._engine else 0,
+            outcomes=second.outcomes,
+            bytes_received=second.bytes_received,
+            latency=second.latency,
+            lag_s=round(lag_s, 4),
+            cpu_share=round(second.cpu_share, 3),
+            rss_mb=round(measure_rss_mb(), 1),
+            stopping=self.is_stopping,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._lag.stop()
+        if self._engine is not None:
+            await self._engine.close()
+
+    async def _prepare_engine(self, spec: Spec) -> None:
+        """Have an engine for `spec`; one for another spec first finishes what it has in hand."""
+        async with self._changing_engine:
+            if self._engine_spec == spec:
+                return
+            others = [hand.finished for hand in self._hands.values() if hand.lease.spec != spec]
+            if others:
+                await asyncio.wait(others)
+            if self._engine is not None:
+                await self._engine.close()
+            self._engine = build_engine(spec, self._feed)
+            self._engine_spec = spec
+            self._engine.start()
+
+    def _stop_hands(self, hands: list[Hand], grace_s: float) -> None:
+        stopped = [hand for hand in hands if not hand.finished.done()]
+        for hand in stopped:
+            self._feed.withdraw(hand)
+        if stopped:
+            asyncio.get_running_loop().call_later(grace_s, self._cut_off, stopped)
+
+    def _cut_off(self, hands: list[Hand]) -> None:
+        for hand in hands:
+            if not hand.finished.done() and self._engine is not None:
+                _log.info("lease %s: %d requests are cut off", hand.lease.id, hand.in_flight)
+                self._engine.cut_off(hand)
+
+    def _build_report(self, hand: Hand, execution: str) -> Report:
+        lease = hand.lease
+        cpu_s, wall_s = time.process_time() - hand.cpu_at_start_s, hand.ended_at - hand.started_at
+        new_cpu_s = time.process_time() - self._reported_cpu_s
+        self._reported_cpu_s += new_cpu_s
+        return Report(
+            lease=lease.id,
+            execution=execution,
+            worker=self._name,
+            boot=self._boot,
+            start=lease.start,
+            done=hand.next_index,
+            unfinished=hand.unfinished,
+            outcomes=hand.outcomes,
+            statuses={str(status): count for status, count in hand.statuses.items()},
+            bytes_received=hand.bytes_received,
+            latency=hand.build_latency(),
+            started_at=hand.started_at,
+            ended_at=hand.ended_at,
+            cpu_s=new_cpu_s,
+            peak_rss_mb=measure_peak_rss_mb(),
+            max_lag_s=hand.max_lag_s,
+            cpu_share=cpu_s / wall_s if wall_s > 0 else 0.0,
+        )
+
+
+def build_empty_report(lease: Lease, execution: str, name: str, boot: str) -> Report:
+    """The report of a lease that was not begun: all of it is given back."""
+    now = time.time()
+    return Report(
+        lease=lease.id,
+        execution=execution,
+        worker=name,
+        boot=boot,
+        start=lease.start,
+        done=lease.start,
+        outcomes=[0] * len(OUTCOMES),
+        started_at=now,
+        ended_at=now,
+    )

@@ -1,0 +1,38 @@
+"""The engines: what sends the requests of a worker, behind one small interface."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from oku_core.spec import Engine, Spec
+from oku_workers.engines.aiohttp_engine import AiohttpEngine
+from oku_workers.feed import Feed
+from oku_workers.hand import Hand
+
+
+class EngineProtocol(Protocol):
+    """Keeps at most `spec.concurrency` requests of a feed in flight, in the running event loop."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        ...
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        ...
+
+    def cut_off(self, hand: Hand) -> None:
+        """Drop the requests of a lease that are in flight and give their indices back."""
+        ...
+
+    async def close(self) -> None:
+        """Stop, and close every connection."""
+        ...
+
+
+def build_engine(spec: Spec, feed: Feed) -> EngineProtocol:
+    """The engine that the spec names."""
+    return _ENGINES[spec.engine](spec, feed)
+
+
+_ENGINES: Mapping[Engine, Callable[[Spec, Feed], EngineProtocol]] = {Engine.AIOHTTP: AiohttpEngine}

@@ -1,0 +1,108 @@
+"""The worker as a process: a Celery worker with a pool of threads, beside them the event loop and the beat.
+
+SIGTERM and SIGINT drain: no further lease, no further index, what is in flight may finish within the grace
+time, every lease is reported and acknowledged, and only then does Celery shut down. Celery's own warm
+shutdown closes its connection first, and a lease whose acknowledgement is lost comes again.
+"""
+
+import gc
+import logging
+import secrets
+import signal
+import threading
+import time
+from typing import Any
+
+from celery import Celery, signals
+from celery.worker import state
+from celery.worker.control import control_command
+
+from oku_core.messaging import LEASES_IN_HAND, LEASES_QUEUE, STOP_COMMAND, build_app
+from oku_workers.beat import Beat
+from oku_workers.crew import Crew
+from oku_workers.settings import WorkerSettings
+from oku_workers.station import Station
+from oku_workers.tasks import register_lease_task
+
+_log = logging.getLogger(__name__)
+
+_DRAIN_POLL_S = 0.02
+
+
+class Worker:
+    """One worker; `run` returns its exit code when it has drained."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        boot = secrets.token_hex(8)
+        self._app = build_app(settings.broker_url)
+        self._station = Station()
+        self._crew = Crew(settings.name, boot)
+        self._beat = Beat(self._app, self._station, self._crew, settings.idle_limit_s)
+        self._consumer: Any = None
+        self._has_signal = False
+        register_lease_task(self._app, self._station, self._crew, settings.name, boot)
+        _register_stop_command(self._station, self._crew)
+
+    def run(self) -> int:
+        """Startup, main loop (Celery's), shutdown."""
+        # Objects of the start-up live as long as the process; what requests leave behind is freed by
+        # counting references, so that cycles are rare.
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        self._station.start()
+        self._station.ask(self._crew.start)
+        self._beat.start()
+        signals.worker_ready.connect(self._on_ready)
+        celery_worker = _build_celery_worker(self._app, self._settings.name)
+        celery_worker.start()
+        self._beat.end()
+        self._station.await_result(self._crew.close())
+        self._station.end()
+        return int(celery_worker.exitcode or 0)
+
+    def _on_ready(self, sender: Any, **_: object) -> None:
+        self._consumer = sender
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, *_: object) -> None:
+        if self._has_signal:
+            return
+        self._has_signal = True
+        threading.Thread(target=self._drain, name="drain", daemon=True).start()
+
+    def _drain(self) -> None:
+        _log.info("draining")
+        self._station.ask(lambda: self._crew.stop_all(self._settings.grace_s))
+        self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
+        while state.reserved_requests or state.active_requests:
+            time.sleep(_DRAIN_POLL_S)
+        state.should_stop = 0
+
+
+def serve(settings: WorkerSettings) -> int:
+    """Run a worker until SIGTERM or SIGINT; its exit code."""
+    return Worker(settings).run()
+
+
+def _build_celery_worker(app: Celery, name: str) -> Any:
+    # Celery would otherwise set up logging of its own.
+    signals.setup_logging.connect(lambda **_: None, weak=False)
+    return app.Worker(
+        hostname=f"{name}@oku",
+        pool="threads",
+        concurrency=LEASES_IN_HAND,
+        queues=[LEASES_QUEUE],
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        task_events=False,
+        quiet=True,
+    )
+
+
+def _register_stop_command(station: Station, crew: Crew) -> None:
+    @control_command(name=STOP_COMMAND)
+    def stop(_: object, run: str | None = None, leases: Any = (), grace_s: float = 0.0) -> None:
+        station.ask(lambda: crew.stop(run=run, leases=leases, grace_s=grace_s))

@@ -1,0 +1,20 @@
+"""What a worker is told when it starts."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """Settings of one worker.
+
+    Args:
+        broker_url: of the broker, as Celery takes it.
+        name: of the worker; no two that run at the same time may share one.
+        grace_s: how long requests in flight may go on after SIGTERM.
+        idle_limit_s: a worker that has had no lease for so long, although leases wait, ends itself.
+    """
+
+    broker_url: str
+    name: str
+    grace_s: float = 20.0
+    idle_limit_s: float = 30.0

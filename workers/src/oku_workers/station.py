@@ -1,0 +1,39 @@
+"""The event loop of a worker, in a thread of its own, and the way into it for Celery's threads."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import uvloop
+
+_T = TypeVar("_T")
+
+
+class Station:
+    """Runs an event loop from `start` to `end`."""
+
+    def __init__(self) -> None:
+        self._loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="requests", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def await_result(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine in the loop and block until it is done."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def ask(self, call: Callable[[], _T], timeout_s: float | None = None) -> _T:
+        """Call a function in the loop and block for its result; `TimeoutError` when the loop is too busy."""
+
+        async def answer() -> _T:
+            return call()
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(timeout_s)
+
+    def end(self) -> None:
+        """Stop the loop and wait for its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()

@@ -1,0 +1,53 @@
+"""The Celery task of a lease: claim it, carry it out, report it; acknowledged when all that is done.
+
+A message is a hint: one that is stale or was delivered before is given back unbegun, because its lease may
+be in other hands by now, and the coordinator knows.
+"""
+
+import logging
+import secrets
+import time
+from typing import Any
+
+from celery import Celery, Task
+
+from oku_core.lease import Claim, Lease
+from oku_core.messaging import LEASE_TASK, MalformedMessageError, decode_lease, send_message
+from oku_workers.crew import Crew, build_empty_report
+from oku_workers.station import Station
+
+_log = logging.getLogger(__name__)
+
+
+def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, boot: str) -> None:
+    """Give the application its task."""
+
+    @app.task(name=LEASE_TASK, bind=True)
+    def carry_out_lease(task: Task, document: Any) -> None:
+        try:
+            lease = decode_lease(document)
+        except MalformedMessageError as error:
+            _log.warning("dropped a message that is no lease: %s", error)
+            return
+        execution = secrets.token_hex(8)
+        if reason := _find_reason_to_decline(task, lease, crew):
+            _log.info("lease %s is given back: %s", lease.id, reason)
+            send_message(app, build_empty_report(lease, execution, name, boot))
+            return
+        send_message(app, Claim(lease=lease.id, execution=execution, worker=name, boot=boot, at=time.time()))
+        report = station.await_result(crew.carry_out(lease, execution))
+        if report is None:
+            _log.info("lease %s came twice", lease.id)
+            return
+        send_message(app, report)
+        station.ask(lambda: crew.let_go(lease.id))
+
+
+def _find_reason_to_decline(task: Task, lease: Lease, crew: Crew) -> str | None:
+    if crew.is_stopping:
+        return "the worker is about to leave"
+    if task.request.delivery_info.get("redelivered"):
+        return "its message was delivered before"
+    if time.time() > lease.start_by:
+        return "its message is stale"
+    return None

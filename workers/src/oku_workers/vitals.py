@@ -1,0 +1,56 @@
+"""What a worker measures of itself: processor time, memory, lateness of its event loop."""
+
+import asyncio
+import resource
+import sys
+from pathlib import Path
+from time import monotonic
+
+_STATM = Path("/proc/self/statm")
+_PAGE_MB = resource.getpagesize() / 1e6
+_MAXRSS_MB = 1e-6 if sys.platform == "darwin" else 1e-6 * 1024
+
+
+def measure_rss_mb() -> float:
+    """Resident memory now, in MB of 10**6 bytes; the peak where the system does not tell."""
+    try:
+        return int(_STATM.read_text().split()[1]) * _PAGE_MB
+    except OSError:
+        return measure_peak_rss_mb()
+
+
+def measure_peak_rss_mb() -> float:
+    """Largest resident memory so far, in MB of 10**6 bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_MB
+
+
+class LagMeter:
+    """Asks the event loop for a call every 50 ms and keeps by how much the latest one came too late."""
+
+    _INTERVAL_S = 0.05
+
+    def __init__(self) -> None:
+        self._worst_s = 0.0
+        self._handle: asyncio.TimerHandle | None = None
+        self._due = 0.0
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        self._due = monotonic() + self._INTERVAL_S
+        self._handle = asyncio.get_running_loop().call_later(self._INTERVAL_S, self._tick)
+
+    def stop(self) -> None:
+        """End."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def take_worst_s(self) -> float:
+        """The largest lateness since the last call of this."""
+        # A loop that has not called for a while is late now, too.
+        worst_s = max(self._worst_s, monotonic() - self._due)
+        self._worst_s = 0.0
+        return max(0.0, worst_s)
+
+    def _tick(self) -> None:
+        self._worst_s = max(self._worst_s, monotonic() - self._due)
+        self.start()
