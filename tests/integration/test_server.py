@@ -247,7 +247,7 @@ async def test_the_death_of_a_child_costs_no_count_and_it_is_started_again(
 async def test_children_die_with_their_parent_and_counts_stay(
     start: Start, client: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
-    """After kill -9 of a server none of its processes is left, and the next server of the directory goes on."""
+    """After kill -9 of a server none of its processes is left, and the next server goes on with them."""
     flags = ("--processes", "2", "--counts-dir", str(tmp_path / "counts"))
     server = start(*flags)
     await send(client, server, "a", 50)
@@ -317,6 +317,17 @@ def test_a_port_in_use_is_answered_with_one_line(start: Start, taken_by: str, pr
     assert ended.stderr == f"oku: --port: {port} is in use on 127.0.0.1\n"
 
 
+def test_a_server_that_cannot_start_leaves_no_ready_file(start: Start, tmp_path: Path) -> None:
+    """What an earlier server wrote there is gone, so that nobody takes it for this one's address."""
+    ready_file = tmp_path / "ready"
+    ready_file.write_text("127.0.0.1:1\n")
+    port = str(start().endpoint[1])
+    command = [str(OKU), "server", "--port", port, "--ready-file", str(ready_file)]
+    ended = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+    assert ended.returncode == 2
+    assert not ready_file.exists()
+
+
 def test_an_address_of_another_machine_is_answered_with_one_line() -> None:
     """A server listens on addresses of its machine only (192.0.2.1 is nobody's)."""
     command = [str(OKU), "server", "--host", "192.0.2.1"]
@@ -355,6 +366,17 @@ async def test_a_signal_ends_a_server_though_requests_wait(
     ends = await asyncio.gather(*waiting, return_exceptions=True)
     assert {isinstance(end, aiohttp.ClientConnectionError) for end in ends} == {True}
     assert len(server.log.splitlines()) == 1
+
+
+@needs_linux
+def test_a_child_that_does_not_end_is_killed(start: Start) -> None:
+    """A child that takes no signal holds its server up for less than a second."""
+    server = start("--processes", "2")
+    children = server.children
+    os.kill(children[0], signal.SIGSTOP)
+    server.process.terminate()
+    assert server.process.wait(PATIENCE_S) == 0
+    assert not any(is_alive(pid) for pid in children)
 
 
 def test_a_server_says_where_it_listens_and_how(start: Start) -> None:

@@ -96,11 +96,17 @@ class DataDir:
         try:
             FileLock(self._absolute / "stack.lock").release()
         except BlockingIOError:
-            document: dict[str, Any] = json.loads(self.stack_file.read_text())
-            return Endpoint(document["url"], document["token"])
+            return self._read_endpoint()
         except FileNotFoundError:
             return None
         return None
+
+    def _read_endpoint(self) -> Endpoint:
+        try:
+            document: dict[str, Any] = json.loads(self.stack_file.read_text())
+        except FileNotFoundError:
+            raise UserError(f"{self.path}: a run is being started or ended here, try again") from None
+        return Endpoint(document["url"], document["token"])
 
     def open_ledger(self) -> Ledger:
         """The ledger, to read."""

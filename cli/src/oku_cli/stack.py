@@ -22,7 +22,10 @@ _T = TypeVar("_T")
 _LOOK_S = 0.1
 _READY_TIMEOUT_S = 30.0
 _HEALTHY_S = 3.0
-_MAX_QUICK_DEATHS = 5
+_MAX_QUICK_ENDS = 5
+"""A child that ends by itself so often, as soon as it is started, will do so again."""
+_MAX_QUICK_KILLS = 25
+"""One that is killed from outside is given more chances."""
 _END_TIMEOUT_S = 3.0
 _PORTS = range(18_000, 32_000)
 """Below the ports that the system gives to outgoing connections, so that a restarted child finds its own free."""
@@ -129,7 +132,7 @@ class LocalStack:
         lived_s = time.monotonic() - child.started_at
         deaths = self._quick_deaths.get(child.name, 0) + 1 if lived_s < _HEALTHY_S else 0
         self._quick_deaths[child.name] = deaths
-        if deaths >= _MAX_QUICK_DEATHS:
+        if deaths >= (_MAX_QUICK_KILLS if code < 0 else _MAX_QUICK_ENDS):
             if not self.failure.done():
                 last = child.read_last_line()
                 self.failure.set_exception(StackError(f"{child.name} ends as soon as it is started: {last}"))

@@ -64,6 +64,7 @@ class Ledger:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._database = open_database(path, read_only=read_only)
         self._mutex = threading.RLock()
+        self._is_read_only = read_only
         self._accounts: dict[str, Account] = {}
         self._touched: set[str] = set()
 
@@ -221,16 +222,22 @@ class Ledger:
     # Accounts
 
     def fetch_snapshot(self, run: str) -> Snapshot:
-        """A run with everything that is kept for it, as of one moment."""
+        """A run with everything that is kept for it, as of one moment, also while another process writes."""
         with self._mutex:
-            record, account = self.fetch_run(run), self._account(run)
-            return Snapshot(
-                record=record,
-                lengths=self._check(run),
-                account=account.copy(),
-                workers=self._fetch_workers(run),
-                flags=self._fetch_flags(run),
-            )
+            self._database.execute("BEGIN")
+            try:
+                if self._is_read_only:
+                    self._accounts.clear()
+                record, account = self.fetch_run(run), self._account(run)
+                return Snapshot(
+                    record=record,
+                    lengths=self._check(run),
+                    account=account.copy(),
+                    workers=self._fetch_workers(run),
+                    flags=self._fetch_flags(run),
+                )
+            finally:
+                self._database.execute("COMMIT")
 
     def fetch_lengths(self, run: str) -> Lengths:
         """How much of a run is pending, leased and accounted; raises `ConservationError` on a breach."""

@@ -139,6 +139,8 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         if version not in (0, _VERSION):
             raise UserError(f"{path}: is of version {version}, this Oku reads version {_VERSION}")
         if read_only:
+            if version == 0:
+                raise UserError(f"{path}: there is no ledger")
             database.execute("PRAGMA query_only = ON")
             return database
         database.execute("PRAGMA journal_mode = WAL")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from celery import Celery
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from oku_core.lease import Claim, Lease, Message, Report
 from oku_core.progress import Progress
@@ -46,8 +46,9 @@ def build_app(broker_url: str) -> Celery:
         task_ignore_result=True,
         result_backend=None,
         task_queues=[
-            Queue(LEASES_QUEUE, queue_arguments=arguments),
-            Queue(REPORTS_QUEUE, queue_arguments=arguments),
+            # Celery would bind a queue that names no exchange to that of the default queue.
+            Queue(name, Exchange(name), routing_key=name, queue_arguments=arguments)
+            for name in (LEASES_QUEUE, REPORTS_QUEUE)
         ],
         task_default_queue=LEASES_QUEUE,
         task_create_missing_queues=False,

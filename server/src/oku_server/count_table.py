@@ -75,7 +75,7 @@ def is_table(block: bytes) -> bool:
     return len(block) == TABLE_BYTES and block.startswith(_MAGIC)
 
 
-def read_count(block: bytes | mmap.mmap, run: str) -> int:
+def read_count(block: bytes | bytearray | mmap.mmap, run: str) -> int:
     """The requests of `run` that a table counted."""
     name = run.encode().ljust(MAX_RUN_BYTES, b"\0")
     rows = enumerate(_ROW.iter_unpack(memoryview(block)[_HEADER_BYTES:]))

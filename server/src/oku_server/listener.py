@@ -5,7 +5,6 @@ a port in use is found at once, and connections wait rather than fail while a pr
 """
 
 import errno
-import os
 import socket
 from typing import Any
 
@@ -53,7 +52,7 @@ def format_address(listening: socket.socket) -> str:
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise UserError(f"--host: {host!r} is not a host that can be resolved") from error
     family, _, _, _, address = found[0]
     return family, address
@@ -66,5 +65,4 @@ def _explain(error: OSError, host: str, port: int) -> str:
         return f"--port: {port} is not permitted to you"
     if error.errno == errno.EADDRNOTAVAIL:
         return f"--host: {host} is not an address of this machine"
-    # uvloop and asyncio put more into the message than the system says.
-    return f"--host: {host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}"
+    return f"--host: {host}:{port} cannot be listened on: {error.strerror}"

@@ -7,21 +7,19 @@ One process runs its event loop right here; several are children of this one (`s
 import asyncio
 import gc
 import logging
-import os
 import random
 import resource
 import signal
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvloop
 
-from oku_core.errors import UserError
 from oku_server.count_store import CountStore, FileStore, MemoryStore
 from oku_server.count_table import CountTable
 from oku_server.listener import BACKLOG, format_address, open_sockets
 from oku_server.plan import Planner
+from oku_server.ready_file import remove_ready_file, write_ready_file
 from oku_server.service import Service
 from oku_server.settings import ServerSettings
 from oku_server.supervisor import Supervisor
@@ -41,9 +39,11 @@ def serve(settings: ServerSettings) -> None:
     Raises:
         UserError: the port is in use, or host, directory of counts or ready file cannot be used.
     """
+    if settings.ready_file is not None:
+        remove_ready_file(settings.ready_file)
     _allow_connections()
-    sockets = open_sockets(settings.host, settings.port, settings.processes)
     store = _open_store(settings)
+    sockets = open_sockets(settings.host, settings.port, settings.processes)
 
     def announce() -> None:
         _announce(settings, format_address(sockets[0]))
@@ -100,17 +100,7 @@ def _announce(settings: ServerSettings, address: str) -> None:
     processes = "1 process" if settings.processes == 1 else f"{settings.processes} processes"
     _log.info("listening on http://%s, %s, delay %s", address, processes, settings.delay.text)
     if settings.ready_file is not None:
-        _write_ready_file(settings.ready_file, address)
-
-
-def _write_ready_file(path: Path, address: str) -> None:
-    """Whoever sees the file sees all of it."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(f"{address}\n")
-        unfinished.replace(path)
-    except OSError as error:
-        raise UserError(f"--ready-file: {path} cannot be written: {error.strerror}") from error
+        write_ready_file(settings.ready_file, address)
 
 
 def _allow_connections() -> None:

@@ -1,7 +1,8 @@
 """The way of one request: counted, delayed, answered or maltreated.
 
 `Service` holds what all requests of a process share and plugs into aiohttp's low-level server: `receive`
-makes the request object as soon as its head is parsed, `handle` answers it. Answers are written straight to
+makes the request object when its head is parsed (and the connection has no earlier request), `handle`
+answers it. Answers are written straight to
 the connection as bytes; aiohttp is told by a response object that everything is done.
 """
 
@@ -25,6 +26,8 @@ RUN_HEADER = "Oku-Run"
 """Names the run that a request belongs to."""
 OWN_PREFIX = "-/"
 """Names that begin so are questions to the server itself: neither counted nor delayed."""
+KEEP_ALIVE_S = 3600.0
+"""How long an idle connection stays open: longer than any client keeps it, so that no request is lost."""
 COPY_LIMIT_BYTES = 65536
 """Bodies up to here are copied behind their head: one write is cheaper than a vector of two."""
 
@@ -67,6 +70,7 @@ class Service:
             self.handle,
             request_factory=self.receive,
             handler_cancellation=True,
+            keepalive_timeout=KEEP_ALIVE_S,
             access_log=None,
             logger=_log,
         )
@@ -79,7 +83,7 @@ class Service:
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
-        """Count a request. Its head is parsed; its client may be gone before `handle` ever runs."""
+        """Count a request and give its object; its client may be gone before `handle` ever runs."""
         if not find_name(message.path).startswith(OWN_PREFIX) and message.method != _MALFORMED:
             self._counts.add(message.headers.get(RUN_HEADER, NO_RUN))
         return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop())
@@ -137,7 +141,12 @@ class _Written(web.StreamResponse):
 
     def __init__(self, *, keep_alive: bool) -> None:
         super().__init__()
-        self._keep_alive = keep_alive
+        self._is_kept = keep_alive
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection stays open."""
+        return self._is_kept
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """There is no head to write."""

@@ -29,6 +29,9 @@ class ServerSettings:
         faults: how often the server misbehaves.
         counts_dir: the directory that keeps the counts of served requests; None keeps them in memory.
         ready_file: the file that gets `host:port` as soon as connections are accepted.
+
+    Raises:
+        ValueError: bodies are to be truncated and empty.
     """
 
     host: str = DEFAULT_HOST
@@ -40,3 +43,8 @@ class ServerSettings:
     faults: FaultRates = field(default_factory=FaultRates)
     counts_dir: Path | None = None
     ready_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check what concerns several attributes."""
+        if self.faults.truncate and not self.body:
+            raise ValueError("an empty body cannot be truncated")

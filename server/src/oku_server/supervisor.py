@@ -85,10 +85,8 @@ class Supervisor:
                 continue
             del self._number_by_pid[pid]
             now = time.monotonic()
-            pause_s = self._pause_s[number]
-            if now - self._started_at[number] >= HEALTHY_AFTER_S:
-                pause_s = 0.0
-            self._pause_s[number] = min(max(2 * pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            pause_s = find_pause_s(self._pause_s[number], now - self._started_at[number])
+            self._pause_s[number] = pause_s
             self._due_at[number] = now + pause_s
             _log.warning(
                 "process %d (pid %d) ended with %s, it is started again in %.1f s",
@@ -107,6 +105,13 @@ class Supervisor:
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     del self._number_by_pid[pid]
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def find_pause_s(last_pause_s: float, lived_s: float) -> float:
+    """How long to wait before a child that died is started again, given the pause before its last start."""
+    if lived_s >= HEALTHY_AFTER_S:
+        return 0.0
+    return min(max(2 * last_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
 
 
 def _be_child(parent: int, run: Callable[[], None]) -> Never:

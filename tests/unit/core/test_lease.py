@@ -91,8 +91,10 @@ def build_case() -> Case:
 
 def is_possible(report: Report, start: int, stop: int) -> bool:
     """The same judgement said otherwise: index by index and bucket by bucket, with no regard for speed."""
-    space = set(range(start, stop))
-    taken = set(range(report.start, report.done))
+    space = range(start, stop + 1)
+    if report.start != start or report.done not in space:
+        return False
+    taken = set(range(start, report.done))
     unfinished = set(report.unfinished)
     answers = report.outcomes[:2]
     buckets = dict(zip(report.latency.buckets[0::2], report.latency.buckets[1::2], strict=False))
@@ -101,10 +103,7 @@ def is_possible(report: Report, start: int, stop: int) -> bool:
     )
     bounds = [bucket_bounds_us(index) for index in buckets] if legal_buckets else []
     return (
-        report.start == start
-        and report.done >= start
-        and taken <= space
-        and unfinished <= taken
+        unfinished <= taken
         and sorted(unfinished) == report.unfinished
         and len(report.outcomes) == 6
         and all(count >= 0 for count in report.outcomes)
@@ -178,7 +177,7 @@ def test_a_report_covers_what_was_taken_and_finished(case: Case) -> None:
     assert case.report.covered == sum(case.report.outcomes)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(data=st.data(), case=true_reports())
 def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
     data: st.DataObject, case: Case

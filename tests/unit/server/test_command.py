@@ -72,6 +72,7 @@ def test_every_flag_has_its_place_in_the_settings(served: list[ServerSettings]) 
             "--delay: soon is not a delay such as 20ms, 0..3s, 5ms..80ms, exp:50ms or lognormal:40ms,0.5",
         ),
         (["--body", "@/none"], "--body: /none cannot be read: No such file or directory"),
+        (["--truncate-rate", "1", "--body", ""], "--truncate-rate: an empty body cannot be truncated"),
         (
             ["--error-rate", "0.6", "--reset-rate", "0.6"],
             (

@@ -1,4 +1,5 @@
 import errno
+import os
 import socket
 
 import pytest
@@ -7,7 +8,7 @@ from oku_core.errors import UserError
 from oku_server import listener
 
 
-class Bound:
+class Bound(socket.socket):
     """A socket that is bound to an address."""
 
     def __init__(self, *address: str | int) -> None:
@@ -37,7 +38,7 @@ def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text:
 )
 def test_what_keeps_a_server_from_listening_is_one_line(number: int, message: str) -> None:
     """The flag, its value and what is wrong with it."""
-    assert listener._explain(OSError(number, "long words"), "a", 80) == message
+    assert listener._explain(OSError(number, os.strerror(number)), "a", 80) == message
 
 
 def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,14 @@
+import pytest
+
 from oku_server.body import DEFAULT_BODY
 from oku_server.fault import FaultRates
 from oku_server.settings import ServerSettings
+
+
+def test_an_empty_body_cannot_be_truncated() -> None:
+    """A fault that could never show is refused."""
+    with pytest.raises(ValueError, match=r"^an empty body cannot be truncated$"):
+        ServerSettings(body=b"", faults=FaultRates(truncate=0.1))
 
 
 def test_a_server_behaves_well_and_keeps_to_this_machine_unless_told_otherwise() -> None:

@@ -50,10 +50,9 @@ async def _resume_at(endpoint: Endpoint, run: str, watch: Watch) -> ExitCode:
 
 
 async def _resume_here(data_dir: DataDir, run: str, given: Spec, watch: Watch) -> ExitCode:
-    data_dir.require_run(run)
+    spec = _fetch_spec(data_dir, run)
     data_dir.hold()
     try:
-        spec = _fetch_spec(data_dir, run)
         spec = msgspec.structs.replace(
             spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
         )

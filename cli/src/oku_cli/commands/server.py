@@ -121,4 +121,8 @@ def command(**given: Any) -> None:
         faults = FaultRates(**rates)
     except ValueError as error:
         raise UserError(f"--error-rate, --reset-rate, --stall-rate, --truncate-rate: {error}") from error
-    serve(ServerSettings(faults=faults, **given))
+    try:
+        settings = ServerSettings(faults=faults, **given)
+    except ValueError as error:
+        raise UserError(f"--truncate-rate: {error}") from error
+    serve(settings)

@@ -1,0 +1,69 @@
+"""A turn of Oku: the real `oku run` with its whole local stack, in a data folder that goes with the turn."""
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from oku_cli.data_dir import DataDir
+from oku_core.summary import Summary
+
+from .turn import Stage, Turn
+
+WORKER = "worker-1"
+"""What the stack calls its first worker."""
+COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OkuTurn:
+    """A turn, and the summary that `oku run --json` wrote."""
+
+    turn: Turn
+    summary: Summary
+
+
+class StackPids:
+    """The processes of a stack by name, `oku run` itself as `oku`; those last known while none is written down."""
+
+    def __init__(self, data_dir: DataDir) -> None:
+        self._file = data_dir.stack_file
+        self._known: dict[str, int] = {}
+
+    def find(self) -> dict[str, int]:
+        """Read them anew."""
+        try:
+            document = json.loads(self._file.read_bytes())
+        except FileNotFoundError:
+            return self._known
+        self._known = {"oku": document["pid"]} | document["children"]
+        return self._known
+
+
+@contextmanager
+def open_data_dir(stage: Stage) -> Iterator[DataDir]:
+    """A data folder for one run, on the disk where a user's would be."""
+    with tempfile.TemporaryDirectory(dir=stage.folder, prefix="oku-", ignore_cleanup_errors=True) as folder:
+        yield DataDir(Path(folder))
+
+
+def play_oku(
+    stage: Stage, data_dir: DataDir, *, requests: int, concurrency: int, workers: int = 1
+) -> OkuTurn:
+    """Run `oku run` against the target of the stage; `BenchmarkError` unless it completes."""
+    pids = StackPids(data_dir)
+
+    def command(account: Path) -> list[str]:
+        return [
+            sys.executable, "-m", "oku_cli", "run", "--url", stage.target.url, "--requests", str(requests),
+            "--concurrency", str(concurrency), "--workers", str(workers), "--quiet",
+            "--json", str(account), "--data-dir", str(data_dir.path),
+        ]  # fmt: skip
+
+    turn = stage.play("oku", command, pids.find)
+    return OkuTurn(turn=turn, summary=msgspec.convert(turn.account, Summary))

@@ -1,0 +1,40 @@
+"""The broker is killed, and comes back with its data or without."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+
+from kit.account import assert_completed
+from kit.local_run import LocalRun, is_alive, wait_until
+
+
+def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Callable[..., LocalRun]) -> None:
+    """Three deaths of the broker cost no request."""
+    run = start_load(60_000)
+    for _ in range(3):
+        run.wait_for_accounted(run.lengths().accounted + 5_000)
+        old_pid = run.kill("broker")
+        run.wait_for_restart("broker", old_pid)
+
+    summary = run.finish()
+
+    assert_completed(summary)
+    assert not any(worker["lost"] for worker in summary["workers"])
+
+
+def test_the_broker_is_killed_and_restarted_empty(start_load: Callable[..., LocalRun]) -> None:
+    """Messages are hints: when all of them are lost, the ledger deals out again what they stood for."""
+    run = start_load(60_000)
+    run.wait_for_accounted(10_000)
+    # While its supervisor sleeps, nobody starts the broker again before its data is gone.
+    os.kill(run.process.pid, signal.SIGSTOP)
+    old_pid = run.kill("broker")
+    wait_until(lambda: not is_alive(old_pid), 5, "the broker is dead")
+    shutil.rmtree(run.data_dir / "broker" / "appendonlydir")
+    os.kill(run.process.pid, signal.SIGCONT)
+    run.wait_for_restart("broker", old_pid)
+
+    summary = run.finish()
+
+    assert_completed(summary)

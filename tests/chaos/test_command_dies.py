@@ -1,0 +1,82 @@
+"""The `oku` command itself is killed, and the run is resumed."""
+
+import signal
+from collections.abc import Callable
+
+from kit.account import assert_account_balances, assert_completed, list_flags
+from kit.local_run import LocalRun, is_alive, wait_until
+
+Start = Callable[..., LocalRun]
+
+
+def test_the_command_is_killed_and_the_run_resumed(start: Start, start_load: Start) -> None:
+    """No child survives the command, and `oku resume` goes on where the ledger stands."""
+    run = start_load(60_000)
+    run.wait_for_accounted(10_000)
+    children = list(run.children().values())
+    run_id = run.run_id()
+    run.process.kill()
+    wait_until(lambda: not any(map(is_alive, children)), 3, "no child survives")
+    accounted = run.lengths().accounted
+
+    resumed = start("resume", run_id, "--workers", "3")
+    summary = resumed.finish()
+
+    assert resumed.process.returncode == 0
+    assert_completed(summary)
+    assert summary["run"] == run_id
+    assert accounted >= 10_000
+    assert len(summary["workers"]) == 3
+    assert {"interrupted", "resent"} <= list_flags(summary)
+
+
+def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
+    """A run survives any number of deaths of the command; what is accounted never becomes less."""
+    run = start_load(40_000, "--range-size", "2000")
+    accounted = 0
+    for _ in range(3):
+        run.wait_for_accounted(accounted + 4_000)
+        run.process.kill()
+        run.process.wait()
+        assert run.lengths().accounted >= accounted
+        accounted = run.lengths().accounted
+        run = start("resume", run.run_id())
+
+    assert_completed(run.finish())
+
+
+def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start) -> None:
+    """After Ctrl-C what was in flight is accounted, the exit code is 3, and the resumed run sends the rest."""
+    run = start_load(40_000)
+    run.wait_for_accounted(5_000)
+    run.process.send_signal(signal.SIGINT)
+    paused = run.finish()
+
+    assert run.process.returncode == 3
+    assert paused["state"] == "paused"
+    assert paused["resent_at_most"] == 0
+    assert paused["servers"]["served"] == paused["accounted"] < 40_000
+    assert_account_balances(paused)
+    assert f"resume {paused['run']}" in run.output
+
+    summary = start("resume", paused["run"]).finish()
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+    assert summary["servers"]["served"] == summary["requests"]
+
+
+def test_ctrl_c_twice_stops_at_once(start: Start) -> None:
+    """A second Ctrl-C does not wait for requests in flight; the run can be resumed all the same."""
+    run = start("run", "--requests", "3000", "--concurrency", "500", "--delay", "0..3s", "--grace", "60s")
+    run.wait_for_leases()
+    wait_until(lambda: "running" in run.output, 10, "it runs")
+    run.process.send_signal(signal.SIGINT)
+    wait_until(lambda: "Ctrl-C again" in run.output, 5, "the first Ctrl-C is taken")
+    run.process.send_signal(signal.SIGINT)
+    run.process.wait(3)
+    assert run.process.returncode == 3
+
+    summary = start("resume", run.run_id(), "--workers", "2").finish()
+
+    assert_completed(summary)

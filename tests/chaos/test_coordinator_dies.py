@@ -1,0 +1,27 @@
+"""The coordinator is killed at random moments; the workers never notice."""
+
+import random
+import time
+from collections.abc import Callable
+
+from kit.account import assert_completed
+from kit.local_run import LocalRun
+
+
+def test_the_coordinator_is_killed_ten_times(start_load: Callable[..., LocalRun]) -> None:
+    """The run goes on over ten deaths of the coordinator, and no worker is started again."""
+    run = start_load(80_000)
+    run.wait_for_leases()
+    workers = {name: run.pid(name) for name in ("worker-1", "worker-2")}
+    moments = random.Random(1)
+    for _ in range(10):
+        time.sleep(moments.uniform(0.2, 2.0))
+        old_pid = run.kill("coordinator")
+        run.wait_for_restart("coordinator", old_pid)
+    assert {name: run.pid(name) for name in workers} == workers
+
+    summary = run.finish()
+
+    assert_completed(summary)
+    assert not any(worker["lost"] for worker in summary["workers"])
+    assert "coordinator died (signal 9), started again" in run.output

@@ -1,0 +1,153 @@
+"""A real `oku run` with its whole local stack, in a subprocess, to be watched, hurt and checked."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from oku_coordinator.ledger import Ledger
+from oku_core.errors import UserError
+from oku_core.interval import Lengths
+
+OKU = [sys.executable, "-m", "oku_cli"]
+_POLL_S = 0.02
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Poll until `condition` holds; fails naming `what` when it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+        time.sleep(_POLL_S)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+class LocalRun:
+    """One `oku run` or `oku resume` in a data folder.
+
+    Args:
+        data_dir: its folder.
+        arguments: of `oku`, without the data folder and the JSON file.
+    """
+
+    def __init__(self, data_dir: Path, *arguments: str) -> None:
+        self.data_dir = data_dir
+        self._json_file = data_dir.parent / f"{data_dir.name}-summary.json"
+        self._output = (data_dir.parent / f"{data_dir.name}-output.txt").open("a+")
+        self._json_file.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [*OKU, *arguments, "--data-dir", str(data_dir), "--json", str(self._json_file)],
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far."""
+        self._output.flush()
+        self._output.seek(0)
+        return self._output.read()
+
+    def children(self) -> dict[str, int]:
+        """The processes of the stack by name; empty until it is up."""
+        try:
+            document: dict[str, Any] = json.loads((self.data_dir / "stack.json").read_text())
+        except (OSError, json.JSONDecodeError):
+            return {}
+        children: dict[str, int] = document["children"]
+        return children
+
+    def pid(self, name: str) -> int:
+        """The process of one child."""
+        return self.children()[name]
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to one child; gives its process id."""
+        pid = self.pid(name)
+        os.kill(pid, number)
+        return pid
+
+    def wait_for_restart(self, name: str, old_pid: int) -> None:
+        """Wait until a child that was killed runs again."""
+        wait_until(lambda: self.children().get(name, old_pid) != old_pid, 10, f"{name} is started again")
+
+    def lengths(self) -> Lengths:
+        """How far its newest run has come."""
+        try:
+            ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
+        except UserError:
+            return Lengths(0, 0, 0)  # it has not been made yet
+        try:
+            runs = ledger.fetch_runs()
+            return ledger.fetch_snapshot(runs[0].run).lengths if runs else Lengths(0, 0, 0)
+        finally:
+            ledger.close()
+
+    def run_id(self) -> str:
+        """The id of its newest run."""
+        ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
+        try:
+            return ledger.fetch_runs()[0].run
+        finally:
+            ledger.close()
+
+    def wait_for_accounted(self, count: int, timeout_s: float = 60) -> None:
+        """Wait until so many requests are accounted."""
+        self._wait(lambda: self.lengths().accounted >= count, timeout_s, f"{count} requests are accounted")
+
+    def wait_for_leases(self, timeout_s: float = 30) -> None:
+        """Wait until leases are out."""
+        self._wait(lambda: self.lengths().leased > 0, timeout_s, "leases are out")
+
+    def finish(self, timeout_s: float = 120) -> dict[str, Any]:
+        """Wait for its end; the summary it wrote."""
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.close()
+            raise AssertionError(
+                f"still running after {timeout_s} s: {self.output}\n{self.read_logs()}"
+            ) from None
+        assert self._json_file.exists(), (
+            f"exit code {self.process.returncode}: {self.output}\n{self.read_logs()}"
+        )
+        summary: dict[str, Any] = json.loads(self._json_file.read_text())
+        return summary
+
+    def read_logs(self, lines: int = 15) -> str:
+        """The last lines that each process of the stack has logged."""
+        logs = sorted((self.data_dir / "logs").glob("*.log"))
+        return "\n".join(
+            f"== {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+            for log in logs
+        )
+
+    def close(self) -> None:
+        """End what is left of it."""
+        children = list(self.children().values())
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        wait_until(lambda: not any(map(is_alive, children)), 5, "the children have died with their parent")
+        self._output.close()
+
+    def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+        def is_met() -> bool:
+            assert self.process.poll() is None, f"ended before {what}: {self.output}\n{self.read_logs()}"
+            return condition()
+
+        wait_until(is_met, timeout_s, what)
