@@ -63,6 +63,12 @@ def fetch_commit() -> str:
     return f"{commit}{'+' if changed else ''}" if commit else "unknown"
 
 
+def fetch_available_mb() -> float:
+    """Memory that processes could still take, in MB of 10**6 bytes; 0 where the system does not tell."""
+    available_kb = _find(r"MemAvailable:\s*(\d+) kB", Path("/proc/meminfo"))
+    return int(available_kb) * 1024 / 1e6 if available_kb else 0.0
+
+
 def _fetch_memory_gb() -> float | None:
     total_kb = _find(r"MemTotal:\s*(\d+) kB", Path("/proc/meminfo"))
     return round(int(total_kb) * 1024 / 1e9, 1) if total_kb else None

@@ -105,3 +105,8 @@ def cut_window(samples: Sequence[Sample], sent_from: float, sent_to: float) -> W
 def find_peak_mb(samples: Sequence[Sample]) -> float:
     """The largest memory of all processes together in any look; pages that they share count for each."""
     return max((sum(vitals.rss_mb for vitals in sample.vitals.values()) for sample in samples), default=0.0)
+
+
+def find_last_cpu_s(samples: Sequence[Sample], name: str) -> float:
+    """Processor time of a process when it was last seen."""
+    return round(max(sample.vitals[name].cpu_s for sample in samples if name in sample.vitals), 2)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -28,21 +29,19 @@ class OkuTurn:
     summary: Summary
 
 
-class StackPids:
-    """The processes of a stack by name, `oku run` itself as `oku`; those last known while none is written down."""
+def read_stack(data_dir: DataDir) -> dict[str, Any] | None:
+    """What the running stack has written down of itself; None before its start and after its end."""
+    try:
+        document: dict[str, Any] = json.loads(data_dir.stack_file.read_bytes())
+    except FileNotFoundError:
+        return None
+    return document
 
-    def __init__(self, data_dir: DataDir) -> None:
-        self._file = data_dir.stack_file
-        self._known: dict[str, int] = {}
 
-    def find(self) -> dict[str, int]:
-        """Read them anew."""
-        try:
-            document = json.loads(self._file.read_bytes())
-        except FileNotFoundError:
-            return self._known
-        self._known = {"oku": document["pid"]} | document["children"]
-        return self._known
+def find_pids(data_dir: DataDir) -> dict[str, int]:
+    """The processes of the running stack by name, `oku run` itself as `oku`."""
+    document = read_stack(data_dir)
+    return {"oku": document["pid"]} | document["children"] if document else {}
 
 
 @contextmanager
@@ -56,7 +55,6 @@ def play_oku(
     stage: Stage, data_dir: DataDir, *, requests: int, concurrency: int, workers: int = 1
 ) -> OkuTurn:
     """Run `oku run` against the target of the stage; `BenchmarkError` unless it completes."""
-    pids = StackPids(data_dir)
 
     def command(account: Path) -> list[str]:
         return [
@@ -65,5 +63,5 @@ def play_oku(
             "--json", str(account), "--data-dir", str(data_dir.path),
         ]  # fmt: skip
 
-    turn = stage.play("oku", command, pids.find)
+    turn = stage.play("oku", command, lambda: find_pids(data_dir))
     return OkuTurn(turn=turn, summary=msgspec.convert(turn.account, Summary))

@@ -12,7 +12,7 @@ import msgspec
 
 from .error import BenchmarkError
 from .oku_turn import WORKER, open_data_dir, play_oku
-from .observer import cut_window
+from .observer import cut_window, find_last_cpu_s
 from .plan import Plan
 from .progress import log
 from .target import Target
@@ -95,7 +95,7 @@ def _measure_round(
         rate_rps=round(window.rate_rps, 1),
         requests_per_cpu_s=round(window.sent / cpu_s, 1),
         cpu_share=round(cpu_s / window.length_s, 3),
-        whole_cpu_s=max(sample.vitals[process].cpu_s for sample in turn.samples if process in sample.vitals),
+        whole_cpu_s=find_last_cpu_s(turn.samples, process),
     )
     log(
         f"  round {number}, {concurrency} in flight, {name}: "

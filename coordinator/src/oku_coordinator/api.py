@@ -6,13 +6,14 @@
 | `GET /api/runs` | lists the runs, newest first |
 | `GET /api/runs/{run}` | the summary of a run |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
-| `GET /api/runs/{run}/ticks` | server-sent events: `tick` once a second, `end` with the summary when it rests |
+| `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and for Prometheus |
 """
 
 import hmac
-import json
-from collections.abc import Awaitable, Callable
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -23,11 +24,20 @@ from oku_coordinator.metrics import Metrics
 from oku_coordinator.record import RunRecord
 from oku_coordinator.runs import Runs
 from oku_core.errors import UserError
+from oku_core.interval import ConservationError
 from oku_core.run import TransitionError
 from oku_core.spec import build_mapping
 
+_log = logging.getLogger(__name__)
+
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+_STATUS_BY_ERROR: Mapping[type[Exception], int] = {
+    UserError: 400,
+    UnknownRunError: 404,
+    TransitionError: 409,
+    ConservationError: 500,
+}
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_BODY = 1 << 20
 
@@ -120,8 +130,8 @@ async def _write_event(response: web.StreamResponse, event: str, data: msgspec.S
 
 async def _read_object(request: web.Request) -> dict[str, Any]:
     try:
-        values = await request.json()
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        values = msgspec.json.decode(await request.read())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"the body is no JSON: {error}") from error
     if not isinstance(values, dict):
         raise UserError("the body is no JSON object")
@@ -134,7 +144,7 @@ def _build_guard(token: str) -> Any:
     @web.middleware
     async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
         if request.path not in _OPEN_PATHS:
-            given = request.headers.get("Authorization", "").encode()
+            given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
             if not hmac.compare_digest(given, expected):
                 return _json({"error": "the token is missing or wrong"}, status=401)
         return await handler(request)
@@ -146,14 +156,17 @@ def _build_guard(token: str) -> Any:
 async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
     try:
         return await handler(request)
-    except UserError as error:
-        return _json({"error": str(error)}, status=400)
-    except UnknownRunError as error:
-        return _json({"error": str(error)}, status=404)
-    except TransitionError as error:
-        return _json({"error": str(error)}, status=409)
+    except tuple(_STATUS_BY_ERROR) as error:
+        status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
+        return _json({"error": str(error)}, status=status)
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
+    except sqlite3.OperationalError as error:
+        _log.error("the ledger cannot be used: %s", error)
+        return _json({"error": f"the ledger cannot be used: {error}"}, status=503)
+    except Exception:  # noqa: BLE001  # it is logged; the caller is told whose fault it is
+        _log.exception("%s %s", request.method, request.path)
+        return _json({"error": "this is a fault of Oku's, the coordinator's log has it"}, status=500)
 
 
 def _json(document: object, status: int = 200) -> web.Response:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from celery import Celery
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
 
 from oku_core.lease import Lease, Message
 from oku_core.messaging import (
@@ -101,7 +101,7 @@ class ReportListener(_Listener):
     def __init__(self, app: Celery, take_in: Callable[[Sequence[Message]], None]) -> None:
         super().__init__(app, "reports")
         self._take_in = take_in
-        self._batch: list[tuple[object, Any]] = []
+        self._batch: list[Any] = []
 
     def _listen(self) -> None:
         options = self._app.conf.broker_transport_options | build_reports_transport_options(
@@ -114,16 +114,14 @@ class ReportListener(_Listener):
             consumer = self._app.amqp.TaskConsumer(
                 channel, queues=[self._app.amqp.queues[REPORTS_QUEUE]], accept=["json"]
             )
-            consumer.callbacks = [self._collect]
+            # Decoded by us: what cannot be decoded must leave the queue, too.
+            consumer.on_message = self._batch.append
             consumer.qos(prefetch_count=_BATCH)
             with consumer:
                 self.is_connected = True
                 while not self._ending.is_set():
                     self._fill_batch(connection)
                     self._finish_batch()
-
-    def _collect(self, body: object, message: Any) -> None:
-        self._batch.append((body, message))
 
     def _fill_batch(self, connection: Any) -> None:
         wait_s = _POLL_S
@@ -135,17 +133,17 @@ class ReportListener(_Listener):
             wait_s = 0.002
 
     def _finish_batch(self) -> None:
-        batch, self._batch = self._batch, []
         messages: list[Message] = []
-        for body, _ in batch:
+        for envelope in self._batch:
             try:
-                messages.append(decode_message(body))
-            except MalformedMessageError as error:
+                messages.append(decode_message(envelope.payload))
+            except (MalformedMessageError, DecodeError, ContentDisallowed) as error:
                 _log.warning("dropped a message that is none of ours: %s", error)
         if messages:
             self._take_in(messages)
-        for _, message in batch:
-            message.ack()
+        for envelope in self._batch:
+            envelope.ack()
+        self._batch.clear()
 
 
 class ProgressListener(_Listener):

@@ -6,7 +6,7 @@ least twice a second.
 
 import asyncio
 import logging
-import time
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -46,25 +46,30 @@ class Dispatcher:
         self._roster = roster
         self._broker = broker
         self._server_urls = tuple(server_urls)
-        self._stopped_at = 0.0
+        self._stopped_at = -math.inf
 
-    async def step(self) -> RunRecord | None:
-        """Do what there is to do; returns the run that has its turn."""
+    async def step(self, now: float, wall_now: float) -> RunRecord | None:
+        """Do what there is to do; returns the run that has its turn.
+
+        Args:
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
         run = self._ledger.fetch_next_run()
         if run is None:
             return None
         if run.state == RunState.PENDING:
             if not self._roster.workers():
                 return run
-            run = self._ledger.change_state(run.run, RunState.RUNNING, time.time())
+            run = self._ledger.change_state(run.run, RunState.RUNNING, wall_now)
             _log.info("run %s begins", run.run)
         if run.state == RunState.RUNNING:
-            await self._deal(run)
+            await self._deal(run, wall_now)
         else:
-            await self._call_back(run)
+            await self._call_back(run, now)
         return run
 
-    async def _deal(self, run: RunRecord) -> None:
+    async def _deal(self, run: RunRecord, now: float) -> None:
         spec = build_sent_spec(run, self._server_urls)
         for worker in find_free_hands(self._roster.workers(), self._ledger.fetch_active_leases(run.run)):
             pending = self._ledger.fetch_pending(run.run)
@@ -76,7 +81,6 @@ class Dispatcher:
                 workers=len(self._roster.workers()),
                 rate_rps=worker.rate_rps or self._roster.measure_mean_rate(),
             )
-            now = time.time()
             cut = self._ledger.cut_lease(run.run, size, now)
             if cut is None:
                 return
@@ -85,14 +89,14 @@ class Dispatcher:
                 id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec
             )
             if not await asyncio.to_thread(self._broker.send_lease, lease):
-                self._ledger.expire_leases([cut.id], ExpiryReason.NOT_SENT, time.time())
+                self._ledger.expire_leases([cut.id], ExpiryReason.NOT_SENT, now)
                 return
 
-    async def _call_back(self, run: RunRecord) -> None:
+    async def _call_back(self, run: RunRecord, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
-        if time.monotonic() - self._stopped_at < _STOP_EVERY_S:
+        if now - self._stopped_at < _STOP_EVERY_S:
             return
-        self._stopped_at = time.monotonic()
+        self._stopped_at = now
         await asyncio.to_thread(self._broker.send_stop, run=run.run, leases=(), grace_s=run.spec.grace_s)
 
 
@@ -113,7 +117,7 @@ def find_free_hands(workers: Sequence[WorkerState], leases: Sequence[LeaseRecord
 
 
 def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
-    """The spec as workers get it: for Oku's own delay servers with their addresses, and with the run's name."""
+    """The spec as workers get it: for our own delay servers with their addresses and the run's name."""
     if not run.spec.brings_servers:
         return run.spec
     return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""Which active leases are lost, and why: a rule over the ledger's leases and the roster, with the clock passed in."""
+"""Which active leases are lost, and why: a rule over leases and roster, with the clock passed in."""
 
 from collections.abc import Sequence
 
@@ -20,16 +20,24 @@ class ExpiryJudge:
         """Begin every lease's time anew: we could not have heard of them."""
         self._known_since = dict.fromkeys(self._known_since, now)
 
-    def find_lost(self, leases: Sequence[LeaseRecord], now: float) -> list[tuple[str, ExpiryReason]]:
+    def find_lost(
+        self, leases: Sequence[LeaseRecord], now: float, *, closing: bool
+    ) -> list[tuple[str, ExpiryReason]]:
         """The leases that will not be reported any more.
 
         Args:
             leases: all active leases of the run.
             now: monotonic seconds.
+            closing: whether the run waits for nothing but these leases.
         """
         before = self._known_since
+        # While nobody lives, a lease that nobody has claimed has all the time until somebody could.
+        is_waiting = not len(self._roster) and not closing
         self._known_since = {
-            (lease.id, lease.boot): before.get((lease.id, lease.boot), now) for lease in leases
+            (lease.id, lease.boot): now
+            if lease.boot is None and is_waiting
+            else before.get((lease.id, lease.boot), now)
+            for lease in leases
         }
         lost = []
         for lease in leases:
@@ -42,10 +50,10 @@ class ExpiryJudge:
         overdue = now - known_since > MISSED_TERMS * self._roster.term_s
         if lease.worker is None or lease.boot is None:
             # Every worker has a free hand for each lease that is out, so an unclaimed one is lost.
-            return ExpiryReason.NOT_CLAIMED if overdue and len(self._roster) else None
-        self._roster.enlist(lease.worker, lease.boot, now)
+            return ExpiryReason.NOT_CLAIMED if overdue else None
         if self._roster.is_gone(lease.boot):
             return ExpiryReason.WORKER_LOST
+        self._roster.enlist(lease.worker, lease.boot, now)
         if overdue and not self._roster.is_current(lease.worker, lease.boot):
             return ExpiryReason.WORKER_LOST
         if self._roster.has_dropped(lease.worker, lease.id, known_since, now):

@@ -60,7 +60,7 @@ class Roster:
             self._workers[name] = WorkerState(name, boot, now)
 
     def hear(self, progress: Progress, now: float, wall_now: float) -> None:
-        """Take in an event. A name that speaks with another boot has been started anew: its old one is gone."""
+        """Take in an event. A name that speaks with another boot was started anew: its old one is gone."""
         known = self._workers.get(progress.worker)
         replaced = known.boot if known and known.boot != progress.boot else None
         if known is None or replaced:

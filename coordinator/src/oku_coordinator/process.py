@@ -7,6 +7,7 @@ lives, takes lost leases back, deals out new ones and, once a second, makes a ti
 import asyncio
 import logging
 import signal
+import sqlite3
 import time
 from collections.abc import Sequence
 
@@ -19,22 +20,22 @@ from oku_coordinator.expiry import ExpiryJudge
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
-from oku_coordinator.record import RunRecord
+from oku_coordinator.record import BreachError, RunRecord, Verdict
 from oku_coordinator.runs import Runs
 from oku_coordinator.schema import lock_ledger
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.ticks import TickMaker
 from oku_core.errors import UserError
-from oku_core.interval import ConservationError
 from oku_core.lease import Message
 from oku_core.messaging import build_app
 from oku_core.progress import Progress
-from oku_core.run import ACTIVE_STATES
+from oku_core.run import ACTIVE_STATES, RunState
 
 _log = logging.getLogger(__name__)
 
 _ROUND_S = 0.5
+_LONGEST_PAUSE_S = 10.0
 _STALL_S = 2.0
 _LOCK_WAIT_S = 10.0
 
@@ -55,8 +56,8 @@ class Coordinator:
         self._progress = ProgressListener(app, self._hear_from_thread)
         self._dispatcher = Dispatcher(self._ledger, self._roster, self._broker, settings.server_urls)
         self._runs = Runs(self._ledger, ServedCounter(settings.server_urls), self._wake)
-        self._ticks: dict[str, TickMaker] = {}
-        self._resting: str | None = None
+        self._ticks = TickMaker()
+        self._active: str | None = None
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
 
@@ -93,6 +94,7 @@ class Coordinator:
 
     async def _main_loop(self) -> None:
         next_tick = round_at = time.monotonic()
+        pause_s = _ROUND_S
         while not self._ending.is_set():
             now = time.monotonic()
             if now - round_at > _STALL_S or not self._progress.is_connected:
@@ -104,8 +106,15 @@ class Coordinator:
                 if now >= next_tick:
                     next_tick = max(next_tick + 1.0, now)
                     self._tick()
-            except ConservationError:
-                _log.exception("the account of a run does not balance; the run has failed")
+            except BreachError:
+                _log.exception("a run has failed")
+            except sqlite3.OperationalError as error:
+                # A full disk may be emptied. Until then nothing is dealt out, and reports stay in the queue.
+                _log.error("the ledger cannot be used, trying again in %.1f s: %s", pause_s, error)
+                await self._sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                continue
+            pause_s = _ROUND_S
             await self._sleep(min(next_tick, now + _ROUND_S) - time.monotonic())
 
     async def _shutdown(self) -> None:
@@ -119,58 +128,49 @@ class Coordinator:
     async def _round(self, now: float) -> None:
         for worker in self._roster.remove_dead(now):
             _log.warning("worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at)
-            for maker in self._ticks.values():
-                maker.forget_worker(worker.name)
+            self._ticks.forget_worker(worker.name)
         await self._take_back_lost(now)
-        run = await self._dispatcher.step()
+        run = await self._dispatcher.step(now, time.time())
         await self._watch_end(run)
 
     async def _take_back_lost(self, now: float) -> None:
         run = self._ledger.fetch_next_run()
-        if run is None or run.state not in ACTIVE_STATES:
-            return
-        leases = self._ledger.fetch_active_leases(run.run)
+        leases = self._ledger.fetch_active_leases(run.run) if run else []
         active = {lease.id for lease in leases}
-        if void := self._ledger.find_expired(self._roster.find_listed() - active):
-            # A worker that was taken for dead still works on what others have by now.
+        others = self._roster.find_listed() - active
+        if others and (void := self._ledger.find_void(others)):
+            # A worker that was taken for dead still works on what others have by now, or on a failed run.
             await asyncio.to_thread(self._broker.send_stop, run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
-        for lease, reason in self._expiry.find_lost(leases, now):
+        closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
+        for lease, reason in self._expiry.find_lost(leases, now, closing=closing):
             if self._ledger.expire_leases([lease], reason, time.time()):
                 _log.warning("lease %s is taken back: %s", lease, reason)
                 self._metrics.count_expired(reason)
 
     async def _watch_end(self, run: RunRecord | None) -> None:
         """Ask the delay servers for their counts when the active run comes to rest."""
-        active = run.run if run and run.state in ACTIVE_STATES else None
-        if self._resting and self._resting != active:
-            self._ticks.pop(self._resting, None)
-            await self._runs.summarize(self._resting)
+        before, self._active = self._active, run.run if run and run.state in ACTIVE_STATES else None
+        if before == self._active:
+            return
+        self._ticks = TickMaker()
+        if before:
+            await self._runs.summarize(before)
             self._runs.announce_rest()
-        self._resting = active
 
     def _tick(self) -> None:
         self._metrics.show_workers(len(self._roster))
         run = self._ledger.fetch_next_run()
         if run is None:
             return
-        maker = self._ticks.setdefault(run.run, TickMaker())
-        active = frozenset(lease.id for lease in self._ledger.fetch_active_leases(run.run))
-        tick = maker.build_tick(
-            self._ledger.fetch_snapshot(run.run), active=active, workers=len(self._roster), now=time.time()
-        )
+        snapshot = self._ledger.fetch_snapshot(run.run)
+        tick = self._ticks.build_tick(snapshot, workers=len(self._roster), now=time.time())
         self._metrics.show_tick(tick)
         self._runs.publish(tick)
 
     def _take_in(self, messages: Sequence[Message]) -> None:
         begun = time.monotonic()
-        try:
-            verdicts = self._ledger.apply(messages, time.time())
-        except ConservationError:
-            # The run has failed with the reason; its messages would break the law each time they came.
-            _log.exception("the account of a run does not balance; the run has failed")
-            return
-        self._metrics.count_messages(verdicts, time.monotonic() - begun)
+        self._metrics.count_messages(take_in(self._ledger, messages, time.time()), time.monotonic() - begun)
         self._loop.call_soon_threadsafe(self._wake)
 
     def _hear_from_thread(self, progress: Progress) -> None:
@@ -182,8 +182,7 @@ class Coordinator:
         if is_new:
             _log.info("worker %s is here", progress.worker)
             self._wake()
-        for maker in self._ticks.values():
-            maker.add(progress)
+        self._ticks.add(progress)
 
     def _is_ready(self) -> bool:
         return self._reports.is_connected and self._progress.is_connected
@@ -198,6 +197,15 @@ class Coordinator:
         await asyncio.wait({ending, woken}, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
         woken.cancel()
+
+
+def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Verdict]:
+    """Apply messages. A run that does not balance fails and gets no more; the others get what is theirs."""
+    while True:
+        try:
+            return ledger.apply(messages, now)
+        except BreachError:
+            _log.exception("a run has failed")
 
 
 def serve(settings: CoordinatorSettings) -> None:

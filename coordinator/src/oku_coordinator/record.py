@@ -1,20 +1,15 @@
-"""What the ledger keeps, as types: runs and leases in rows, the folded account of a run in memory."""
+"""What the ledger keeps, as types: runs and leases as their rows have them, and what can be said of them."""
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
-from oku_core import hdr
-from oku_core.histogram import Histogram, Latency
+from oku_coordinator.account import Account
 from oku_core.interval import ConservationError, Lengths
-from oku_core.lease import Report
-from oku_core.outcome import OUTCOMES, count_answered
-from oku_core.run import RunState
+from oku_core.run import FINAL_STATES, RunState
 from oku_core.spec import Spec
 from oku_core.summary import Flag, WorkerSummary
 
@@ -31,7 +26,7 @@ class ExpiryReason(StrEnum):
     """Why a lease was taken back."""
 
     NOT_SENT = "not_sent"
-    """The broker did not take it; nobody has it."""
+    """The broker did not take it, as far as is known; nobody should have it."""
     NOT_CLAIMED = "not_claimed"
     """No worker began with it in time: its message was lost."""
     WORKER_LOST = "worker_lost"
@@ -46,12 +41,40 @@ class Verdict(StrEnum):
     """What the ledger made of a message."""
 
     CLAIMED = "claimed"
+    """A worker has begun with the lease."""
     ACCOUNTED = "accounted"
+    """What it covers is in the account."""
     REPEATED = "repeated"
+    """The ledger has heard this before."""
     LATE = "late"
+    """Its lease was taken back, or its run is over."""
     STRAY = "stray"
+    """It comes from a second execution of the lease; only the first one counts."""
     UNTRUE = "untrue"
+    """It cannot be true."""
     UNKNOWN = "unknown"
+    """There is no such lease."""
+
+
+class UnknownRunError(Exception):
+    """There is no such run."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"there is no run {run}")
+
+
+class BreachError(ConservationError):
+    """The account of one run does not balance.
+
+    Args:
+        run: which.
+        detail: what does not agree with what.
+    """
+
+    def __init__(self, run: str, detail: str) -> None:
+        super().__init__(f"run {run} does not balance: {detail}")
+        self.run = run
+        self.detail = detail
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +97,33 @@ class RunRecord:
     served: int | None
     accounted: int
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it sends nothing and waits for nothing: it is over or paused."""
+        return self.state in FINAL_STATES or self.state == RunState.PAUSED
+
     def measure_active_s(self, now: float) -> float:
         """Seconds of activity until `now`, the open window included."""
-        return self.active_s + (max(0.0, now - self.active_since) if self.active_since else 0.0)
+        open_s = 0.0 if self.active_since is None else max(0.0, now - self.active_since)
+        return self.active_s + open_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseRecord:
-    """An active lease as the ledger has it; `worker` and `boot` are None until it is claimed."""
+    """A lease as the ledger has it.
+
+    `execution`, `worker` and `boot` are of the first execution that the ledger heard of, None until then.
+    `reason` says why it has expired.
+    """
 
     id: str
     run: str
     start: int
     stop: int
+    state: LeaseState
+    reason: str
     cut_at: float
+    execution: str | None
     worker: str | None
     boot: str | None
 
@@ -97,98 +133,40 @@ class LeaseRecord:
         return self.stop - self.start
 
 
-@dataclass
-class Account:
-    """What the reports of a run sum to."""
-
-    outcomes: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
-    statuses: dict[str, int] = field(default_factory=dict)
-    bytes_received: int = 0
-    histogram: Histogram = field(default_factory=Histogram)
-
-    @property
-    def accounted(self) -> int:
-        """How many requests have an outcome."""
-        return sum(self.outcomes)
-
-    def add(self, report: Report) -> None:
-        """Fold a report in."""
-        for index, count in enumerate(report.outcomes):
-            self.outcomes[index] += count
-        for status, count in report.statuses.items():
-            self.statuses[status] = self.statuses.get(status, 0) + count
-        self.bytes_received += report.bytes_received
-        self.histogram.add(report.latency)
-
-    def copy(self) -> "Account":
-        """One that later reports do not change."""
-        histogram = Histogram()
-        histogram.add(self.histogram.build_latency())
-        return Account(list(self.outcomes), dict(self.statuses), self.bytes_received, histogram)
-
-    def check(self, lengths: Lengths) -> None:
-        """The second half of the first law: outcomes sum to what is accounted, latencies to what was answered."""
-        if self.accounted != lengths.accounted:
-            raise ConservationError(f"outcomes sum to {self.accounted}, accounted are {lengths.accounted}")
-        answered = count_answered(self.outcomes)
-        if not self.histogram.total == answered == sum(self.statuses.values()):
-            raise ConservationError(
-                f"{answered} answered, {self.histogram.total} latencies, {sum(self.statuses.values())} statuses"
-            )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A run with everything that is kept for it, as of one moment; `flags` has requests and the worst figure."""
+    """A run with everything that is kept for it, as of one moment.
+
+    Attributes:
+        record: its row.
+        lengths: how much of it is pending, leased and accounted.
+        account: what its reports sum to.
+        leases: the ids of its active leases.
+        workers: who worked for it.
+        flags: each with how many requests it concerns and the worst figure.
+        breach: why it does not balance, or None.
+    """
 
     record: RunRecord
     lengths: Lengths
     account: Account
+    leases: frozenset[str]
     workers: list[WorkerSummary]
     flags: list[tuple[Flag, int, float]]
+    breach: str | None
 
 
 def build_run_record(row: sqlite3.Row) -> RunRecord:
     """A row of `runs` as a record."""
-    values: dict[str, Any] = {
-        name: row[name] for name in RunRecord.__dataclass_fields__ if name != "accounted"
-    }
+    values = {name: row[name] for name in RunRecord.__dataclass_fields__ if name != "accounted"}
     values["accounted"] = sum(json.loads(row["outcomes"]))
-    values["spec"] = msgspec.json.decode(row["spec"], type=Spec)
-    values["state"] = RunState(row["state"])
+    values["spec"] = msgspec.json.decode(values["spec"], type=Spec)
+    values["state"] = RunState(values["state"])
     return RunRecord(**values)
 
 
 def build_lease_record(row: sqlite3.Row) -> LeaseRecord:
     """A row of `leases` as a record."""
-    return LeaseRecord(**{name: row[name] for name in LeaseRecord.__dataclass_fields__})
-
-
-def build_account(row: sqlite3.Row) -> Account:
-    """The account of a run as its row has it."""
-    histogram = Histogram()
-    if row["histogram"]:
-        latency = hdr.decode(row["histogram"])
-        histogram.add(
-            Latency(buckets=latency.buckets, sum_us=row["sum_us"], min_us=row["min_us"], max_us=row["max_us"])
-        )
-    return Account(
-        outcomes=json.loads(row["outcomes"]),
-        statuses=json.loads(row["statuses"]),
-        bytes_received=row["bytes_received"],
-        histogram=histogram,
-    )
-
-
-def build_account_columns(account: Account) -> Sequence[object]:
-    """The columns outcomes, statuses, bytes_received, sum_us, min_us, max_us, histogram."""
-    histogram = account.histogram
-    return (
-        json.dumps(account.outcomes),
-        json.dumps(account.statuses, sort_keys=True),
-        account.bytes_received,
-        histogram.sum_us,
-        histogram.min_us,
-        histogram.max_us,
-        hdr.encode(histogram),
-    )
+    values = {name: row[name] for name in LeaseRecord.__dataclass_fields__}
+    values["state"] = LeaseState(values["state"])
+    return LeaseRecord(**values)

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from oku_coordinator.record import RunRecord
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.summaries import build_summary
 from oku_core.progress import Tick
-from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState
+from oku_core.run import ACTIVE_STATES, RunState
 from oku_core.spec import Source, parse_spec
 from oku_core.summary import Summary
 
@@ -26,9 +27,17 @@ class Runs:
         ledger: where runs are kept.
         served: asks the delay servers what they counted.
         wake: called when a run has changed.
+        clock: Unix time.
     """
 
-    def __init__(self, ledger: Ledger, served: ServedCounter, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        served: ServedCounter,
+        wake: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
         self._ledger = ledger
         self._served = served
         self._wake = wake
@@ -36,9 +45,8 @@ class Runs:
 
     def submit(self, values: Mapping[str, Any]) -> RunRecord:
         """Enter a run for a spec under the names of `oku_core.spec.FIELDS`; `SpecError` when it is wrong."""
-        record = self._ledger.create_run(
-            build_run_id(time.time()), parse_spec(Source("spec", values)), time.time()
-        )
+        spec, now = parse_spec(Source("spec", values)), self._clock()
+        record = self._ledger.create_run(build_run_id(now), spec, now)
         self._wake()
         return record
 
@@ -48,8 +56,8 @@ class Runs:
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""
-        state = self._ledger.fetch_run(run).state
-        return self._change(run, RunState.PAUSED if state == RunState.PENDING else RunState.PAUSING)
+        is_out = self._ledger.fetch_run(run).state not in (RunState.PENDING, RunState.PAUSED)
+        return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
 
     def resume(self, run: str) -> RunRecord:
         """Put a paused run into the queue again; one that has not stopped goes on."""
@@ -64,13 +72,18 @@ class Runs:
         return self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
 
     async def summarize(self, run: str) -> Summary:
-        """The summary of a run as it stands, with what the delay servers counted so far."""
+        """The summary of a run as it stands, with what the delay servers counted so far.
+
+        Their count is kept once the run is at rest: only then is it of the same moment as the account.
+        """
         record = self._ledger.fetch_run(run)
-        if record.spec.brings_servers:
-            served = await self._served.fetch(run)
-            if served is not None and served >= (record.served or 0):
-                self._ledger.set_served(run, served)
-        return build_summary(self._ledger.fetch_snapshot(run), time.time())
+        served = await self._served.fetch(run) if record.spec.brings_servers else None
+        if served is not None and record.is_at_rest and (record.served is None or served > record.served):
+            self._ledger.set_served(run, served)
+        snapshot = self._ledger.fetch_snapshot(run)
+        if served is not None and not snapshot.record.is_at_rest:
+            snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
+        return build_summary(snapshot, self._clock())
 
     def publish(self, tick: Tick) -> None:
         """Hand a tick to everybody who follows; who is too slow misses the oldest ones."""
@@ -85,7 +98,7 @@ class Runs:
         queue: asyncio.Queue[Tick | None] = asyncio.Queue(_FOLLOWER_TICKS)
         self._followers.add(queue)
         try:
-            while not _is_at_rest(self._ledger.fetch_run(run).state):
+            while not self._ledger.fetch_run(run).is_at_rest:
                 tick = await queue.get()
                 if tick is not None and tick.run == run:
                     yield tick
@@ -96,9 +109,9 @@ class Runs:
         record = self._ledger.fetch_run(run)
         if record.state == state:
             return record
-        record = self._ledger.change_state(run, state, time.time())
+        record = self._ledger.change_state(run, state, self._clock())
         self._wake()
-        if _is_at_rest(record.state):
+        if record.is_at_rest:
             self.announce_rest()
         return record
 
@@ -114,7 +127,3 @@ def build_run_id(now: float) -> str:
     alphabet = "abcdefghijkmnpqrstuvwxyz23456789"
     moment = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
     return f"{moment}-{''.join(secrets.choice(alphabet) for _ in range(4))}"
-
-
-def _is_at_rest(state: RunState) -> bool:
-    return state in FINAL_STATES or state == RunState.PAUSED

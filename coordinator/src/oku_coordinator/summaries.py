@@ -19,13 +19,14 @@ def build_summary(snapshot: Snapshot, now: float) -> Summary:
     """The summary of a run as of `now`, Unix time."""
     record, account = snapshot.record, snapshot.account
     active_s = record.measure_active_s(now)
-    imbalance = find_imbalance(
+    imbalance = snapshot.breach or find_imbalance(
         state=record.state,
         requests=record.spec.requests,
         accounted=snapshot.lengths.accounted,
         outcomes=account.outcomes,
         resent_at_most=record.resent_at_most + snapshot.lengths.leased,
-        served=record.served,
+        # While requests are under way, the two counts are not of one moment.
+        served=record.served if record.is_at_rest else None,
     )
     return Summary(
         run=record.run,

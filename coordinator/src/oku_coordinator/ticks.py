@@ -1,4 +1,4 @@
-"""Makes the ticks of a run: what the workers' progress events of a second sum to, beside the ledger's account."""
+"""Makes the ticks of a run: what the workers' progress of a second sums to, beside the account."""
 
 from collections import deque
 
@@ -34,16 +34,15 @@ class TickMaker:
         """A dead worker has nothing in flight."""
         self._in_flight.pop(worker, None)
 
-    def build_tick(self, snapshot: Snapshot, *, active: frozenset[str], workers: int, now: float) -> Tick:
+    def build_tick(self, snapshot: Snapshot, *, workers: int, now: float) -> Tick:
         """The tick of what came since the last one.
 
         Args:
-            snapshot: the run as the ledger has it.
-            active: ids of its active leases; what was said of others does not count as under way.
+            snapshot: the run as the ledger has it; only what was said of its active leases is under way.
             workers: how many live.
             now: Unix time.
         """
-        self._leases = {lease: counts for lease, counts in self._leases.items() if lease in active}
+        self._leases = {lease: counts for lease, counts in self._leases.items() if lease in snapshot.leases}
         latency = self._histogram.build_latency()
         self._window.append(latency)
         recent = Histogram()

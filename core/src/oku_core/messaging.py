@@ -11,6 +11,7 @@ import msgspec
 from celery import Celery
 from kombu.entity import Exchange, Queue
 
+from oku_core.errors import UserError
 from oku_core.lease import Claim, Lease, Message, Report
 from oku_core.progress import Progress
 
@@ -30,12 +31,20 @@ _REPORT_VISIBILITY_TIMEOUT_S = 5
 """Reports that a killed coordinator had fetched and not committed come back after this."""
 
 
+_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
+
+
 class MalformedMessageError(ValueError):
     """What stands in a queue is not of ours."""
 
 
 def build_app(broker_url: str) -> Celery:
-    """A Celery application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`)."""
+    """A Celery application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`).
+
+    Raises:
+        UserError: the URL is none of these.
+    """
+    _check_url(broker_url)
     app = Celery("oku", broker=broker_url, set_as_current=False)
     is_amqp = broker_url.startswith(("amqp", "pyamqp"))
     arguments = {"x-queue-type": "quorum"} if is_amqp else None
@@ -141,6 +150,12 @@ def _convert(document: object, kind: Any) -> Any:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         raise MalformedMessageError(str(error)) from error
+
+
+def _check_url(url: str) -> None:
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in _SCHEMES or not rest:
+        raise UserError(f"--broker-url: {url} is not a URL with one of {', '.join(_SCHEMES)}")
 
 
 def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:

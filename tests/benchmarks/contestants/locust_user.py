@@ -37,10 +37,11 @@ def run(url: str, requests: int, users: int) -> dict[str, int]:
     environment = Environment(user_classes=[Getter])
     runner = environment.create_local_runner()
     runner.start(users, spawn_rate=users)
-    total = environment.stats.total
-    while total.num_requests < requests:
+    # Its statistics are a new object once the users run.
+    while environment.stats.total.num_requests < requests:
         gevent.sleep(0.05)
     runner.quit()
+    total = environment.stats.total
     return {"ok": total.num_requests - total.num_failures, "failed": total.num_failures}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 from celery import Celery
-from kombu.exceptions import KombuError, OperationalError
 
 from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT
 from oku_core.progress import Progress
@@ -61,8 +60,8 @@ class Beat(threading.Thread):
         while not self._ending.is_set():
             try:
                 self._beat_while_connected()
-            except (KombuError, OperationalError, OSError) as error:
-                _log.warning("no progress can be sent: %s; trying again", error)
+            except Exception as error:  # noqa: BLE001  # transports raise errors of their own; silence means death
+                _log.warning("no progress can be sent: %s: %s; trying again", type(error).__name__, error)
                 self._ending.wait(_INTERVAL_S)
 
     def end(self) -> None:
@@ -72,6 +71,7 @@ class Beat(threading.Thread):
 
     def _beat_while_connected(self) -> None:
         next_look = time.monotonic() + _QUEUE_LOOK_S
+        self._idle.forgive()
         with self._app.connection_for_write() as connection:
             dispatcher = self._app.events.Dispatcher(connection, buffer_while_offline=False)
             next_beat = time.monotonic()
@@ -119,6 +119,10 @@ class IdleWatch:
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since: float | None = None
+
+    def forgive(self) -> None:
+        """Begin anew: nothing could come while the broker was away."""
+        self._since = None
 
     def is_stuck(self, *, is_idle: bool, waiting: int, now: float) -> bool:
         """One look, at `now` in monotonic seconds."""

@@ -35,6 +35,7 @@ class Crew:
         self._boot = boot
         self._feed = Feed()
         self._hands: dict[str, Hand] = {}
+        self._under_way: set[Hand] = set()
         self._engine: EngineProtocol | None = None
         self._engine_spec: Spec | None = None
         self._changing_engine = asyncio.Lock()
@@ -61,12 +62,19 @@ class Crew:
         if lease.id in self._hands:
             return None
         hand = self._hands[lease.id] = Hand(lease, asyncio.get_running_loop().create_future())
-        await self._prepare_engine(lease.spec)
-        hand.restart_clock()
-        self._feed.add(hand)
         if self.is_stopping:
+            hand.withdraw()
+        try:
+            await self._prepare_engine(hand)
+            self._feed.add(hand)
+            await hand.finished
+        except BaseException:
+            # Not in hand any more, so that the coordinator misses it and gives it to others.
             self._feed.withdraw(hand)
-        await hand.finished
+            self.let_go(lease.id)
+            raise
+        finally:
+            self._under_way.discard(hand)
         return self._build_report(hand, execution)
 
     def let_go(self, lease: str) -> None:
@@ -92,6 +100,8 @@ class Crew:
         lag_s = self._lag.take_worst_s()
         for hand in self._hands.values():
             hand.max_lag_s = max(hand.max_lag_s, lag_s)
+            if hand.has_begun:
+                hand.max_cpu_share = max(hand.max_cpu_share or 0.0, min(second.cpu_share, 1.0))
         return Progress(
             worker=self._name,
             boot=self._boot,
@@ -108,24 +118,36 @@ class Crew:
         )
 
     async def close(self) -> None:
-        """Close every connection."""
+        """End every lease at once and close every connection."""
+        self.stop_all(0)
         self._lag.stop()
-        if self._engine is not None:
-            await self._engine.close()
-
-    async def _prepare_engine(self, spec: Spec) -> None:
-        """Have an engine for `spec`; one for another spec first finishes what it has in hand."""
         async with self._changing_engine:
-            if self._engine_spec == spec:
+            await self._close_engine()
+
+    async def _prepare_engine(self, hand: Hand) -> None:
+        """Have an engine for the spec of a lease; one for another spec first finishes what it has in hand."""
+        spec = hand.lease.spec
+        async with self._changing_engine:
+            # A lease that is stopped meanwhile needs none.
+            while (others := self._list_others(spec)) and not hand.finished.done():
+                await asyncio.wait([*others, hand.finished], return_when=asyncio.FIRST_COMPLETED)
+            if hand.finished.done():
                 return
-            others = [hand.finished for hand in self._hands.values() if hand.lease.spec != spec]
-            if others:
-                await asyncio.wait(others)
-            if self._engine is not None:
-                await self._engine.close()
-            self._engine = build_engine(spec, self._feed)
-            self._engine_spec = spec
-            self._engine.start()
+            if self._engine_spec != spec:
+                await self._close_engine()
+                self._engine = build_engine(spec, self._feed)
+                self._engine_spec = spec
+                self._engine.start()
+            self._under_way.add(hand)
+
+    def _list_others(self, spec: Spec) -> list[asyncio.Future[None]]:
+        # Those that wait for an engine themselves are none of them: two would wait for each other.
+        return [hand.finished for hand in self._under_way if hand.lease.spec != spec]
+
+    async def _close_engine(self) -> None:
+        engine, self._engine, self._engine_spec = self._engine, None, None
+        if engine is not None:
+            await engine.close()
 
     def _stop_hands(self, hands: list[Hand], grace_s: float) -> None:
         stopped = [hand for hand in hands if not hand.finished.done()]
@@ -142,7 +164,6 @@ class Crew:
 
     def _build_report(self, hand: Hand, execution: str) -> Report:
         lease = hand.lease
-        cpu_s, wall_s = time.process_time() - hand.cpu_at_start_s, hand.ended_at - hand.started_at
         new_cpu_s = time.process_time() - self._reported_cpu_s
         self._reported_cpu_s += new_cpu_s
         return Report(
@@ -161,9 +182,17 @@ class Crew:
             ended_at=hand.ended_at,
             cpu_s=new_cpu_s,
             peak_rss_mb=measure_peak_rss_mb(),
-            max_lag_s=hand.max_lag_s,
-            cpu_share=cpu_s / wall_s if wall_s > 0 else 0.0,
+            max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
+            cpu_share=_measure_cpu_share(hand),
         )
+
+
+def _measure_cpu_share(hand: Hand) -> float:
+    """The largest share of any second; of a lease that was shorter than one, the share of all of it."""
+    if hand.max_cpu_share is not None:
+        return hand.max_cpu_share
+    wall_s = hand.ended_at - hand.started_at
+    return min((time.process_time() - hand.cpu_at_start_s) / wall_s, 1.0) if wall_s > 0 else 0.0
 
 
 def build_empty_report(lease: Lease, execution: str, name: str, boot: str) -> Report:

@@ -1,7 +1,7 @@
 """A lease in the hands of a worker: which index comes next, and what came of those that have ended.
 
-All of it belongs to the thread of the event loop. `take`, `answer` and `fail` are the hot path: integer
-arithmetic on attributes, no allocation that lasts.
+All of it belongs to the thread of the event loop. `answer` and `fail` are the hot path: integer arithmetic on
+attributes, no allocation that lasts.
 """
 
 import asyncio
@@ -32,6 +32,7 @@ class Hand:
         "ended_at",
         "finished",
         "lease",
+        "max_cpu_share",
         "max_lag_s",
         "max_us",
         "min_us",
@@ -48,7 +49,7 @@ class Hand:
         self.lease = lease
         self.finished = finished
         self.next_index = lease.start
-        self.stop = lease.stop
+        self.stop = max(lease.stop, lease.start)  # a forged lease may end before it starts
         self.ended = 0
         self.outcomes = [0] * len(OUTCOMES)
         self.statuses: dict[int, int] = {}
@@ -59,12 +60,18 @@ class Hand:
         self.max_us = 0
         self.unfinished: list[int] = []
         self.max_lag_s = 0.0
+        self.max_cpu_share: float | None = None
         self.restart_clock()
 
     def restart_clock(self) -> None:
-        """The first request is about to be sent."""
+        """The first request is about to be sent: the lease has come to the front of the feed."""
         self.started_at = self.ended_at = time.time()
         self.cpu_at_start_s = time.process_time()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any index was taken."""
+        return self.next_index > self.lease.start
 
     @property
     def in_flight(self) -> int:
@@ -72,16 +79,20 @@ class Hand:
         return self.next_index - self.lease.start - self.ended
 
     def answer(self, status: int, latency_us: int, received: int, *, expected: bool) -> None:
-        """A complete response came, `latency_us` after the request was sent, with `received` bytes of body."""
+        """A complete response came, `latency_us` after the request was sent, with `received` bytes of body.
+
+        `expected` says whether its status counts as ok.
+        """
         self.outcomes[OK if expected else UNEXPECTED_STATUS] += 1
         statuses = self.statuses
         statuses[status] = statuses.get(status, 0) + 1
         self.bytes_received += received
-        latency_us = min(latency_us, HIGHEST_US)
+        if latency_us > HIGHEST_US:  # noqa: PLR1730  # half the time of min()
+            latency_us = HIGHEST_US
         shift = latency_us.bit_length() - SUB_BUCKET_BITS
         self.counts[(shift << _HALF_BITS) + (latency_us >> shift) if shift > 0 else latency_us] += 1
         self.sum_us += latency_us
-        if latency_us < self.min_us:  # noqa: PLR1730  # half the time of min()
+        if latency_us < self.min_us:  # noqa: PLR1730
             self.min_us = latency_us
         if latency_us > self.max_us:  # noqa: PLR1730
             self.max_us = latency_us
@@ -105,6 +116,11 @@ class Hand:
         """Take no further index."""
         self.stop = self.next_index
         self.settle()
+
+    def abandon(self, error: Exception) -> None:
+        """Finish with an error of our own: nobody can say any more what became of the lease."""
+        if not self.finished.done():
+            self.finished.set_exception(error)
 
     def settle(self) -> None:
         """Finish if nothing is in flight and nothing is left to take."""

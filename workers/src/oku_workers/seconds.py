@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from oku_core.histogram import Latency, bucket_bounds_us
+from oku_core.histogram import HIGHEST_US, Latency, bucket_bounds_us
 from oku_core.outcome import OUTCOMES
 from oku_workers.hand import Hand
 
@@ -95,5 +95,5 @@ def _build_latency(counts: dict[int, int], sum_us: int) -> Latency:
         buckets=buckets,
         sum_us=sum_us,
         min_us=bucket_bounds_us(buckets[0])[0],
-        max_us=bucket_bounds_us(buckets[-2])[1],
+        max_us=min(bucket_bounds_us(buckets[-2])[1], HIGHEST_US),
     )

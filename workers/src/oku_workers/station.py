@@ -31,9 +31,15 @@ class Station:
         async def answer() -> _T:
             return call()
 
-        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(timeout_s)
+        asked = asyncio.run_coroutine_threadsafe(answer(), self._loop)
+        try:
+            return asked.result(timeout_s)
+        except TimeoutError:
+            asked.cancel()  # an answer that comes too late is for nobody
+            raise
 
     def end(self) -> None:
         """Stop the loop and wait for its thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()

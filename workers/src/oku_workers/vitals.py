@@ -1,6 +1,7 @@
 """What a worker measures of itself: processor time, memory, lateness of its event loop."""
 
 import asyncio
+import math
 import resource
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ class LagMeter:
     def __init__(self) -> None:
         self._worst_s = 0.0
         self._handle: asyncio.TimerHandle | None = None
-        self._due = 0.0
+        self._due = math.inf
 
     def start(self) -> None:
         """Begin, in the running event loop."""
@@ -43,13 +44,19 @@ class LagMeter:
         """End."""
         if self._handle is not None:
             self._handle.cancel()
+        self._due = math.inf
+
+    @property
+    def worst_s(self) -> float:
+        """The largest lateness since the last call of `take_worst_s`."""
+        # A loop that has not called for a while is late now, too.
+        return max(0.0, self._worst_s, monotonic() - self._due)
 
     def take_worst_s(self) -> float:
         """The largest lateness since the last call of this."""
-        # A loop that has not called for a while is late now, too.
-        worst_s = max(self._worst_s, monotonic() - self._due)
+        worst_s = self.worst_s
         self._worst_s = 0.0
-        return max(0.0, worst_s)
+        return worst_s
 
     def _tick(self) -> None:
         self._worst_s = max(self._worst_s, monotonic() - self._due)

@@ -6,54 +6,58 @@ takes the next. What each setting is worth is written down in docs/decisions/000
 
 import asyncio
 import logging
-from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any
 
-from aiohttp import (
-    ClientConnectionError,
-    ClientConnectorError,
-    ClientPayloadError,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-)
-from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
-from yarl import URL
+from aiohttp import ClientConnectionError, ClientResponse, hdrs
 
-from oku_core.request import build_headers, build_template, is_constant
+from oku_core.outcome import OUTCOMES
 from oku_core.spec import Spec, build_expected_statuses
+from oku_workers.engines.aiohttp_outcome import classify
+from oku_workers.engines.aiohttp_request import build_arguments, build_urls
+from oku_workers.engines.aiohttp_session import build_session
 from oku_workers.feed import Feed
-from oku_workers.hand import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
+from oku_workers.hand import PROTOCOL_ERROR, TIMEOUT, Hand
 
 _log = logging.getLogger(__name__)
 
-USER_AGENT = "oku/0.1"
-
 _GIVEN_BACK = -1
 """What a slot is told, beside an outcome, when its request is cut off."""
-_KEEPALIVE_S = 15.0
-"""Idle connections are closed after this, sooner than most servers do it."""
 _SWEEP_S = 0.25
+_SHORTEST_SWEEP_S = 0.005
+_LONGEST_DESCRIPTION = 300
 
 
 class _Slot:
-    """One request in flight, or none while `sent_ns` is 0."""
+    """One request in flight, or none while `sent_ns` is 0.
 
-    __slots__ = ("hand", "index", "sent_ns", "task", "verdict")
+    Attributes:
+        task: runs it.
+        hand: the lease that its index is from.
+        sent_ns: when it was sent.
+        response: what has come so far, while its body is being read.
+        verdict: how a request that is being cut off is to be accounted for.
+    """
+
+    __slots__ = ("hand", "response", "sent_ns", "task", "verdict")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.hand: Hand | None = None
-        self.index = 0
         self.sent_ns = 0
+        self.response: ClientResponse | None = None
         self.verdict: int | None = None
 
     def cut(self, verdict: int) -> None:
         """End the request that is in flight; its slot accounts for it with `verdict`."""
         if self.task is not None and self.sent_ns and self.verdict is None:
             self.verdict = verdict
+            self.task.cancel()
+
+    def close(self) -> None:
+        """End, whatever is in flight."""
+        if self.sent_ns:
+            self.cut(_GIVEN_BACK)
+        elif self.task is not None:
             self.task.cancel()
 
 
@@ -66,11 +70,16 @@ class AiohttpEngine:
     """
 
     def __init__(self, spec: Spec, feed: Feed) -> None:
-        self._spec = spec
         self._feed = feed
-        self._slots = [_Slot() for _ in range(spec.concurrency)]
+        self._method = spec.method
+        self._limit_ns = int(spec.timeout_s * 1e9)
+        self._expected = build_expected_statuses(spec)
+        self._build_url = build_urls(spec)
+        self._build_arguments = build_arguments(spec)
+        self._slots = [_Slot() for _ in range(max(1, spec.concurrency))]
         self._sweeper: asyncio.Task[None] | None = None
-        self._session = _build_session(spec)
+        self._is_closing = False
+        self._session = build_session(spec)
 
     @property
     def in_flight(self) -> int:
@@ -90,143 +99,119 @@ class AiohttpEngine:
                 slot.cut(_GIVEN_BACK)
 
     async def close(self) -> None:
-        """Stop, and close every connection."""
-        tasks = [task for task in (self._sweeper, *(slot.task for slot in self._slots)) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Stop, give back what is in flight, and close every connection."""
+        self._is_closing = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for slot in self._slots:
+            slot.close()
+        tasks = (self._sweeper, *(slot.task for slot in self._slots))
+        await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         await self._session.close()
 
     async def _work(self, slot: _Slot) -> None:
-        feed, request, method = self._feed, self._session.request, self._spec.method
-        expected = build_expected_statuses(self._spec)
-        build_url = _build_urls(self._spec)
-        build_arguments = _build_arguments(self._spec)
-        while True:
+        try:
+            await self._send_all(slot)
+        except Exception as error:  # noqa: BLE001  # a fault of our own, whatever it is: its lease must not hang
+            _log.exception("a slot of the engine has failed")
+            if slot.hand is not None:
+                slot.hand.abandon(error)
+
+    async def _send_all(self, slot: _Slot) -> None:
+        feed, request, method, expected = self._feed, self._session.request, self._method, self._expected
+        build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
+        while not self._is_closing:
             hand = feed.current
             if hand is None:
                 await feed.wait()
                 continue
-            index = hand.next_index
-            hand.next_index = index + 1
-            if hand.next_index == hand.stop:
-                feed.advance()
-            slot.hand, slot.index = hand, index
+            index = feed.take(hand)
+            slot.hand = hand
             slot.sent_ns = sent_ns = perf_counter_ns()
             try:
                 response = await request(
                     method, build_url(index), allow_redirects=False, **build_arguments(index)
                 )
-                content = response.content
-                while not content.is_eof():
-                    await content.readany()
+                if response.connection is not None:  # its body has not arrived in one piece with its headers
+                    slot.response = response
+                    await _drop_body(response)
             except asyncio.CancelledError:
-                if slot.verdict is None:
+                if slot.verdict is None:  # the event loop itself ends
+                    hand.give_back(index)
                     raise
                 self._account_cut(slot, hand, index)
             except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
-                hand.fail(classify(error))
+                self._account_error(slot, hand, index, error)
             else:
-                latency_us = (perf_counter_ns() - sent_ns) // 1000
-                status = response.status
-                hand.answer(status, latency_us, content.total_bytes, expected=status in expected)
+                latency_ns = perf_counter_ns() - sent_ns
+                if latency_ns > limit_ns:
+                    hand.fail(TIMEOUT)
+                else:
+                    status, received = response.status, response.content.total_bytes
+                    hand.answer(status, latency_ns // 1000, received, expected=status in expected)
             slot.sent_ns = 0
+            slot.response = slot.verdict = None
+
+    def _account_error(self, slot: _Slot, hand: Hand, index: int, error: Exception) -> None:
+        if slot.verdict is not None:
+            # aiohttp made something else of the cancellation.
+            self._account_cut(slot, hand, index)
+            return
+        is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
+        outcome = TIMEOUT if is_late else classify(error)
+        if not hand.outcomes[outcome]:
+            _log.warning("lease %s, first %s: %s", hand.lease.id, OUTCOMES[outcome], _describe(error))
+        hand.fail(outcome)
 
     @staticmethod
     def _account_cut(slot: _Slot, hand: Hand, index: int) -> None:
-        verdict, slot.verdict = slot.verdict, None
         if slot.task is not None:
             slot.task.uncancel()
-        if verdict == _GIVEN_BACK:
+        if slot.verdict is None or slot.verdict == _GIVEN_BACK:
             hand.give_back(index)
-        elif verdict is not None:
-            hand.fail(verdict)
+        else:
+            hand.fail(slot.verdict)
 
     async def _sweep(self) -> None:
         """One timer for all requests: aiohttp's own costs a timer each (dependencies: 10 % of a request)."""
-        limit_ns = int(self._spec.timeout_s * 1e9)
-        pause_s = min(_SWEEP_S, max(self._spec.timeout_s / 50, 0.001))
+        pause_s = min(_SWEEP_S, max(self._limit_ns / 50e9, _SHORTEST_SWEEP_S))
         while True:
             await asyncio.sleep(pause_s)
-            oldest = perf_counter_ns() - limit_ns
+            oldest_ns = perf_counter_ns() - self._limit_ns
             for slot in self._slots:
-                if 0 < slot.sent_ns < oldest:
+                if 0 < slot.sent_ns < oldest_ns:
                     slot.cut(TIMEOUT)
+                elif slot.response is not None and _is_forgotten(slot.response):
+                    slot.cut(PROTOCOL_ERROR)
 
 
-def classify(error: Exception) -> int:
-    """The outcome, as an index, of a request that ended with an exception of aiohttp."""
-    if isinstance(error, ClientConnectorError):
-        return CONNECT_ERROR
-    if isinstance(error, ClientPayloadError):
-        # A body that ends early is a lost connection, one that makes no sense is not.
-        return PROTOCOL_ERROR if _is_malformed(error) else DISCONNECTED
-    if isinstance(error, ClientConnectionError):
-        return DISCONNECTED
-    return PROTOCOL_ERROR
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST_DESCRIPTION]
 
 
-def _is_malformed(error: BaseException) -> bool:
-    cause = error.__cause__
-    if isinstance(cause, ContentLengthError):
+async def _drop_body(response: ClientResponse) -> None:
+    connection, content = response.connection, response.content
+    protocol = connection.protocol if connection is not None else None
+    try:
+        while not content.is_eof():
+            await content.readany()
+        # aiohttp takes any end of the connection for the end of a body without a length.
+        if protocol is not None and isinstance(protocol.exception(), OSError) and _has_no_length(response):
+            raise ClientConnectionError("the connection was reset before the end of the body")
+    finally:
+        response.close()
+
+
+def _has_no_length(response: ClientResponse) -> bool:
+    return hdrs.CONTENT_LENGTH not in response.headers and hdrs.TRANSFER_ENCODING not in response.headers
+
+
+def _is_forgotten(response: ClientResponse) -> bool:
+    """Whether aiohttp has given up on a body without a word to its reader.
+
+    It does so when the middle of a chunked body makes no sense: it closes the connection, and that is all.
+    """
+    connection, content = response.connection, response.content
+    if connection is None or connection.protocol is None:
         return False
-    return isinstance(cause, TransferEncodingError) and "Not enough data" not in str(cause)
-
-
-def _build_session(spec: Spec) -> ClientSession:
-    session = ClientSession(
-        connector=TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
-        timeout=ClientTimeout(total=None, sock_connect=None),
-        cookie_jar=DummyCookieJar(),
-        auto_decompress=False,
-        headers=_build_constant_headers(spec),
-    )
-    # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed, and
-    # has no public switch for it. That would be a request on the wire that nobody counts.
-    if not hasattr(session, "_retry_connection"):
-        raise RuntimeError("this aiohttp cannot be kept from sending requests twice")
-    session._retry_connection = False  # noqa: SLF001
-    return session
-
-
-def _build_constant_headers(spec: Spec) -> dict[str, str]:
-    headers = {"User-Agent": USER_AGENT}
-    if all(is_constant(header) for header in spec.headers):
-        headers |= dict(build_headers(spec)(0))
-    return headers
-
-
-def _build_urls(spec: Spec) -> Callable[[int], URL]:
-    """A function from an index to its URL; with several URLs, index `i` asks the `i` modulo how many."""
-    builders = [_build_url(url) for url in spec.urls]
-    if len(builders) == 1:
-        return builders[0]
-    count = len(builders)
-    return lambda index: builders[index % count](index)
-
-
-def _build_url(template: str) -> Callable[[int], URL]:
-    if is_constant(template):
-        url = URL(template)
-        return lambda _: url
-    text = build_template(template)
-    return lambda index: URL(text(index))
-
-
-def _build_arguments(spec: Spec) -> Callable[[int], dict[str, Any]]:
-    """A function from an index to what its request carries beside method and URL."""
-    headers = None if all(is_constant(header) for header in spec.headers) else build_headers(spec)
-    body = None if spec.body is None else build_template(spec.body)
-    if headers is None and body is None:
-        nothing: dict[str, Any] = {}
-        return lambda _: nothing
-
-    def build(index: int) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
-        if headers is not None:
-            arguments["headers"] = headers(index)
-        if body is not None:
-            arguments["data"] = body(index).encode()
-        return arguments
-
-    return build
+    return connection.protocol.exception() is not None and not (content.exception() or content.is_eof())

@@ -1,0 +1,88 @@
+"""The accounts of runs in the ledger, with what is kept beside them: workers and flags.
+
+An account is folded in memory and written once at the end of a transaction, however many reports came.
+"""
+
+from oku_coordinator.account import Account, build_account, build_account_columns
+from oku_coordinator.record import BreachError, UnknownRunError
+from oku_coordinator.transaction import Transaction
+from oku_coordinator.validity import judge_report
+from oku_core.lease import Report
+from oku_core.summary import Flag, WorkerSummary
+
+
+def fetch_account(transaction: Transaction, run: str) -> Account:
+    """What the reports of a run sum to; only for reading. `BreachError` when its row cannot be read."""
+    account = transaction.accounts.get(run)
+    if account is None:
+        row = transaction.select_one("SELECT * FROM runs WHERE run = ?", run)
+        if row is None:
+            raise UnknownRunError(run)
+        try:
+            account = transaction.accounts[run] = build_account(row)
+        except ValueError as error:
+            raise BreachError(run, f"its account cannot be read: {error}") from error
+    return account
+
+
+def add_report(transaction: Transaction, run: str, report: Report, now: float) -> None:
+    """Fold a report into the account of a run."""
+    fetch_account(transaction, run).add(report)
+    transaction.reported.add(run)
+    transaction.touched.add(run)
+    transaction.execute("UPDATE runs SET last_report_at = ? WHERE run = ?", now, run)
+    transaction.execute(
+        "INSERT INTO workers (run, worker, requests, cpu_s, peak_rss_mb) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, cpu_s = cpu_s + excluded.cpu_s,"
+        " peak_rss_mb = max(peak_rss_mb, excluded.peak_rss_mb)",
+        run, report.worker, report.covered, report.cpu_s, report.peak_rss_mb,
+    )  # fmt: skip
+    for flag, figure in judge_report(report).items():
+        _add_flag(transaction, run, flag, report.covered, figure)
+
+
+def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:
+    """A worker died with so many requests in hand."""
+    _add_flag(transaction, run, Flag.WORKER_LOST, requests, 0)
+    transaction.execute(
+        "INSERT INTO workers (run, worker, lost) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET lost = 1",
+        run, worker,
+    )  # fmt: skip
+
+
+def write_accounts(transaction: Transaction) -> None:
+    """Write the accounts that have changed in memory."""
+    for run in transaction.reported:
+        transaction.execute(
+            "UPDATE runs SET outcomes = ?, statuses = ?, bytes_received = ?,"
+            " sum_us = ?, min_us = ?, max_us = ?, histogram = ? WHERE run = ?",
+            *build_account_columns(transaction.accounts[run]), run,
+        )  # fmt: skip
+
+
+def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
+    """Who worked for a run, by name."""
+    return [
+        WorkerSummary(
+            name=row["worker"],
+            requests=row["requests"],
+            cpu_s=round(row["cpu_s"], 3),
+            peak_rss_mb=round(row["peak_rss_mb"], 1),
+            lost=bool(row["lost"]),
+        )
+        for row in transaction.select("SELECT * FROM workers WHERE run = ? ORDER BY worker", run)
+    ]
+
+
+def fetch_flags(transaction: Transaction, run: str) -> list[tuple[Flag, int, float]]:
+    """The flags of a run, each with how many requests it concerns and the worst figure."""
+    rows = transaction.select("SELECT * FROM flags WHERE run = ? ORDER BY flag", run)
+    return [(Flag(row["flag"]), row["requests"], row["worst"]) for row in rows]
+
+
+def _add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, figure: float) -> None:
+    transaction.execute(
+        "INSERT INTO flags (run, flag, requests, worst) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
+        run, flag, requests, figure,
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""The intake of messages: what the ledger makes of each claim and each report.
+
+A lease may be executed more than once, when its message was doubled. The first execution that the ledger
+hears of, by claim or by report, is the one that counts; every other one is a stray, which sends again.
+"""
+
+import logging
+
+from oku_coordinator.account_table import add_report
+from oku_coordinator.course import follow_up, open_window
+from oku_coordinator.lease_table import adopt_execution, close_reported, find_lease, note_stray
+from oku_coordinator.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
+from oku_coordinator.run_table import add_resent, fetch_run
+from oku_coordinator.slice_table import replace_leased
+from oku_coordinator.transaction import Transaction
+from oku_core.interval import settle
+from oku_core.lease import Claim, Message, Report, find_fault
+from oku_core.run import FINAL_STATES
+
+_log = logging.getLogger(__name__)
+
+
+def take_in(transaction: Transaction, message: Message, now: float) -> Verdict:
+    """Enter one message into the ledger."""
+    lease = find_lease(transaction, message.lease) if _is_writable(message) else None
+    if lease is None:
+        return Verdict.UNKNOWN
+    if isinstance(message, Claim):
+        return _take_claim(transaction, message, lease, now)
+    return _take_report(transaction, message, lease, now)
+
+
+def _take_claim(transaction: Transaction, claim: Claim, lease: LeaseRecord, now: float) -> Verdict:
+    if lease.execution == claim.execution:
+        return Verdict.REPEATED
+    if lease.execution is not None:
+        note_stray(transaction, lease, claim.execution, lease.length)
+        return Verdict.STRAY
+    adopt_execution(transaction, lease, claim)
+    if lease.state != LeaseState.ACTIVE:
+        _note_unexpected(transaction, lease, claim.execution, lease.length)
+        return Verdict.LATE
+    open_window(transaction, lease.run, _place_begin(lease, claim.at, now))
+    return Verdict.CLAIMED
+
+
+def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> Verdict:
+    if fault := find_fault(report, lease.start, lease.stop):
+        _log.warning("worker %s reports what cannot be true of lease %s: %s", report.worker, lease.id, fault)
+        return Verdict.UNTRUE
+    sent = report.done - report.start
+    if lease.execution not in (None, report.execution):
+        note_stray(transaction, lease, report.execution, sent)
+        return Verdict.STRAY
+    if lease.state == LeaseState.REPORTED:
+        return Verdict.REPEATED
+    if lease.execution is None:
+        adopt_execution(transaction, lease, report)
+    if lease.state == LeaseState.EXPIRED:
+        _note_unexpected(transaction, lease, report.execution, sent)
+        return Verdict.LATE
+    if fetch_run(transaction, lease.run).state in FINAL_STATES:
+        # It has failed with leases out; its account stays as it was found.
+        return Verdict.LATE
+    _account_for(transaction, report, lease, now)
+    return Verdict.ACCOUNTED
+
+
+def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> None:
+    if report.done > report.start:
+        open_window(transaction, lease.run, _place_begin(lease, report.started_at, now))
+    pieces = settle(lease.start, lease.stop, report.done, report.unfinished)
+    replace_leased(transaction, lease.run, (lease.start, lease.stop), pieces)
+    add_report(transaction, lease.run, report, now)
+    add_resent(transaction, lease.run, len(report.unfinished))
+    close_reported(transaction, lease, report.covered, now)
+    follow_up(transaction, lease.run, now)
+
+
+def _note_unexpected(transaction: Transaction, lease: LeaseRecord, execution: str, sent: int) -> None:
+    """Whoever has a lease that was taken back was reckoned with then, unless it seemed that nobody had it."""
+    if lease.reason == ExpiryReason.NOT_SENT:
+        note_stray(transaction, lease, execution, sent)
+
+
+def _place_begin(lease: LeaseRecord, worker_time: float, now: float) -> float:
+    """When a worker began, by its own clock; whatever that says, it was after the cut and is past."""
+    return min(now, max(lease.cut_at, worker_time))
+
+
+def _is_writable(message: Message) -> bool:
+    """Whether the ledger can store its names: JSON can carry text that UTF-8 cannot write."""
+    try:
+        f"{message.lease} {message.execution} {message.worker} {message.boot}".encode()
+    except UnicodeEncodeError:
+        return False
+    return True

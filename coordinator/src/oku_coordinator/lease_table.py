@@ -1,0 +1,93 @@
+"""The rows of leases in the ledger, and of the executions of a lease that do not count."""
+
+import json
+import secrets
+from collections.abc import Iterable
+
+from oku_coordinator.record import (
+    ExpiryReason,
+    LeaseRecord,
+    LeaseState,
+    build_lease_record,
+)
+from oku_coordinator.run_table import add_resent, fetch_run
+from oku_coordinator.slice_table import cut_first_pending
+from oku_coordinator.transaction import Transaction
+from oku_core.lease import Message
+from oku_core.run import RunState
+
+
+def cut_lease(transaction: Transaction, run: str, size: int, now: float) -> LeaseRecord | None:
+    """Lease the first `size` pending indices of a run; None when it is not running or none is pending."""
+    if fetch_run(transaction, run).state != RunState.RUNNING:
+        return None
+    piece = cut_first_pending(transaction, run, size)
+    if piece is None:
+        return None
+    transaction.execute("UPDATE runs SET leases_cut = leases_cut + 1 WHERE run = ?", run)
+    number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
+    # The random part keeps a forger from naming a lease that he has not seen.
+    lease = f"{run}.{number}.{secrets.token_hex(4)}"
+    transaction.execute(
+        "INSERT INTO leases (id, run, start, stop, state, cut_at) VALUES (?, ?, ?, ?, ?, ?)",
+        lease, run, piece.start, piece.stop, LeaseState.ACTIVE, now,
+    )  # fmt: skip
+    return find_lease(transaction, lease)
+
+
+def find_lease(transaction: Transaction, lease: str) -> LeaseRecord | None:
+    """A lease in whatever state; None when there is none of that name."""
+    row = transaction.select_one("SELECT * FROM leases WHERE id = ?", lease)
+    return build_lease_record(row) if row else None
+
+
+def fetch_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
+    """The leases of a run that are out, the oldest first."""
+    rows = transaction.select(
+        "SELECT * FROM leases WHERE run = ? AND state = 'active' ORDER BY cut_at, start", run
+    )
+    return [build_lease_record(row) for row in rows]
+
+
+def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
+    """Which of these leases nobody waits for any more: they were taken back, or their run has failed."""
+    rows = transaction.select(
+        "SELECT id FROM leases JOIN runs USING (run) WHERE id IN (SELECT value FROM json_each(?))"
+        " AND (leases.state = 'expired' OR leases.state = 'active' AND runs.state = 'failed')",
+        json.dumps(list(leases)),
+    )
+    return [row["id"] for row in rows]
+
+
+def adopt_execution(transaction: Transaction, lease: LeaseRecord, message: Message) -> None:
+    """The first execution of a lease that the ledger hears of is the one that counts."""
+    transaction.execute(
+        "UPDATE leases SET execution = ?, worker = ?, boot = ? WHERE id = ?",
+        message.execution, message.worker, message.boot, lease.id,
+    )  # fmt: skip
+
+
+def close_reported(transaction: Transaction, lease: LeaseRecord, covered: int, now: float) -> None:
+    """A lease has been reported."""
+    transaction.execute(
+        "UPDATE leases SET state = ?, closed_at = ?, covered = ? WHERE id = ?",
+        LeaseState.REPORTED, now, covered, lease.id,
+    )  # fmt: skip
+
+
+def close_expired(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
+    """A lease has been taken back."""
+    transaction.execute(
+        "UPDATE leases SET state = ?, reason = ?, closed_at = ? WHERE id = ?",
+        LeaseState.EXPIRED, reason, now, lease.id,
+    )  # fmt: skip
+
+
+def note_stray(transaction: Transaction, lease: LeaseRecord, execution: str, sent: int) -> None:
+    """An execution that does not count: what it sends is sent again."""
+    if sent == 0:
+        return
+    if transaction.execute(
+        "INSERT OR IGNORE INTO strays (lease, execution) VALUES (?, ?)", lease.id, execution
+    ):
+        add_resent(transaction, lease.run, sent)

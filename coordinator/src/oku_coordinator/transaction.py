@@ -1,0 +1,116 @@
+"""The file of the ledger and its transactions: one at a time, whatever thread asks for it.
+
+A change ends with a check; if that or anything else fails, all of it is rolled back. A change that has
+returned survives the process and the machine.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from oku_coordinator.account import Account
+from oku_coordinator.schema import open_database
+
+_T = TypeVar("_T")
+
+
+class Transaction:
+    """What one change, or several reads as of one moment, see of the file.
+
+    Args:
+        database: the open file.
+        accounts: the folded accounts of runs, kept in memory from one transaction to the next.
+    """
+
+    def __init__(self, database: sqlite3.Connection, accounts: dict[str, Account]) -> None:
+        self._database = database
+        self.accounts = accounts
+        self.touched: set[str] = set()
+        """Runs whose slices, leases or account have changed: they are checked at the end."""
+        self.reported: set[str] = set()
+        """Runs whose account has changed in memory: it is written at the end."""
+
+    def execute(self, sql: str, *values: Any) -> int:
+        """Change rows; returns how many."""
+        return self._database.execute(sql, values).rowcount
+
+    def execute_each(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Change rows with one statement for each of several tuples of values."""
+        self._database.executemany(sql, rows)
+
+    def select(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        return self._database.execute(sql, values).fetchall()
+
+    def select_one(self, sql: str, *values: Any) -> sqlite3.Row | None:
+        """The first row of a query."""
+        row: sqlite3.Row | None = self._database.execute(sql, values).fetchone()
+        return row
+
+
+class LedgerFile:
+    """An open ledger. Safe to use from several threads.
+
+    Args:
+        path: of the file.
+        check: called at the end of every change; what it raises undoes the change.
+        read_only: whether only `read` will be called; another process may write meanwhile.
+    """
+
+    def __init__(self, path: Path, check: Callable[[Transaction], None], *, read_only: bool) -> None:
+        self._database = open_database(path, read_only=read_only)
+        self._check = check
+        self._mutex = threading.RLock()
+        self._accounts: dict[str, Account] = {}
+        self._version = self._read_version()
+
+    def close(self) -> None:
+        """Close the file, when nobody is at it."""
+        with self._mutex:
+            self._database.close()
+
+    def change(self, work: Callable[[Transaction], _T]) -> _T:
+        """Do `work` durably and in one piece, or not at all.
+
+        Raises:
+            sqlite3.Error: the file cannot be written; nothing was changed.
+        """
+        with self._mutex:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                transaction = self._begin()
+                result = work(transaction)
+                self._check(transaction)
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._accounts.clear()
+                self._roll_back()
+                raise
+            return result
+
+    def read(self, work: Callable[[Transaction], _T]) -> _T:
+        """Do `work`, which only reads, on the state of one moment."""
+        with self._mutex:
+            self._database.execute("BEGIN")
+            try:
+                return work(self._begin())
+            finally:
+                self._roll_back()
+
+    def _begin(self) -> Transaction:
+        # What is in memory holds only as long as nobody else has written.
+        if (version := self._read_version()) != self._version:
+            self._version = version
+            self._accounts.clear()
+        return Transaction(self._database, self._accounts)
+
+    def _read_version(self) -> int:
+        """A number that changes when another connection has written (SQLite, PRAGMA data_version)."""
+        return int(self._database.execute("PRAGMA data_version").fetchone()[0])
+
+    def _roll_back(self) -> None:
+        # A COMMIT that failed may have ended the transaction already.
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")

@@ -1,0 +1,64 @@
+"""Writes what is made from the code: `docs/summary.schema.json` and the picture of a run's states.
+
+`--check` writes nothing and fails when a file is not as it would be written.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+
+from oku_core.run import FINAL_STATES, TRANSITIONS, RunState
+from oku_core.summary import Summary
+
+_DOCS = Path(__file__).parents[1]
+_BEGIN, _END = "<!-- states:begin -->", "<!-- states:end -->"
+
+
+def build_schema() -> str:
+    """The JSON Schema of a summary."""
+    schema = msgspec.json.schema(Summary)
+    schema |= {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Summary of a run of Oku"}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def build_state_picture() -> str:
+    """The states of a run as a Mermaid diagram, between its markers."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {RunState.PENDING}"]
+    for state, following in TRANSITIONS.items():
+        lines += [f"    {state} --> {successor}" for successor in sorted(following)]
+    lines += [f"    {state} --> [*]" for state in RunState if state in FINAL_STATES]
+    return "\n".join([_BEGIN, *lines, "```", _END])
+
+
+def build_files() -> dict[Path, str]:
+    """All generated files with what they must contain."""
+    architecture = _DOCS / "architecture.md"
+    text = architecture.read_text()
+    before, rest = text.split(_BEGIN)
+    after = rest.split(_END)[1]
+    return {
+        _DOCS / "summary.schema.json": build_schema(),
+        architecture: before + build_state_picture() + after,
+    }
+
+
+def main() -> int:
+    """Write, or with `--check` compare; the exit code."""
+    is_check = "--check" in sys.argv[1:]
+    stale = [
+        path for path, text in build_files().items() if not path.exists() or path.read_text() != text
+    ]
+    for path in stale:
+        name = path.relative_to(_DOCS.parent)
+        if is_check:
+            sys.stderr.write(f"{name} is stale: run ./task fix\n")
+        else:
+            path.write_text(build_files()[path])
+            sys.stdout.write(f"wrote {name}\n")
+    return int(is_check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Follows the ticks of the one run of a local stack, in a thread, from its beginning to its rest."""
+
+import asyncio
+import threading
+from contextlib import suppress
+
+from oku_cli.client import Client, UnreachableError
+from oku_cli.data_dir import DataDir, Endpoint
+from oku_core.progress import Tick
+
+from .oku_turn import read_stack
+
+_RETRY_S = 0.1
+
+
+class TickFollower(threading.Thread):
+    """Collects ticks from entering to leaving a `with`.
+
+    Args:
+        data_dir: of the stack; its API is found once it is written down there.
+    """
+
+    def __init__(self, data_dir: DataDir) -> None:
+        super().__init__(name="ticks", daemon=True)
+        self._data_dir = data_dir
+        self._ending = threading.Event()
+        self.ticks: list[Tick] = []
+
+    def __enter__(self) -> "TickFollower":
+        """Begin."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        self._ending.set()
+        self.join(5.0)
+
+    def run(self) -> None:
+        """Find the stack and its run, and follow it."""
+        asyncio.run(self._follow())
+
+    async def _follow(self) -> None:
+        while not self._ending.is_set():
+            # Not DataDir.find_endpoint, which tries the lock that `oku run` is about to take.
+            if stack := read_stack(self._data_dir):
+                with suppress(UnreachableError):
+                    await self._follow_at(Endpoint(stack["url"], stack["token"]))
+                    return
+            await asyncio.sleep(_RETRY_S)
+
+    async def _follow_at(self, endpoint: Endpoint) -> None:
+        async with Client(endpoint) as client:
+            while not (runs := await client.fetch_runs()):
+                await asyncio.sleep(_RETRY_S)
+            async for item in client.follow(runs[0]["run"]):
+                if isinstance(item, Tick):
+                    self.ticks.append(item)

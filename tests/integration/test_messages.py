@@ -1,0 +1,198 @@
+"""Messages over the real broker that are doubled, reordered, lost, late or forged; the account holds."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from kit.account import assert_account_balances, assert_completed
+from kit.broker import run_broker
+from kit.coordinator import CoordinatorApi, run_coordinator
+from kit.local_run import wait_until
+from kit.simulated_worker import SimulatedWorker
+
+SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
+"""Three leases; nobody sends a request."""
+
+
+@pytest.fixture
+def broker_url(tmp_path: Path) -> Iterator[str]:
+    """A real broker."""
+    with run_broker(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def api(broker_url: str, tmp_path: Path) -> Iterator[CoordinatorApi]:
+    """A real coordinator, which takes a worker for dead after two seconds."""
+    with run_coordinator(broker_url, tmp_path / "data", "--term", "1s") as coordinator:
+        yield coordinator
+
+
+@pytest.fixture
+def worker(broker_url: str, api: CoordinatorApi) -> Iterator[SimulatedWorker]:
+    """A worker that says what the test wants."""
+    with SimulatedWorker(broker_url) as simulated:
+        yield simulated
+
+
+def finish(worker: SimulatedWorker, leases: int) -> None:
+    """Carry out so many leases as they should be."""
+    for _ in range(leases):
+        lease = worker.take_lease()
+        worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
+        worker.leases.discard(lease.id)
+
+
+def test_a_doubled_report_counts_once(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """The same report twice accounts for its requests once, and nothing is taken as sent again."""
+    run = api.submit(**SPEC)
+    lease = worker.take_lease()
+    report = worker.build_report(lease, "e1")
+    worker.send(worker.build_claim(lease, "e1"), report, report, report)
+    finish(worker, 2)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+
+
+def test_a_report_may_overtake_its_claim(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A report that comes before its claim counts, and the claim after it changes nothing."""
+    run = api.submit(**SPEC)
+    lease = worker.take_lease()
+    worker.send(worker.build_report(lease, "e1"), worker.build_claim(lease, "e1"))
+    finish(worker, 2)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+
+
+def test_a_lease_executed_twice_counts_once(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """When a doubled message made two workers begin, the second one's requests are taken as sent again."""
+    run = api.submit(**SPEC)
+    lease = worker.take_lease()
+    worker.send(
+        worker.build_claim(lease, "e1"),
+        worker.build_claim(lease, "e2"),
+        worker.build_report(lease, "e2"),
+        worker.build_report(lease, "e1"),
+    )
+    finish(worker, 2)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 100
+
+
+def test_a_lost_lease_is_dealt_out_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A lease whose message nobody acts on is taken back after two terms."""
+    run = api.submit(**SPEC)
+    lost = worker.take_lease()
+    worker.leases.discard(lost.id)
+    finish(worker, 3)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 100
+
+
+def test_a_lost_report_is_made_up_for(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A lease that its living worker has no more, and whose report never came, is dealt out again."""
+    run = api.submit(**SPEC)
+    lost = worker.take_lease()
+    worker.send(worker.build_claim(lost, "e1"))
+    worker.leases.discard(lost.id)
+    finish(worker, 3)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 100
+
+
+def test_a_late_report_does_not_count(api: CoordinatorApi, worker: SimulatedWorker, broker_url: str) -> None:
+    """A worker that was declared dead may still report; its lease has been given to others."""
+    run = api.submit(**SPEC)
+    with SimulatedWorker(broker_url, "mortal") as mortal:
+        lease = mortal.take_lease()
+        mortal.send(mortal.build_claim(lease, "late"))
+    finish(worker, 3)
+    summary = api.wait_for_state(run, "completed")
+    mortal.send(mortal.build_report(lease, "late"))
+    time.sleep(1)
+
+    assert api.summary(run)["outcomes"] == summary["outcomes"]
+    assert_completed(api.summary(run))
+    assert api.summary(run)["resent_at_most"] == 100
+    assert {w["name"]: w["lost"] for w in summary["workers"]} == {"simulated": False, "mortal": True}
+
+
+def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """What cannot be true, or is no message at all, is dropped; the run goes on."""
+    run = api.submit(**SPEC)
+    lease = worker.take_lease()
+    forged = worker.build_report(lease, "e1")
+    worker.send(
+        worker.build_claim(lease, "e1"),
+        msgspec.structs.replace(forged, lease=f"{run}.1.00000000"),
+        worker.build_report(lease, "e1", done=lease.stop + 1),
+        worker.build_report(lease, "e1", start=lease.start + 1),
+        worker.build_report(lease, "e1", outcomes=[101, 0, 0, 0, 0, 0]),
+        worker.build_report(lease, "e1", outcomes=[101, -1, 0, 0, 0, 0]),
+        worker.build_report(lease, "e1", statuses={"200": 7}),
+        worker.build_report(lease, "e1", unfinished=[lease.start, lease.start]),
+        worker.build_report(lease, "e1", bytes_received=-1),
+    )
+    worker.send_anything({"type": "report"})
+    worker.send_anything("nonsense")
+    worker.send_raw(b"{", "application/json")
+    worker.send_raw(b"\x80\x04N.", "application/x-python-serialize")
+    worker.send_raw(b'"text"', "application/json")
+    wait_until(lambda: count_messages(api, "untrue") == 7, 10, "seven reports are found untrue")
+    assert api.summary(run)["accounted"] == 0
+    worker.send(forged)
+    finish(worker, 2)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+    assert count_messages(api, "unknown") == 1
+
+
+def test_a_prefix_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A report may cover a part; the rest and what was unfinished are dealt out again."""
+    run = api.submit(**SPEC)
+    lease = worker.take_lease()
+    part = worker.build_report(lease, "e1")
+    half = worker.build_report(
+        lease, "e1", done=lease.start + 50, unfinished=[lease.start + 10], outcomes=[49, 0, 0, 0, 0, 0],
+        statuses={"200": 49}, latency=type(part.latency)(buckets=[1000, 49], sum_us=49_000, min_us=1000, max_us=1000),
+    )  # fmt: skip
+    worker.send(worker.build_claim(lease, "e1"), half)
+    worker.leases.discard(lease.id)
+    wait_until(lambda: bool(api.summary(run)["accounted"] == 49), 10, "the part is accounted")
+    assert_account_balances(api.summary(run))
+    finish(worker, 4)
+
+    summary = api.wait_for_state(run, "completed")
+
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 1
+
+
+def count_messages(api: CoordinatorApi, verdict: str) -> int:
+    """What `/metrics` says of the messages of one verdict."""
+    import urllib.request
+
+    with urllib.request.urlopen(f"{api.url}/metrics", timeout=5) as response:
+        text = response.read().decode()
+    line = next(line for line in text.splitlines() if line.startswith(f'oku_messages_total{{verdict="{verdict}"}}'))
+    return int(float(line.split()[-1]))

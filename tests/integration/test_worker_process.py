@@ -1,0 +1,206 @@
+"""A real worker process over the real broker: what it does with leases that are right, doubled, stale or none."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery
+from kit.broker import run_broker
+from kit.local_run import OKU, wait_until
+
+from oku_core.lease import Claim, Lease, Message, Report, find_fault
+from oku_core.messaging import (
+    LEASE_TASK,
+    LEASES_QUEUE,
+    REPORTS_QUEUE,
+    build_app,
+    decode_message,
+    send_lease,
+)
+from oku_core.spec import Spec
+
+
+class Desk:
+    """The coordinator's end of the queues, in the hands of the test."""
+
+    def __init__(self, app: Celery, url: str) -> None:
+        self.app = app
+        self.url = url
+        self._connection = app.connection_for_read()
+        self._reports = self._connection.SimpleQueue(REPORTS_QUEUE)
+        self._count = 0
+
+    def build_lease(self, size: int = 50, path: str = "{i}", **changes: Any) -> Lease:
+        """A new lease on the target."""
+        self._count += 1
+        fields: dict[str, Any] = {
+            "id": f"run.{self._count}.abcd", "run": "run", "start": 1000 * self._count,
+            "stop": 1000 * self._count + size, "start_by": time.time() + 60,
+            "spec": Spec(urls=(f"{self.url}/{path}",), concurrency=10, timeout_s=5),
+        }  # fmt: skip
+        return Lease(**(fields | changes))
+
+    def receive(self, timeout_s: float = 15) -> Message:
+        """The next claim or report."""
+        message = self._reports.get(timeout=timeout_s)
+        message.ack()
+        return decode_message(message.payload)
+
+    def receive_report(self) -> Report:
+        """The next report; what comes before it must be claims."""
+        while isinstance(message := self.receive(), Claim):
+            pass
+        return message
+
+    def is_empty(self, name: str) -> bool:
+        """Whether no message is in a queue; on Redis an empty queue is none."""
+        with self.app.connection_for_read() as connection, pytest.raises(connection.channel_errors, match="NOT_FOUND"):
+            connection.default_channel.queue_declare(name, passive=True)
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reports.close()
+        self._connection.release()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A broker, a delay server, and the coordinator's end of the queues."""
+    ready = tmp_path / "ready"
+    with run_broker(tmp_path) as broker_url:
+        server = subprocess.Popen(
+            [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--delay", "20ms"],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_until(ready.exists, 10, "the server listens")
+            desk = Desk(build_app(broker_url), f"http://{ready.read_text().strip()}")
+            yield desk
+            desk.close()
+        finally:
+            server.terminate()
+            server.wait()
+
+
+@pytest.fixture
+def worker(desk: Desk, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker that waits for leases."""
+    broker_url = desk.app.conf.broker_url
+    with (tmp_path / "worker.log").open("w") as log:
+        process = subprocess.Popen(
+            [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--grace", "5s"], stderr=log
+        )
+        yield process
+        process.kill()
+        process.wait()
+
+
+def test_a_lease_is_claimed_carried_out_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """The claim comes before the first request, the report after the last answer, and both name the attempt."""
+    lease = desk.build_lease()
+    send_lease(desk.app, lease)
+    claim, report = desk.receive(), desk.receive()
+
+    assert isinstance(claim, Claim)
+    assert isinstance(report, Report)
+    assert (claim.lease, claim.worker) == (lease.id, "w")
+    assert (report.execution, report.boot) == (claim.execution, claim.boot)
+    assert claim.at <= report.started_at <= report.ended_at
+    assert find_fault(report, lease.start, lease.stop) is None
+    assert report.outcomes == [50, 0, 0, 0, 0, 0]
+    assert report.statuses == {"200": 50}
+    assert report.latency.min_us >= 15_000
+
+
+def test_a_doubled_message_is_carried_out_once(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """A lease that is in hand already is not begun again."""
+    lease = desk.build_lease(400)
+    send_lease(desk.app, lease)
+    send_lease(desk.app, lease)
+    other = desk.build_lease(10)
+    send_lease(desk.app, other)
+
+    reports = [desk.receive_report(), desk.receive_report()]
+
+    assert sorted(report.lease for report in reports) == sorted([lease.id, other.id])
+
+
+def test_a_stale_message_is_given_back(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """A lease that was to be started long ago is reported as not begun, without a claim."""
+    lease = desk.build_lease(start_by=time.time() - 1)
+    send_lease(desk.app, lease)
+    report = desk.receive()
+
+    assert isinstance(report, Report)
+    assert (report.start, report.done) == (lease.start, lease.start)
+    assert find_fault(report, lease.start, lease.stop) is None
+
+
+def test_a_redelivered_message_is_given_back(desk: Desk) -> None:
+    """A message that was delivered before is not acted on: its lease may be in other hands."""
+    lease = desk.build_lease()
+    send_lease(desk.app, lease)
+    with desk.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
+        queue.get(timeout=5).reject(requeue=True)
+    broker_url = desk.app.conf.broker_url
+    process = subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", "w"], stderr=subprocess.DEVNULL)
+    try:
+        report = desk.receive()
+    finally:
+        process.kill()
+        process.wait()
+
+    assert isinstance(report, Report)
+    assert report.done == report.start
+
+
+def test_what_is_no_lease_is_dropped(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """Forged and malformed messages do not hold the worker up."""
+    for document in ({}, "lease", 7, {"id": "x", "run": "r", "start": "0"}):
+        desk.app.send_task(LEASE_TASK, args=[document], queue=LEASES_QUEUE)
+    desk.app.send_task(LEASE_TASK, args=[], queue=LEASES_QUEUE)
+    desk.app.send_task("oku.unknown", args=[1], queue=LEASES_QUEUE)
+    with desk.app.connection_for_write() as connection:
+        connection.Producer().publish(b"{", routing_key=LEASES_QUEUE, content_type="application/json")
+    lease = desk.build_lease()
+    send_lease(desk.app, lease)
+
+    assert desk.receive_report().lease == lease.id
+    assert worker.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_drains(desk: Desk, worker: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """On SIGTERM what is in flight finishes, every lease is reported, and the exit code is 0."""
+    leases = [desk.build_lease(100_000), desk.build_lease(100_000)]
+    for lease in leases:
+        send_lease(desk.app, lease)
+    assert isinstance(desk.receive(), Claim)
+    assert isinstance(desk.receive(), Claim)
+    time.sleep(0.5)
+    worker.send_signal(number)
+
+    reports = {report.lease: report for report in (desk.receive_report(), desk.receive_report())}
+
+    assert worker.wait(10) == 0
+    for lease in leases:
+        assert find_fault(reports[lease.id], lease.start, lease.stop) is None
+        assert reports[lease.id].unfinished == []
+    assert 0 < sum(report.covered for report in reports.values()) < 100_000
+    assert desk.is_empty(LEASES_QUEUE)
+
+
+def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """Nothing in hand means nothing to wait for."""
+    send_lease(desk.app, desk.build_lease(1))
+    desk.receive_report()
+    begun = time.monotonic()
+    worker.send_signal(signal.SIGTERM)
+
+    assert worker.wait(10) == 0
+    assert time.monotonic() - begun < 3

@@ -1,0 +1,81 @@
+"""A real coordinator process for tests, and calls of its API."""
+
+import json
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kit.local_run import OKU, wait_until
+
+TOKEN = "test-token"
+
+
+class CoordinatorApi:
+    """Calls of the API, with the right token unless told otherwise."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def call(
+        self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None, token: str | None = TOKEN
+    ) -> tuple[int, Any]:
+        """Status and JSON document of one call."""
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return response.status, json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def submit(self, **spec: Any) -> str:
+        """Submit a run; its id."""
+        status, document = self.call("POST", "/api/runs", spec)
+        assert status == 201, document
+        return str(document["run"])
+
+    def summary(self, run: str) -> dict[str, Any]:
+        """The summary of a run."""
+        status, document = self.call("GET", f"/api/runs/{run}")
+        assert status == 200, document
+        summary: dict[str, Any] = document
+        return summary
+
+    def wait_for_state(self, run: str, state: str, timeout_s: float = 30) -> dict[str, Any]:
+        """Wait until a run is in a state; its summary then."""
+        wait_until(lambda: bool(self.summary(run)["state"] == state), timeout_s, f"run {run} is {state}")
+        return self.summary(run)
+
+
+@contextmanager
+def run_coordinator(broker_url: str, data_dir: Path, *flags: str) -> Iterator[CoordinatorApi]:
+    """Runs `oku coordinator` on a free port until the end of the block."""
+    data_dir.mkdir(exist_ok=True)
+    ready_file = data_dir / "ready"
+    ready_file.unlink(missing_ok=True)
+    command = [
+        *OKU, "coordinator", "--broker-url", broker_url, "--data-dir", str(data_dir), "--token", TOKEN,
+        "--port", "0", "--ready-file", str(ready_file), *flags,
+    ]  # fmt: skip
+    with (data_dir / "coordinator.log").open("a") as log, subprocess.Popen(command, stderr=log) as process:
+        try:
+            wait_until(lambda: ready_file.exists() or process.poll() is not None, 20, "the coordinator listens")
+            assert process.poll() is None, (data_dir / "coordinator.log").read_text()
+            api = CoordinatorApi(f"http://{ready_file.read_text().strip()}")
+            wait_until(lambda: _is_ready(api), 20, "the coordinator is ready")
+            yield api
+        finally:
+            process.terminate()
+
+
+def _is_ready(api: CoordinatorApi) -> bool:
+    try:
+        with urllib.request.urlopen(f"{api.url}/readyz", timeout=5) as response:
+            return bool(response.status == 200)
+    except urllib.error.HTTPError:
+        return False

@@ -1,0 +1,118 @@
+"""A worker that sends no requests: the test decides what it says, and when, over the real broker."""
+
+import secrets
+import threading
+import time
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from celery import Celery
+
+from oku_core.histogram import Histogram
+from oku_core.lease import Claim, Lease, Report
+from oku_core.messaging import (
+    LEASES_QUEUE,
+    PROGRESS_EVENT,
+    REPORT_TASK,
+    REPORTS_QUEUE,
+    build_app,
+    decode_lease,
+    send_message,
+)
+from oku_core.progress import Progress
+
+_BEAT_S = 0.2
+
+
+class SimulatedWorker:
+    """Lives from `with` to its end: it sends progress, and takes a lease when the test says so.
+
+    Args:
+        broker_url: of the real broker.
+        name: of the worker.
+    """
+
+    def __init__(self, broker_url: str, name: str = "simulated") -> None:
+        self.app: Celery = build_app(broker_url)
+        self.name = name
+        self.boot = secrets.token_hex(4)
+        self.leases: set[str] = set()
+        self._ending = threading.Event()
+        self._beat = threading.Thread(target=self._send_progress, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to live."""
+        self._beat.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Be silent from now on."""
+        self._ending.set()
+        self._beat.join()
+
+    def take_lease(self, timeout_s: float = 10) -> Lease:
+        """The next lease of the queue, acknowledged at once."""
+        deadline = time.monotonic() + timeout_s
+        with self.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
+            message = queue.get(timeout=deadline - time.monotonic())
+            message.ack()
+        lease = decode_lease(message.payload[0][0])
+        self.leases.add(lease.id)
+        return lease
+
+    def build_claim(self, lease: Lease, execution: str) -> Claim:
+        """The claim of a lease."""
+        return Claim(lease=lease.id, execution=execution, worker=self.name, boot=self.boot, at=time.time())
+
+    def build_report(self, lease: Lease, execution: str, **changes: Any) -> Report:
+        """The report of a lease whose requests were all answered with 200 in a millisecond, but for `changes`."""
+        count = lease.stop - lease.start
+        histogram = Histogram()
+        for _ in range(count):
+            histogram.record(1000)
+        report = Report(
+            lease=lease.id,
+            execution=execution,
+            worker=self.name,
+            boot=self.boot,
+            start=lease.start,
+            done=lease.stop,
+            outcomes=[count, 0, 0, 0, 0, 0],
+            statuses={"200": count},
+            bytes_received=13 * count,
+            latency=histogram.build_latency(),
+            started_at=time.time() - 1,
+            ended_at=time.time(),
+        )
+        return msgspec.structs.replace(report, **changes)
+
+    def send(self, *messages: Claim | Report) -> None:
+        """Put claims and reports into the queue, in this order."""
+        for message in messages:
+            send_message(self.app, message)
+
+    def send_anything(self, document: Any) -> None:
+        """Put something else into the queue of reports."""
+        self.app.send_task(REPORT_TASK, args=[document], queue=REPORTS_QUEUE)
+
+    def send_raw(self, body: bytes, content_type: str) -> None:
+        """Put bytes into the queue of reports that are no task message."""
+        with self.app.connection_for_write() as connection:
+            connection.Producer().publish(
+                body, routing_key=REPORTS_QUEUE, content_type=content_type, content_encoding="utf-8"
+            )
+
+    def _send_progress(self) -> None:
+        with self.app.connection_for_write() as connection:
+            dispatcher = self.app.events.Dispatcher(connection)
+            while not self._ending.wait(_BEAT_S):
+                progress = Progress(
+                    worker=self.name,
+                    boot=self.boot,
+                    at=time.time(),
+                    leases={lease: [0] * 6 for lease in tuple(self.leases)},
+                )
+                dispatcher.send(PROGRESS_EVENT, progress=msgspec.to_builtins(progress))

@@ -1,0 +1,52 @@
+"""The client session of the aiohttp engine: its settings, and what aiohttp has to be kept from.
+
+Two habits of aiohttp would make requests that nobody counts or answers that nobody asked for. Neither has a
+public switch, so an aiohttp that does not know the names used here is refused at the start.
+"""
+
+from typing import Any
+
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp.connector import Connection
+
+from oku_core.spec import Spec
+from oku_workers.engines.aiohttp_request import build_session_headers
+
+_KEEPALIVE_S = 15.0
+"""Idle connections are closed after this, sooner than most servers do it."""
+
+
+def build_session(spec: Spec) -> ClientSession:
+    """A session that sends each request once; timeouts and redirects are for the engine."""
+    session = ClientSession(
+        connector=_Connector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+        timeout=ClientTimeout(total=None, sock_connect=None),
+        cookie_jar=DummyCookieJar(),
+        auto_decompress=False,
+        headers=build_session_headers(spec),
+    )
+    # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
+    if not hasattr(session, "_retry_connection"):
+        raise RuntimeError("this aiohttp cannot be kept from sending requests twice")
+    session._retry_connection = False  # noqa: SLF001
+    return session
+
+
+class _Connector(TCPConnector):
+    """Uses no kept-alive connection on which something came that was not asked for.
+
+    aiohttp looks for that when a connection goes into the pool, not when it comes out: what came in between
+    (a `408` before the server hangs up, a body longer than announced) would answer the next request.
+    """
+
+    async def _get(self, key: Any, traces: Any) -> Connection | None:
+        while (connection := await super()._get(key, traces)) is not None:
+            protocol = connection.protocol
+            if protocol is not None and not protocol.should_close:
+                return connection
+            connection.close()
+        return None
+
+
+if not hasattr(TCPConnector, "_get"):
+    raise RuntimeError("this aiohttp cannot be kept from reading answers that nobody asked for")
