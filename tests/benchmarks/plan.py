@@ -14,6 +14,7 @@ class Plan:
         throughput_requests: of a contestant's turn.
         window_workers: for each run of the posts' own case, how many workers.
         window_requests: of each of these workers.
+        window_even_requests: the same for the case of evenly spread delays.
         memory_requests: when the worker's memory is looked at; the last is the length of the run.
         ledger_requests: of the run with simulated workers.
         ledger_s: into how many seconds that run is compressed.
@@ -27,6 +28,7 @@ class Plan:
     throughput_requests: int
     window_workers: tuple[int, ...]
     window_requests: int
+    window_even_requests: int
     memory_requests: tuple[int, int]
     ledger_requests: int
     ledger_s: float
@@ -40,6 +42,7 @@ FULL = Plan(
     throughput_requests=60_000,
     window_workers=(1, 2),
     window_requests=50_000,
+    window_even_requests=30_000,
     memory_requests=(100_000, 1_000_000),
     ledger_requests=100_000_000,
     ledger_s=75,
@@ -52,6 +55,7 @@ QUICK = Plan(
     throughput_requests=15_000,
     window_workers=(1,),
     window_requests=13_000,
+    window_even_requests=13_000,
     memory_requests=(20_000, 60_000),
     ledger_requests=10_000_000,
     ledger_s=10,

@@ -35,6 +35,7 @@ class Target:
 
     def __enter__(self) -> Self:
         """Start it and wait until it listens."""
+        self._ready.unlink(missing_ok=True)
         self._child.start()
         deadline = time.monotonic() + _READY_S
         while not self._ready.exists():

@@ -1,8 +1,11 @@
 """The case of the posts: a server that answers after 0, 1, 2 or 3 s, and 1000 requests in flight.
 
 A client can do no more than concurrency / mean delay, 666.7 requests/s for each worker. How much of that is
-reached once the window is full is counted at the server: what it receives is what a client sends. The same
-run of the loop written by hand, which knows no leases, shows what of the ups and downs comes from leases.
+reached once the window is full is counted at the server: what it receives is what a client sends.
+
+Delays of whole seconds make requests come in bursts, in which no dip is to be seen. So there is a second
+case, with delays spread evenly between 0 and 3 s, and beside Oku the loop written by hand, which knows no
+leases: what its rate lacks at its lowest is chance, what Oku's lacks beyond that would be leases.
 """
 
 import sqlite3
@@ -25,7 +28,8 @@ from .tick_follower import TickFollower
 from .turn import Stage
 
 OKU, BARE_LOOP = "oku", "bare loop"
-DELAY = "0..3s"
+POSTS_DELAY = "0..3s"
+EVEN_DELAY = "0ms..3000ms"
 CONCURRENCY = 1000
 MARGIN_S = 5
 """Ramp-up and drain, which do not count."""
@@ -34,22 +38,23 @@ _SECOND_S = 1.0
 
 
 class WindowRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, between its margins."""
+    """One run; rates are those between its margins."""
 
     client: str
+    delay: str
     workers: int
     requests: int
-    leases: int
-    """Of the whole run; 0 for the loop."""
-    window_s: float
-    ceiling_rps: float
+    leases: int = 0
+    """Of the whole run; the loop has none."""
+    window_s: float = 0.0
+    ceiling_rps: float = 0.0
     """Concurrency of all workers / mean delay."""
-    rate_rps: float
-    smallest_rps: float
+    rate_rps: float = 0.0
+    smallest_rps: float = 0.0
     """In any 2 s."""
-    in_flight: list[int]
-    """Over all workers, as they say once a second; empty for the loop."""
-    rates_rps: list[float]
+    in_flight: list[int] = []
+    """Over all workers, as they say once a second; the loop does not say."""
+    rates_rps: list[float] = []
     """Of each second."""
 
 
@@ -60,46 +65,57 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(plan: Plan, folder: Path) -> Results:
-    """The loop, then Oku with each number of workers."""
-    with Target(folder, DELAY) as target:
+    """The posts' case with each number of workers, then the even one of both clients."""
+    with Target(folder, POSTS_DELAY) as target:
         stage = Stage(target, folder)
-        runs = [_measure_loop(stage, plan.window_requests)]
-        runs += [_measure_oku(stage, workers, plan.window_requests) for workers in plan.window_workers]
+        runs = [
+            _measure_oku(stage, POSTS_DELAY, workers, plan.window_requests) for workers in plan.window_workers
+        ]
+    with Target(folder, EVEN_DELAY) as target:
+        stage = Stage(target, folder)
+        runs.append(_measure_loop(stage, plan.window_even_requests))
+        runs.append(_measure_oku(stage, EVEN_DELAY, 1, plan.window_even_requests))
     return Results(runs=runs)
 
 
 def _measure_loop(stage: Stage, requests: int) -> WindowRun:
     turn = stage.play_script("client", "bare_loop.py", requests, CONCURRENCY)
-    return _build_run(BARE_LOOP, 1, turn.samples, requests)
+    run = WindowRun(client=BARE_LOOP, delay=EVEN_DELAY, workers=1, requests=requests)
+    return _fill_in(run, turn.samples)
 
 
-def _measure_oku(stage: Stage, workers: int, requests_of_each: int) -> WindowRun:
+def _measure_oku(stage: Stage, delay: str, workers: int, requests_of_each: int) -> WindowRun:
     requests, concurrency = workers * requests_of_each, workers * CONCURRENCY
     with open_data_dir(stage) as data_dir, TickFollower(data_dir) as follower:
         played = play_oku(stage, data_dir, requests=requests, concurrency=CONCURRENCY, workers=workers)
         leases = _count_leases(data_dir)
-    run = _build_run(OKU, workers, played.turn.samples, requests)
     busy = [tick.in_flight for tick in follower.ticks if tick.pending + tick.leased > concurrency]
-    return msgspec.structs.replace(run, leases=leases, in_flight=busy[MARGIN_S:-MARGIN_S])
-
-
-def _build_run(client: str, workers: int, samples: Sequence[Sample], requests: int) -> WindowRun:
-    kept = cut_margins(samples, requests)
-    times, counts = [sample.at for sample in kept], [sample.sent for sample in kept]
     run = WindowRun(
-        client=client,
+        client=OKU,
+        delay=delay,
         workers=workers,
         requests=requests,
-        leases=0,
+        leases=leases,
+        in_flight=busy[MARGIN_S:-MARGIN_S],
+    )
+    return _fill_in(run, played.turn.samples)
+
+
+def _fill_in(run: WindowRun, samples: Sequence[Sample]) -> WindowRun:
+    kept = cut_margins(samples, run.requests)
+    times, counts = [sample.at for sample in kept], [sample.sent for sample in kept]
+    # Whole seconds, and so whole bursts.
+    [rate_rps] = find_rates(times, counts, float(int(times[-1] - times[0])), apart=True)
+    run = msgspec.structs.replace(
+        run,
         window_s=round(times[-1] - times[0], 2),
-        ceiling_rps=round(workers * CONCURRENCY / parse_delay(DELAY).mean_s, 1),
-        rate_rps=round((counts[-1] - counts[0]) / (times[-1] - times[0]), 1),
+        ceiling_rps=round(run.workers * CONCURRENCY / parse_delay(run.delay).mean_s, 1),
+        rate_rps=round(rate_rps, 1),
         smallest_rps=round(min(find_rates(times, counts, STEP_S)), 1),
-        in_flight=[],
         rates_rps=[round(rate, 1) for rate in find_rates(times, counts, _SECOND_S, apart=True)],
     )
     log(
-        f"  {client}, {workers} workers: {run.rate_rps:,.1f}/s of {run.ceiling_rps:,.1f},"
+        f"  {run.delay}, {run.client}, {run.workers} workers: {run.rate_rps:,.1f}/s of {run.ceiling_rps:,.1f},"
         f" smallest {run.smallest_rps:,.0f}/s"
     )
     return run

@@ -20,16 +20,18 @@ _FILES_BESIDE_REQUESTS = 100
 
 async def run_locally(
     data_dir: DataDir,
-    spec: Spec,
+    title: str,
+    plan: StackPlan,
     watch: Watch,
     begin: Callable[[Client], Awaitable[str]],
     resumed: str | None = None,
 ) -> ExitCode:
-    """Start a stack for `spec`, begin a run on it and drive it to its rest.
+    """Start a stack, begin a run on it and drive it to its rest.
 
     Args:
         data_dir: the stack's folder, held by the caller.
-        spec: of the run, for the shape of the stack.
+        title: what to call the run; its id when empty.
+        plan: the shape of the stack.
         watch: how to show it.
         begin: submits or resumes the run; gives its id.
         resumed: the run that is resumed, None for a new one.
@@ -42,7 +44,7 @@ async def run_locally(
         for driver in drivers:
             driver.log(line)
 
-    stack = LocalStack(data_dir, build_plan(spec), log)
+    stack = LocalStack(data_dir, plan, log)
     at_once, run = True, ""
     try:
         await stack.start()
@@ -50,7 +52,7 @@ async def run_locally(
             run = await begin(client)
             driver = Driver(client, watch, build_resume_hint(data_dir))
             drivers.append(driver)
-            summary = await stack.guard(driver.follow(run, spec.name or run))
+            summary = await stack.guard(driver.follow(run, title or run))
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
         return _give_up(console, data_dir, run, error)

@@ -5,7 +5,9 @@ lives, takes lost leases back, deals out new ones and, once a second, makes a ti
 """
 
 import asyncio
+import errno
 import logging
+import os
 import signal
 import sqlite3
 import time
@@ -82,9 +84,7 @@ class Coordinator:
         try:
             await site.start()
         except OSError as error:
-            raise UserError(
-                f"cannot listen on {self._settings.host}:{self._settings.port}: {error.strerror or error}"
-            ) from error
+            raise UserError(_describe_listen_error(self._settings, error)) from error
         host, port = self._runner.addresses[0][:2]
         _log.info("listening on http://%s:%s", host, port)
         if ready_file := self._settings.ready_file:
@@ -206,6 +206,13 @@ def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Ver
             return ledger.apply(messages, now)
         except BreachError:
             _log.exception("a run has failed")
+
+
+def _describe_listen_error(settings: CoordinatorSettings, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"--port: {settings.port} is in use on {settings.host}"
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+    return f"--host: {settings.host}:{settings.port} cannot be listened on: {reason}"
 
 
 def serve(settings: CoordinatorSettings) -> None:

@@ -123,11 +123,14 @@ class Crew:
 
 @lru_cache(maxsize=64)
 def build_latency(count: int) -> Latency:
-    """So many latencies in the shape of a log-normal distribution with a median of 40 ms."""
+    """So many latencies in the shape of the posts' own case: 0, 1, 2 or 3 s, and some milliseconds (log-normal)."""
     if not count:
         return Latency()
     random = Random(1)
-    drawn = Counter(bucket_index(int(random.lognormvariate(0, 0.6) * 40_000)) for _ in range(_DRAWS))
+    drawn = Counter(
+        bucket_index(random.randint(0, 3) * 1_000_000 + int(random.lognormvariate(0, 0.8) * 3_000))
+        for _ in range(_DRAWS)
+    )
     buckets: list[int] = []
     seen = given = sum_us = 0
     for index in sorted(drawn):

@@ -9,7 +9,7 @@ from oku_cli.client import Client
 from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.drive import Driver, Watch, build_hint, run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.local import run_locally
+from oku_cli.local import build_plan, run_locally
 from oku_cli.options import build_endpoint, data_dir_option, remote_options, watch_options
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES
@@ -51,17 +51,19 @@ async def _resume_at(endpoint: Endpoint, run: str, watch: Watch) -> ExitCode:
 
 async def _resume_here(data_dir: DataDir, run: str, given: Spec, watch: Watch) -> ExitCode:
     spec = _fetch_spec(data_dir, run)
-    data_dir.hold()
-    try:
-        spec = msgspec.structs.replace(
+    plan = build_plan(
+        msgspec.structs.replace(
             spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
         )
+    )
 
-        async def begin(client: Client) -> str:
-            await client.act(run, "resume")
-            return run
+    async def begin(client: Client) -> str:
+        await client.act(run, "resume")
+        return run
 
-        return await run_locally(data_dir, spec, watch, begin, resumed=run)
+    data_dir.hold()
+    try:
+        return await run_locally(data_dir, spec.name, plan, watch, begin, resumed=run)
     finally:
         data_dir.release()
 

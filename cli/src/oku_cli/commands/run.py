@@ -10,7 +10,7 @@ from oku_cli.client import Client
 from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.drive import Driver, Watch, build_hint, run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.local import run_locally
+from oku_cli.local import build_plan, run_locally
 from oku_cli.options import (
     build_endpoint,
     data_dir_option,
@@ -67,9 +67,12 @@ def read_spec_file(path: Path) -> Source:
 
 
 async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch) -> ExitCode:
+    plan = build_plan(spec)
     data_dir.hold()
     try:
-        return await run_locally(data_dir, spec, watch, lambda client: client.submit(build_mapping(spec)))
+        return await run_locally(
+            data_dir, spec.name, plan, watch, lambda client: client.submit(build_mapping(spec))
+        )
     finally:
         data_dir.release()
 

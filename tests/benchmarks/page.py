@@ -1,0 +1,68 @@
+"""docs/benchmarks.md, made of the documents beside it and of nothing else."""
+
+from collections.abc import Callable, Mapping
+
+from . import clients, ledger, memory, throughput, window
+from .document import Document
+from .sections import clients as clients_section
+from .sections import ledger as ledger_section
+from .sections import memory as memory_section
+from .sections import throughput as throughput_section
+from .sections import window as window_section
+from .sections.markdown import Goal, Section, build_source, build_table
+
+_INTRODUCTION = """\
+# Benchmarks
+
+What Oku costs, how fast it is beside others, and whether the goals that it was built for are met. Everything
+ran on one machine over loopback, where client, target, broker and coordinator share the processor: the
+figures compare clients with each other, they do not say what a cluster or a network can do. Who is measured
+is a process of its own, watched from outside: processor time and memory from `/proc`, requests from what the
+target counted.
+
+This page is written by `./task bench` from the raw numbers in `docs/benchmarks/`, never by hand.
+
+```
+./task bench                              # everything, under 25 minutes on 2 cores; writes this page
+./task bench -- memory ledger             # some of it
+./task bench -- --rounds 9 throughput     # more rounds where contestants take turns
+./task bench -- --quick                   # to see that it works, under 5 minutes; writes into build/benchmarks
+```
+
+A busy machine measures its own queues. `load before` below says how many processes wanted to run in the
+minute before a benchmark began; it should be near 0.
+"""
+
+_BUILDERS: Mapping[str, Callable[[Document], Section]] = {
+    "throughput": lambda document: throughput_section.build_section(
+        document.read_results(throughput.Results)
+    ),
+    "window": lambda document: window_section.build_section(document.read_results(window.Results)),
+    "memory": lambda document: memory_section.build_section(document.read_results(memory.Results)),
+    "ledger": lambda document: ledger_section.build_section(document.read_results(ledger.Results)),
+    "clients": lambda document: clients_section.build_section(document.read_results(clients.Results)),
+}
+
+
+def build_page(documents: Mapping[str, Document]) -> str:
+    """The page; a benchmark without a document is named as not measured."""
+    sections = {name: build(documents[name]) for name, build in _BUILDERS.items() if name in documents}
+    lines = [_INTRODUCTION, "## Goals", ""]
+    lines += _build_goals([goal for section in sections.values() for goal in section.goals])
+    for name, section in sections.items():
+        lines += ["", f"## {section.title}", "", *section.lines, ""]
+        lines.append(build_source(documents[name], section.packages))
+    if missing := [name for name in _BUILDERS if name not in documents]:
+        lines += ["", f"Not measured yet: {', '.join(missing)}."]
+    return "\n".join(lines) + "\n"
+
+
+def _build_goals(goals: list[Goal]) -> list[str]:
+    missed = sum(not goal.is_met for goal in goals)
+    verdict = "All are met." if not missed else f"{missed} of {len(goals)} missed."
+    rows = [[goal.text, goal.result, "yes" if goal.is_met else "**no**"] for goal in goals]
+    return [
+        f"Ratios are taken round by round; the figure is their median, in brackets their range. {verdict}",
+        "",
+        *build_table(["goal", "result", "met"], rows),
+    ]

@@ -1,0 +1,57 @@
+"""What all sections are made of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..document import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """What was to be reached, and what was.
+
+    Args:
+        text: the goal.
+        result: the figure, with its unit.
+        is_met: whether it is as good as the goal.
+    """
+
+    text: str
+    result: str
+    is_met: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One section of the page.
+
+    Args:
+        title: its heading.
+        lines: what stands under it, as Markdown.
+        goals: for the table at the top of the page.
+        packages: whose versions matter here, beside Python's.
+    """
+
+    title: str
+    lines: Sequence[str]
+    goals: Sequence[Goal]
+    packages: Sequence[str]
+
+
+def build_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table; all columns but the first are figures."""
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
+
+
+def build_source(document: Document, packages: Sequence[str]) -> str:
+    """With what, where and when the figures of a section were measured."""
+    machine, versions = document.machine, document.versions
+    memory = f", {machine.memory_gb:g} GB" if machine.memory_gb else ""
+    named = ", ".join(f"{package} {versions.get(package, 'missing')}" for package in ("python", *packages))
+    return (
+        f"Measured on {document.measured_at} with `{document.command}` in {document.took_s / 60:.1f} min:"
+        f" {machine.cpu}, {machine.cores} cores{memory}, {machine.system}, load before"
+        f" {machine.load_before:g}; Oku at {document.commit}, {named}."
+        f" Raw numbers: [{document.benchmark}.json](benchmarks/{document.benchmark}.json)."
+    )

@@ -1,0 +1,278 @@
+"""The `oku` command as a user types it: what it does, prints and exits with."""
+
+import json
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from kit.account import assert_account_balances, assert_completed
+from kit.broker import run_broker
+from kit.coordinator import run_coordinator
+from kit.local_run import OKU, LocalRun, is_alive, wait_until
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "summary.schema.json").read_text())
+Start = Callable[..., LocalRun]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `oku` in the background."""
+    started: list[LocalRun] = []
+
+    def start_run(*arguments: str, data_dir: str = "data") -> LocalRun:
+        run = LocalRun(tmp_path / data_dir, *arguments)
+        started.append(run)
+        return run
+
+    yield start_run
+    for run in started:
+        run.close()
+
+
+@pytest.fixture
+def server_url(tmp_path: Path) -> Iterator[str]:
+    """A delay server that the user started himself."""
+    ready = tmp_path / "ready"
+    command = [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--body", "12345"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        wait_until(ready.exists, 10, "the server listens")
+        yield f"http://{ready.read_text().strip()}"
+        process.terminate()
+
+
+def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run `oku` to its end."""
+    return subprocess.run([*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+BAD_INPUT = {
+    "zero requests": (["run", "--requests", "0"], "--requests: 0 is not at least 1"),
+    "negative concurrency": (["run", "--concurrency", "-3"], "--concurrency: -3 is not at least 1"),
+    "no number": (["run", "--workers", "two"], "--workers: two is not a number"),
+    "no scheme": (["run", "--url", "localhost:80/x"], "--url: localhost:80/x has no scheme, write http://localhost"),
+    "unknown placeholder": (["run", "--url", "http://h/{n}"], "--url: http://h/{n} has the placeholder {n}"),
+    "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of aiohttp"),
+    "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: is for Oku's own delay servers"),
+    "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests'"),
+    "unknown command": (["rum"], "No such command 'rum'"),
+    "missing file": (["run", "nowhere.yaml"], "nowhere.yaml: No such file"),
+    "more files than allowed": (["run", "--concurrency", "999_999"], "--concurrency: 999999 is more than the"),
+    "unwritable json": (["run", "--json", "no/such/file"], "--json: no/such/file is no file that can be written"),
+    "unknown run to show": (["show", "x"], "there are no runs in this data folder"),
+    "unknown run to resume": (["resume", "x"], "there are no runs in this data folder"),
+    "no token": (["run", "--coordinator", "http://127.0.0.1:9"], "--token: a coordinator elsewhere wants a token"),
+    "no coordinator": (["run", "--coordinator", "nowhere"], "--coordinator: nowhere is not a URL"),
+    "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: mysql://x is not a URL with one of"),
+    "bad term": (["coordinator", "--broker-url", "redis://x", "--term", "soon"], "--term: soon is not a duration"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    """One line that names the place, exit code 2, no traceback, and nothing is started or left behind."""
+    ended = oku(*arguments, cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("requests: 10\nconcurency: 3", "spec.yaml: concurency: unknown key, did you mean concurrency?"),
+        ("requests: -1", "spec.yaml: requests: -1 is not at least 1"),
+        ("requests: true", "spec.yaml: requests: true is not a number"),
+        ("- requests", "spec.yaml: is no mapping of keys to values"),
+        ("a: [", "spec.yaml: is no YAML"),
+        ("", "spec.yaml: is no mapping"),
+    ],
+)
+def test_a_wrong_file_is_answered_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    """The line names file, key and value."""
+    (tmp_path / "spec.yaml").write_text(text)
+
+    ended = oku("run", "spec.yaml", cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["spec.yaml"]
+
+
+@pytest.mark.parametrize("command", ["server", "coordinator"])
+def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> None:
+    """The line names the port."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        flags = ["--broker-url", "redis://127.0.0.1:9", "--token", "t"] if command == "coordinator" else []
+        ended = oku(command, "--port", port, *flags, cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert ended.stderr == f"oku: --port: {port} is in use on 127.0.0.1\n"
+
+
+def test_a_run_from_a_file_with_flags(start: Start, tmp_path: Path, server_url: str) -> None:
+    """Flags override the file; the summary keeps to its schema and says what came of every request."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"requests: 99\nurl: '{server_url}/items/{{i}}'\nconcurrency: 7\nname: from file\n")
+    run = start("run", str(spec), "--requests", "1_500", "--name", "from flag")
+
+    summary = run.finish()
+
+    assert run.process.returncode == 0
+    jsonschema.validate(summary, SCHEMA)
+    assert_completed(summary)
+    assert (summary["requests"], summary["name"]) == (1500, "from flag")
+    assert summary["outcomes"]["ok"] == 1500
+    assert summary["bytes_received"] == 5 * 1500
+    assert summary["servers"] is None
+    assert summary["latency_ms"]["min"] <= summary["latency_ms"]["p50"] <= summary["latency_ms"]["max"]
+
+
+def test_json_goes_to_standard_output_alone(tmp_path: Path) -> None:
+    """With `--json -` standard output holds the summary and nothing else; people read standard error."""
+    ended = oku("run", "--requests", "500", "--json", "-", cwd=tmp_path)
+
+    assert ended.returncode == 0
+    summary = json.loads(ended.stdout)
+    jsonschema.validate(summary, SCHEMA)
+    assert summary["servers"] == {"served": 500}
+    assert "500 of 500 accounted" in ended.stderr
+
+
+def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
+    """A run against a port that nobody listens on completes: every request has an outcome."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    run = start("run", "--url", f"http://127.0.0.1:{port}/", "--requests", "500")
+
+    summary = run.finish()
+
+    assert run.process.returncode == 0
+    assert summary["outcomes"]["connect_error"] == 500
+    assert summary["latency_ms"]["p50"] is None
+    jsonschema.validate(summary, SCHEMA)
+
+
+def test_runs_and_show_after_the_run(tmp_path: Path) -> None:
+    """A run can be listed and shown when its stack is gone, as it was shown at its end."""
+    first = json.loads(oku("run", "--requests", "300", "--json", "-", "--quiet", cwd=tmp_path).stdout)
+    second = json.loads(oku("run", "--requests", "200", "--json", "-", "--quiet", cwd=tmp_path).stdout)
+
+    listed = oku("runs", cwd=tmp_path)
+    shown = oku("show", first["run"], "--json", cwd=tmp_path)
+    read = oku("show", second["run"], cwd=tmp_path)
+
+    assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [second["run"], first["run"]]
+    assert json.loads(shown.stdout) == first
+    assert "200 of 200 accounted" in read.stdout
+    assert (listed.returncode, shown.returncode, read.returncode) == (0, 0, 0)
+
+
+def test_a_held_data_folder_is_refused(start: Start, tmp_path: Path) -> None:
+    """Two stacks in one folder would write one ledger; the second is told to wait or to take another."""
+    run = start("run", "--requests", "1M", "--delay", "100ms")
+    run.wait_for_leases()
+
+    ended = oku("run", "--requests", "10", "--data-dir", str(run.data_dir), cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert "another run holds this data folder" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: Path) -> None:
+    """`oku pause` lets the run rest, `oku resume` goes on, `oku cancel` ends it; nothing is sent twice."""
+    run = start("run", "--requests", "1M", "--delay", "20ms")
+    run.wait_for_accounted(500)
+    where = ("--data-dir", str(run.data_dir))
+    run_id = run.run_id()
+    shown = oku("show", run_id, "--json", *where, cwd=tmp_path)
+    paused = oku("pause", run_id, *where, cwd=tmp_path)
+    summary = run.finish()
+
+    assert json.loads(shown.stdout)["state"] == "running"
+    assert paused.returncode == 0
+    assert summary["state"] == "paused"
+    assert run.process.returncode == 3
+    assert summary["servers"]["served"] == summary["accounted"]
+    again = oku("pause", run_id, *where, cwd=tmp_path)
+    assert again.returncode == 2
+    assert "nothing to pause" in again.stderr
+
+    resumed = start("resume", run_id)
+    resumed.wait_for_accounted(summary["accounted"] + 500)
+    cancelled = oku("cancel", run_id, *where, cwd=tmp_path)
+    end = resumed.finish()
+
+    assert cancelled.returncode == 0
+    assert end["state"] == "cancelled"
+    assert resumed.process.returncode == 3
+    assert end["resent_at_most"] == 0
+    assert_account_balances(end)
+    refused = oku("resume", run_id, *where, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "is cancelled, it cannot be resumed" in refused.stderr
+
+
+def test_cancel_of_a_paused_run_needs_no_stack(start: Start, tmp_path: Path) -> None:
+    """A run that rests can be ended for good without starting anything."""
+    run = start("run", "--requests", "1M", "--delay", "20ms")
+    run.wait_for_accounted(100)
+    oku("pause", run.run_id(), "--data-dir", str(run.data_dir), cwd=tmp_path)
+    run.finish()
+
+    cancelled = oku("cancel", run.run_id(), "--data-dir", str(run.data_dir), cwd=tmp_path)
+
+    assert cancelled.returncode == 0
+    assert "is cancelled" in cancelled.stdout
+
+
+def test_no_child_survives_the_command(start: Start) -> None:
+    """Killed with -9, the command takes its whole stack with it."""
+    run = start("run", "--requests", "1M", "--delay", "20ms", "--workers", "2", "--servers", "2")
+    run.wait_for_leases()
+    children = run.children()
+    assert set(children) == {"broker", "coordinator", "server", "worker-1", "worker-2"}
+    everyone = find_descendants(run.process.pid)
+    assert len(everyone) >= 7  # two processes of the delay server among them
+    run.process.kill()
+
+    wait_until(lambda: not any(map(is_alive, everyone)), 3, "all have died")
+
+
+def test_a_coordinator_elsewhere(tmp_path: Path, server_url: str) -> None:
+    """`--coordinator` uses what runs already: workers that joined by themselves, and runs one after the other."""
+    with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
+        worker = subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", "w"], stderr=subprocess.DEVNULL)
+        try:
+            where = ("--coordinator", api.url, "--token", "test-token")
+            ended = oku("run", "--url", f"{server_url}/{{i}}", "--requests", "2000", "--json", "-", *where, cwd=tmp_path)
+            wrong = oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)
+            listed = oku("runs", *where, cwd=tmp_path)
+        finally:
+            worker.terminate()
+            worker.wait()
+    summary: dict[str, Any] = json.loads(ended.stdout)
+
+    assert ended.returncode == 0
+    assert_completed(summary)
+    assert wrong.returncode == 2
+    assert wrong.stderr == "oku: the token is missing or wrong\n"
+    assert summary["run"] in listed.stdout
+
+
+def find_descendants(pid: int) -> list[int]:
+    """All processes below one."""
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [descendant for child in children for descendant in find_descendants(child)]
