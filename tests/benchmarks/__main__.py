@@ -1,4 +1,4 @@
-"""`./task bench`: measures all benchmarks or the named ones, one after the other, and writes the page anew."""
+"""`./task bench`: measures all benchmarks or the named ones, in turn, and writes the page anew."""
 
 import argparse
 import dataclasses

@@ -1,4 +1,4 @@
-"""The posts' clients beside Oku: time and memory for ten to a million requests against a server without delay.
+"""The posts' clients beside Oku: time and memory for ten to a million requests at a server without delay.
 
 A client is left out where the smaller sizes say that it would take too long or too much memory; that it
 would, and how much, is a result as well.
@@ -13,7 +13,7 @@ import msgspec
 
 from .error import BenchmarkError
 from .machine import fetch_available_mb
-from .observer import find_peak_mb
+from .observer import find_common_peak_mb, find_peak_mb
 from .oku_turn import WORKER, open_data_dir, play_oku
 from .plan import Plan
 from .progress import log
@@ -118,8 +118,6 @@ def _play_oku(stage: Stage, requests: int) -> ClientRun:
         requests=requests,
         took_s=round(played.turn.took_s, 2),
         active_s=round(played.summary.active_s, 3),
-        peak_mb=round(
-            max(sample.vitals[WORKER].peak_rss_mb for sample in samples if WORKER in sample.vitals), 1
-        ),
-        stack_peak_mb=round(find_peak_mb(samples), 1),
+        peak_mb=find_peak_mb(samples, WORKER),
+        stack_peak_mb=find_common_peak_mb(samples),
     )

@@ -34,7 +34,7 @@ def fetch_machine() -> Machine:
     """This machine, now."""
     release = ".".join(platform.release().split(".")[:2])
     return Machine(
-        cpu=_find(r"model name\s*: (.+)", Path("/proc/cpuinfo")) or platform.processor() or platform.machine(),
+        cpu=_find(r"model name\s*: (.+)", Path("/proc/cpuinfo")) or platform.machine(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_gb=_fetch_memory_gb(),
         system=f"{platform.system()} {release}",

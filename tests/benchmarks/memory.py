@@ -1,10 +1,10 @@
-"""One long run at full speed: memory of the worker early and late, memory and processor of the coordinator."""
+"""One long run at full speed: the worker's memory early and late, the coordinator's memory and share of a core."""
 
 from pathlib import Path
 
 import msgspec
 
-from .observer import cut_window
+from .observer import cut_window, find_peak_mb
 from .oku_turn import COORDINATOR, WORKER, open_data_dir, play_oku
 from .plan import Plan
 from .progress import log
@@ -43,10 +43,7 @@ def measure(plan: Plan, folder: Path) -> Results:
     begin, end = window.begin.vitals, window.end.vitals
     names = sorted(begin.keys() & end.keys())
     shares = {name: round(window.measure_cpu_s(name) / window.length_s, 4) for name in names}
-    peaks = {
-        name: round(max(sample.vitals[name].peak_rss_mb for sample in turn.samples if name in sample.vitals), 1)
-        for name in names
-    }
+    peaks = {name: find_peak_mb(turn.samples, name) for name in names}
     results = Results(
         concurrency=CONCURRENCY,
         early_requests=early,

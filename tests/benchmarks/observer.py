@@ -1,4 +1,4 @@
-"""Watches a process, or all of a stack, from outside: looks twenty times a second at what it uses and has sent."""
+"""Watches a process, or all of a stack, from outside: what it uses and has sent, twenty times a second."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -98,13 +98,18 @@ def cut_window(samples: Sequence[Sample], sent_from: float, sent_to: float) -> W
     begin = next((sample for sample in samples if sample.sent >= sent_from), None)
     end = next((sample for sample in samples if sample.sent >= sent_to), None)
     if begin is None or end is None or end.at <= begin.at:
-        raise BenchmarkError(f"no window between {sent_from:.0f} and {sent_to:.0f} requests: it ended too soon")
+        raise BenchmarkError(f"no window from {sent_from:.0f} to {sent_to:.0f} requests: it ended too soon")
     return Window(begin, end)
 
 
-def find_peak_mb(samples: Sequence[Sample]) -> float:
+def find_peak_mb(samples: Sequence[Sample], name: str) -> float:
+    """The largest memory of a process until it was last seen."""
+    return round(max(sample.vitals[name].peak_rss_mb for sample in samples if name in sample.vitals), 1)
+
+
+def find_common_peak_mb(samples: Sequence[Sample]) -> float:
     """The largest memory of all processes together in any look; pages that they share count for each."""
-    return max((sum(vitals.rss_mb for vitals in sample.vitals.values()) for sample in samples), default=0.0)
+    return round(max(sum(vitals.rss_mb for vitals in sample.vitals.values()) for sample in samples), 1)
 
 
 def find_last_cpu_s(samples: Sequence[Sample], name: str) -> float:

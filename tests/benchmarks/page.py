@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Mapping
 
-from . import clients, ledger, memory, throughput, window
+from . import (
+    clients,
+    clients_section,
+    ledger,
+    ledger_section,
+    memory,
+    memory_section,
+    throughput,
+    throughput_section,
+    window,
+    window_section,
+)
 from .document import Document
-from .sections import clients as clients_section
-from .sections import ledger as ledger_section
-from .sections import memory as memory_section
-from .sections import throughput as throughput_section
-from .sections import window as window_section
-from .sections.markdown import Goal, Section, build_source, build_table
+from .section import Goal, Section, build_source, build_table
 
 _INTRODUCTION = """\
 # Benchmarks
@@ -26,7 +32,7 @@ This page is written by `./task bench` from the raw numbers in `docs/benchmarks/
 ./task bench                              # everything, under 25 minutes on 2 cores; writes this page
 ./task bench -- memory ledger             # some of it
 ./task bench -- --rounds 9 throughput     # more rounds where contestants take turns
-./task bench -- --quick                   # to see that it works, under 5 minutes; writes into build/benchmarks
+./task bench -- --quick                   # does it work? under 5 minutes; writes into build/benchmarks
 ```
 
 A busy machine measures its own queues. `load before` below says how many processes wanted to run in the
@@ -50,8 +56,8 @@ def build_page(documents: Mapping[str, Document]) -> str:
     lines = [_INTRODUCTION, "## Goals", ""]
     lines += _build_goals([goal for section in sections.values() for goal in section.goals])
     for name, section in sections.items():
-        lines += ["", f"## {section.title}", "", *section.lines, ""]
-        lines.append(build_source(documents[name], section.packages))
+        source = build_source(documents[name], section.packages)
+        lines += ["", f"## {section.title}", "", section.text, source]
     if missing := [name for name in _BUILDERS if name not in documents]:
         lines += ["", f"Not measured yet: {', '.join(missing)}."]
     return "\n".join(lines) + "\n"
@@ -64,5 +70,5 @@ def _build_goals(goals: list[Goal]) -> list[str]:
     return [
         f"Ratios are taken round by round; the figure is their median, in brackets their range. {verdict}",
         "",
-        *build_table(["goal", "result", "met"], rows),
+        build_table(["goal", "result", "met"], rows),
     ]

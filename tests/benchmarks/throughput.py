@@ -1,4 +1,4 @@
-"""One Oku worker, a loop written by hand and Locust take turns: same target, same number of requests in flight.
+"""One Oku worker, a loop written by hand and Locust take turns: same target, as many requests in flight.
 
 Processor time and rate are those between 20 % and 90 % of the requests, for all alike: no start-up, no
 opening of connections and no winding down is in them.
@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from .error import BenchmarkError
-from .oku_turn import WORKER, open_data_dir, play_oku
 from .observer import cut_window, find_last_cpu_s
+from .oku_turn import WORKER, open_data_dir, play_oku
 from .plan import Plan
 from .progress import log
 from .target import Target

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import suppress
+from typing import Self
 
 from oku_cli.client import Client, UnreachableError
 from oku_cli.data_dir import DataDir, Endpoint
@@ -26,7 +27,7 @@ class TickFollower(threading.Thread):
         self._ending = threading.Event()
         self.ticks: list[Tick] = []
 
-    def __enter__(self) -> "TickFollower":
+    def __enter__(self) -> Self:
         """Begin."""
         self.start()
         return self
@@ -51,7 +52,7 @@ class TickFollower(threading.Thread):
 
     async def _follow_at(self, endpoint: Endpoint) -> None:
         async with Client(endpoint) as client:
-            while not (runs := await client.fetch_runs()):
+            while not (runs := await client.fetch_runs()):  # noqa: ASYNC110  # they are asked, they do not call
                 await asyncio.sleep(_RETRY_S)
             async for item in client.follow(runs[0]["run"]):
                 if isinstance(item, Tick):

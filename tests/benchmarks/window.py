@@ -115,8 +115,8 @@ def _fill_in(run: WindowRun, samples: Sequence[Sample]) -> WindowRun:
         rates_rps=[round(rate, 1) for rate in find_rates(times, counts, _SECOND_S, apart=True)],
     )
     log(
-        f"  {run.delay}, {run.client}, {run.workers} workers: {run.rate_rps:,.1f}/s of {run.ceiling_rps:,.1f},"
-        f" smallest {run.smallest_rps:,.0f}/s"
+        f"  {run.delay}, {run.client}, {run.workers} workers: {run.rate_rps:,.1f}/s of"
+        f" {run.ceiling_rps:,.1f}, smallest {run.smallest_rps:,.0f}/s"
     )
     return run
 

@@ -65,10 +65,10 @@ def replace_leased(
         run, start, stop,
     )  # fmt: skip
     around = _build_slices(run, rows)
-    if Slice(start, stop, SliceState.LEASED) not in around:
-        raise BreachError(run, f"a lease of [{start}, {stop}) is active, its range is not leased")
     before = [piece for piece in around if piece.stop <= start]
     after = [piece for piece in around if piece.start >= stop]
+    if around != [*before, Slice(start, stop, SliceState.LEASED), *after]:
+        raise BreachError(run, f"a lease of [{start}, {stop}) is active, its range is not leased")
     transaction.execute_each(
         "DELETE FROM slices WHERE run = ? AND start = ?", [(run, piece.start) for piece in around]
     )

@@ -63,7 +63,7 @@ def parse_delay(value: object) -> Delay:
     """Read one of the forms above; `ValueError` names the value and the forms."""
     shown = format_value(value)
     try:
-        delay = _parse_form(_read_text(value))
+        delay = _parse_form(str(value).strip())
     except ValueError as error:
         raise ValueError(f"{shown} is not {_FORMS}") from error
     if not 0 <= delay.mean_s <= MAX_DELAY_S or delay.quantile_s(_LAST_P) > MAX_DELAY_S:
@@ -71,16 +71,9 @@ def parse_delay(value: object) -> Delay:
     return delay
 
 
-def _read_text(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(value)  # noqa: TRY004  # wrong input, not a wrong call
-    text = str(value).strip()
+def _parse_form(text: str) -> Delay:
     if not text.isprintable():
         raise ValueError(text)
-    return text
-
-
-def _parse_form(text: str) -> Delay:
     kind, _, arguments = text.partition(":")
     if kind == "exp":
         return _exponential(text, parse_duration_s(arguments))

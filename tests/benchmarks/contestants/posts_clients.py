@@ -1,7 +1,8 @@
 """The clients of the posts, written anew in their spirit, each as one would write it without much thought.
 
-`posts_clients.py URL CLIENT REQUESTS FILE`: URL has `{i}` for the index, CLIENT is one of `CLIENTS`, FILE gets
-how many were answered with 200, the seconds from the first request to the last answer, and the peak memory.
+`posts_clients.py URL CLIENT REQUESTS FILE`: URL has `{i}` for the index, CLIENT is one of `CLIENTS`, FILE
+gets how many were answered with 200, the seconds from the first request to the last answer, and the peak
+memory.
 Each client imports what it needs itself, so that it pays for nothing else.
 """
 
@@ -17,7 +18,7 @@ IN_FLIGHT = 1000
 
 def ask_one_by_one(urls: Iterable[str]) -> int:
     """`requests.get`, one after the other: a connection for each."""
-    import requests
+    import requests  # type: ignore[import-untyped]  # ships no types
 
     return sum(requests.get(url, timeout=60).status_code == 200 for url in urls)
 

@@ -123,7 +123,7 @@ class Crew:
 
 @lru_cache(maxsize=64)
 def build_latency(count: int) -> Latency:
-    """So many latencies in the shape of the posts' own case: 0, 1, 2 or 3 s, and some milliseconds (log-normal)."""
+    """So many latencies as in the posts' own case: 0, 1, 2 or 3 s, and some milliseconds (log-normal)."""
     if not count:
         return Latency()
     random = Random(1)

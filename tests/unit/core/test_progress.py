@@ -53,3 +53,12 @@ def test_seconds_do_not_share_their_counts() -> None:
     first.outcomes[0] += 1
     first.leases["l1"] = [0] * 6
     assert (second.outcomes, second.leases) == ([0] * 6, {})
+
+
+def test_a_second_says_nothing_by_default() -> None:
+    """What a worker leaves out counts as zero, and a worker that does not say so is not about to leave."""
+    second = Progress(worker="w", boot="b", at=0.0)
+    figures = (second.in_flight, second.bytes_received, second.lag_s, second.cpu_share, second.rss_mb)
+    assert figures == (0, 0, 0, 0, 0)
+    assert second.latency == Latency()
+    assert second.stopping is False

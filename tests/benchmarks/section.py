@@ -1,9 +1,12 @@
-"""What all sections are made of."""
+"""What the sections of docs/benchmarks.md are made of: Markdown, and goals with what came of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..document import Document
+from .document import Document
+
+NONE = "–"  # noqa: RUF001  # typography
+"""What stands in a table where there is no figure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +30,21 @@ class Section:
 
     Args:
         title: its heading.
-        lines: what stands under it, as Markdown.
+        text: what stands under it, as Markdown.
         goals: for the table at the top of the page.
         packages: whose versions matter here, beside Python's.
     """
 
     title: str
-    lines: Sequence[str]
+    text: str
     goals: Sequence[Goal]
     packages: Sequence[str]
 
 
-def build_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def build_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; all columns but the first are figures."""
     rule = ["---", *["---:"] * (len(header) - 1)]
-    return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
 
 
 def build_source(document: Document, packages: Sequence[str]) -> str:
@@ -50,8 +53,8 @@ def build_source(document: Document, packages: Sequence[str]) -> str:
     memory = f", {machine.memory_gb:g} GB" if machine.memory_gb else ""
     named = ", ".join(f"{package} {versions.get(package, 'missing')}" for package in ("python", *packages))
     return (
-        f"Measured on {document.measured_at} with `{document.command}` in {document.took_s / 60:.1f} min:"
-        f" {machine.cpu}, {machine.cores} cores{memory}, {machine.system}, load before"
-        f" {machine.load_before:g}; Oku at {document.commit}, {named}."
+        f"Measured on {document.measured_at} in {document.took_s / 60:.1f} min with `{document.command}`."
+        f" Machine: {machine.cpu}, {machine.cores} cores{memory}, {machine.system},"
+        f" load before {machine.load_before:g}. Versions: Oku at {document.commit}, {named}."
         f" Raw numbers: [{document.benchmark}.json](benchmarks/{document.benchmark}.json)."
     )

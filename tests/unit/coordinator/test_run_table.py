@@ -1,0 +1,84 @@
+from collections.abc import Callable
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+Begin = Callable[..., RunRecord]
+
+
+def find_next(ledger: Ledger) -> str | None:
+    """The id of the run that has its turn."""
+    record = ledger.fetch_next_run()
+    return record.run if record else None
+
+
+def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
+    """Runs of the same moment are in the order in which they were entered."""
+    assert ledger.fetch_runs() == []
+    for run, now in [("a", 1.0), ("c", 2.0), ("b", 2.0)]:
+        ledger.create_run(run, Spec(requests=1), now)
+    assert [record.run for record in ledger.fetch_runs()] == ["b", "c", "a"]
+
+
+def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
+    """Whatever its name; and none has when there is none."""
+    assert find_next(ledger) is None
+    for run, now in [("b", 1.0), ("a", 2.0)]:
+        ledger.create_run(run, Spec(requests=1), now)
+    assert find_next(ledger) == "b"
+    ledger.change_state("b", RunState.CANCELLED, 3.0)
+    assert find_next(ledger) == "a"
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
+def test_an_active_run_keeps_its_turn(
+    ledger: Ledger, begin_run: Begin, cut: Callable[..., LeaseRecord], state: RunState
+) -> None:
+    """A run that waits does not get in between, although it was entered first."""
+    ledger.create_run("waiting", Spec(requests=1), -1.0)
+    begin_run("r1")
+    cut()
+    if state != RunState.RUNNING:
+        ledger.change_state("r1", state, 2.0)
+    assert ledger.fetch_run("r1").state == state
+    assert find_next(ledger) == "r1"
+
+
+def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
+    ledger: Ledger, begin_run: Begin
+) -> None:
+    """Resuming puts a run at the end of the queue."""
+    begin_run("first")
+    ledger.create_run("second", Spec(requests=1), 5.0)
+    ledger.change_state("first", RunState.PAUSING, 6.0)
+    assert find_next(ledger) == "second"
+    ledger.change_state("first", RunState.PENDING, 7.0)
+    assert find_next(ledger) == "second"
+    ledger.change_state("second", RunState.PAUSED, 8.0)
+    assert find_next(ledger) == "first"
+
+
+def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begin_run: Begin) -> None:
+    """While requests are under way their count would be of another moment than the account."""
+    begin_run("r1")
+    ledger.set_served("r1", 5)
+    assert ledger.fetch_run("r1").served is None
+    ledger.change_state("r1", RunState.PAUSING, 2.0)
+    ledger.set_served("r1", 7)
+    assert ledger.fetch_run("r1").served == 7
+
+
+def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger, begin_run: Begin) -> None:
+    """It is about to send more than they have counted."""
+    begin_run("r1")
+    ledger.change_state("r1", RunState.PAUSING, 2.0)
+    ledger.set_served("r1", 7)
+    ledger.change_state("r1", RunState.PENDING, 3.0)
+    assert ledger.fetch_run("r1").served is None
+    ledger.park_interrupted(4.0)
+    assert ledger.fetch_run("r1").reason == ExpiryReason.STACK_LOST
+    assert ledger.fetch_run("r1").served is None

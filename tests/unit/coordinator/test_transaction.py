@@ -1,0 +1,125 @@
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.record import LeaseRecord, Verdict
+from oku_core.lease import Claim, Report
+from oku_core.run import RunState
+
+Cut = Callable[..., LeaseRecord]
+MakeReport = Callable[..., Report]
+
+
+def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
+    """Let the file not grow any more, or again."""
+    database = ledger._file._database
+    pages = database.execute("PRAGMA page_count").fetchone()[0]
+    database.execute(f"PRAGMA max_page_count = {pages if is_full else 1_000_000}")
+
+
+def test_a_full_disk_is_said_and_loses_nothing(
+    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+) -> None:
+    """What was acknowledged is there, what could not be written can be applied again when there is room."""
+    leases = [cut(1, requests=400) for _ in range(300)]
+    ledger.apply([make_report(lease) for lease in leases[:10]], 5.0)
+    before = ledger.fetch_snapshot("r1")
+    fill_disk(ledger, is_full=True)
+    claims = [make_claim(lease, boot="b" * 200) for lease in leases[10:]]
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        ledger.apply(claims, 6.0)
+    after = ledger.fetch_snapshot("r1")
+    assert (after.record, after.lengths, after.leases) == (before.record, before.lengths, before.leases)
+    assert after.account.histogram.counts == before.account.histogram.counts
+    assert all(lease.worker is None for lease in ledger.fetch_active_leases("r1"))
+    fill_disk(ledger, is_full=False)
+    assert ledger.apply(claims, 7.0) == [Verdict.CLAIMED] * 290
+    assert ledger.apply([make_report(lease) for lease in leases], 8.0).count(Verdict.ACCOUNTED) == 290
+    assert ledger.fetch_lengths("r1").accounted == 300
+
+
+def test_a_locked_file_is_said_and_loses_nothing(
+    ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport
+) -> None:
+    """Somebody else has it in hand for too long; afterwards the ledger goes on."""
+    lease = cut()
+    ledger._file._database.execute("PRAGMA busy_timeout = 1")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        ledger.apply([make_report(lease)], 5.0)
+    assert ledger.fetch_run("r1").accounted == 0
+    other.execute("ROLLBACK")
+    other.close()
+    assert ledger.apply([make_report(lease)], 6.0) == [Verdict.ACCOUNTED]
+
+
+def test_a_change_that_fails_half_way_is_undone_as_a_whole(
+    ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in memory: the account is the same as before, and the same reports count afterwards."""
+    reports = [make_report(cut()), make_report(cut())]
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as context:
+        context.setattr("oku_coordinator.conservation.write_accounts", fail)
+        with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+            ledger.apply(reports, 5.0)
+    snapshot = ledger.fetch_snapshot("r1")
+    assert (snapshot.account.accounted, snapshot.account.histogram.total) == (0, 0)
+    assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
+    assert ledger.apply(reports, 6.0) == [Verdict.ACCOUNTED, Verdict.ACCOUNTED]
+    assert ledger.fetch_snapshot("r1").account.histogram.total == 20
+
+
+def test_who_only_reads_cannot_write(ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport) -> None:
+    """A command that shows runs leaves the file to its coordinator."""
+    lease = cut()
+    reader = Ledger(path, read_only=True)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.apply([make_report(lease)], 5.0)
+    assert ledger.fetch_run("r1").accounted == 0
+    reader.close()
+
+
+def test_threads_take_turns(
+    ledger: Ledger, begin_run: Callable[..., object], make_report: MakeReport
+) -> None:
+    """One deals, one takes in, two look: the account balances whenever somebody looks."""
+    begin_run(requests=300)
+    out: list[LeaseRecord] = []
+    is_over = threading.Event()
+
+    def deal() -> None:
+        while lease := ledger.cut_lease("r1", 7, 2.0):
+            out.append(lease)
+
+    def take_in() -> None:
+        try:
+            while ledger.fetch_run("r1").state == RunState.RUNNING:
+                ledger.apply([make_report(lease) for lease in out[-3:]], 5.0)
+                ledger.apply([make_report(lease) for lease in out], 5.0)
+        finally:
+            is_over.set()
+
+    def look() -> int:
+        looks = 0
+        while not is_over.is_set():
+            snapshot = ledger.fetch_snapshot("r1")
+            assert snapshot.breach is None
+            assert snapshot.account.accounted == snapshot.lengths.accounted == snapshot.record.accounted
+            looks += 1
+        return looks
+
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(work) for work in (deal, take_in, look, look)]
+    assert [future.exception() for future in futures] == [None] * 4
+    assert ledger.fetch_run("r1").state == RunState.COMPLETED
+    assert ledger.fetch_run("r1").accounted == 300
