@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -11,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+
+from oku_core.errors import UserError
 
 from . import clients, ledger, memory, throughput, window
 from .document import Document, encode_results, read_documents, write_document
@@ -33,7 +36,12 @@ _QUIET_LOAD = 0.5
 
 def main(arguments: Sequence[str]) -> int:
     """Measure and write; 1 when a benchmark could not be measured, 2 on wrong arguments."""
-    options = _build_parser().parse_args(arguments)
+    parser = _build_parser()
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in BENCHMARKS]:
+        parser.error(f"{unknown[0]} is not one of {', '.join(BENCHMARKS)}")
+    if options.rounds is not None and options.rounds < 1:
+        parser.error(f"--rounds: {options.rounds} is not at least 1")
     if not is_supported():
         log("bench: this system has no /proc to read processor time and memory from; it needs Linux")
         return 2
@@ -58,7 +66,6 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")
     parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
-    parser.set_defaults(names=[])
     return parser
 
 
@@ -74,7 +81,7 @@ def _measure(name: str, plan: Plan, docs: Path, arguments: Sequence[str]) -> boo
     with tempfile.TemporaryDirectory(dir=scratch, prefix="bench-", ignore_cleanup_errors=True) as folder:
         try:
             results = BENCHMARKS[name](plan, Path(folder).absolute())
-        except BenchmarkError as error:
+        except (BenchmarkError, UserError) as error:
             log(f"bench: {name}: {error}")
             return False
     document = Document(
@@ -97,7 +104,13 @@ def _allow_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def _interrupt(*_: object) -> None:
+    """What is running is ended and the scratch folder removed, as after Ctrl-C."""
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

@@ -41,6 +41,8 @@ class ClientRun(msgspec.Struct, frozen=True, kw_only=True):
     """From the first request to the last answer."""
     peak_mb: float = 0.0
     """Of the process, for Oku of the worker."""
+    start_s: float | None = None
+    """For Oku, from the start of the command to its first request at the target."""
     stack_peak_mb: float | None = None
     """Of all processes of Oku together; None for the others."""
     left_out: str = ""
@@ -119,5 +121,6 @@ def _play_oku(stage: Stage, requests: int) -> ClientRun:
         took_s=round(played.turn.took_s, 2),
         active_s=round(played.summary.active_s, 3),
         peak_mb=find_peak_mb(samples, WORKER),
+        start_s=round(next(sample.at for sample in samples if sample.sent) - samples[0].at, 2),
         stack_peak_mb=find_common_peak_mb(samples),
     )

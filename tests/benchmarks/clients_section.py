@@ -1,8 +1,10 @@
 """The section of the benchmark `clients`: the posts' clients beside Oku."""
 
 from .clients import OKU, PEERS, ClientRun, Results
-from .section import Section, build_table
+from .figures import build_spread
+from .section import Goal, Section, build_table, fill_text
 
+_START_GOAL_S = 5
 _NAMES = {
     "requests": "`requests`, one by one",
     "session": "`requests.Session`",
@@ -25,8 +27,9 @@ Time from the first request to the last answer, in brackets that of the whole co
 
 Oku's first figure of memory is that of the worker, the second that of broker, coordinator, worker and
 the command itself together, at their highest, with pages that they share counted for each. Starting
-these is what a small run pays for an exact account; it does not grow with the run. Where a client is
-left out, what it would take is estimated from its smaller sizes.
+these is what a small run pays for an exact account; it does not grow with the run: here it was
+{start_s:.1f} s from the command to its first request. Where a client is left out, what it would take is
+estimated from its smaller sizes.
 """
 
 
@@ -34,15 +37,26 @@ def build_section(results: Results) -> Section:
     """Everything of the benchmark."""
     sizes = sorted({run.requests for run in results.runs})
     cells = {(run.client, run.requests): _build_cell(run) for run in results.runs}
+    start_s = build_spread(run.start_s for run in results.runs if run.start_s is not None).median
     rows = [[_NAMES[client], *(cells[client, size] for size in sizes)] for client in (*PEERS, OKU)]
     return Section(
         title="The posts' clients",
-        text=_TEXT.format(
+        text=fill_text(
+            _TEXT,
             concurrency=results.concurrency,
+            start_s=start_s,
             table=build_table(["client", *(f"{size:,} requests" for size in sizes)], rows),
         ),
-        goals=[],
+        goals=[_build_start_goal(start_s)],
         packages=("requests", "requests-futures", "aiohttp", "uvloop", "celery"),
+    )
+
+
+def _build_start_goal(start_s: float) -> Goal:
+    return Goal(
+        text=f"from `oku run` to its first request: under {_START_GOAL_S} s",
+        result=f"{start_s:.1f} s",
+        is_met=start_s < _START_GOAL_S,
     )
 
 

@@ -1,7 +1,7 @@
 """The section of the benchmark `ledger`: a hundred million requests by simulated workers."""
 
 from .ledger import RANGE_SIZE, REAL_RATE_RPS, Results
-from .section import Goal, Section, build_table
+from .section import Goal, Section, build_table, fill_text
 
 _LEDGER_GOAL_MB = 10
 _MEMORY_GOAL_MB = 130
@@ -40,7 +40,8 @@ def build_section(results: Results) -> Section:
     ]
     return Section(
         title="The ledger of a hundred million requests",
-        text=_TEXT.format(
+        text=fill_text(
+            _TEXT,
             requests=results.requests,
             workers=results.workers,
             range_size=RANGE_SIZE,

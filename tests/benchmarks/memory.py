@@ -1,4 +1,4 @@
-"""One long run at full speed: the worker's memory early and late, the coordinator's memory and share of a core."""
+"""One long run at full speed: memory of worker and coordinator, and the coordinator's share of a core."""
 
 from pathlib import Path
 

@@ -2,7 +2,7 @@
 
 from .memory import Results
 from .oku_turn import COORDINATOR, WORKER
-from .section import Goal, Section, build_table
+from .section import Goal, Section, build_table, fill_text
 
 _WORKER_GOAL_MB = 110
 _GROWTH_GOAL_MB = 5
@@ -30,7 +30,8 @@ def build_section(results: Results) -> Section:
     ]
     return Section(
         title="Memory, and the coordinator's share",
-        text=_TEXT.format(
+        text=fill_text(
+            _TEXT,
             early=results.early_requests,
             late=results.late_requests,
             concurrency=results.concurrency,

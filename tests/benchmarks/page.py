@@ -57,13 +57,15 @@ def build_page(documents: Mapping[str, Document]) -> str:
     lines += _build_goals([goal for section in sections.values() for goal in section.goals])
     for name, section in sections.items():
         source = build_source(documents[name], section.packages)
-        lines += ["", f"## {section.title}", "", section.text, source]
+        lines += ["", f"## {section.title}", "", section.text, "", source]
     if missing := [name for name in _BUILDERS if name not in documents]:
         lines += ["", f"Not measured yet: {', '.join(missing)}."]
     return "\n".join(lines) + "\n"
 
 
 def _build_goals(goals: list[Goal]) -> list[str]:
+    if not goals:
+        return ["None is measured yet."]
     missed = sum(not goal.is_met for goal in goals)
     verdict = "All are met." if not missed else f"{missed} of {len(goals)} missed."
     rows = [[goal.text, goal.result, "yes" if goal.is_met else "**no**"] for goal in goals]

@@ -1,5 +1,6 @@
 """What the sections of docs/benchmarks.md are made of: Markdown, and goals with what came of them."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,15 @@ class Section:
     packages: Sequence[str]
 
 
+def fill_text(template: str, **values: object) -> str:
+    """A template with its values in place and its paragraphs wrapped; tables stay as they are."""
+    blocks = template.format(**values).strip().split("\n\n")
+    return "\n\n".join(
+        block if block.startswith("|") else textwrap.fill(block, 110, break_on_hyphens=False)
+        for block in blocks
+    )
+
+
 def build_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; all columns but the first are figures."""
     rule = ["---", *["---:"] * (len(header) - 1)]
@@ -52,9 +62,11 @@ def build_source(document: Document, packages: Sequence[str]) -> str:
     machine, versions = document.machine, document.versions
     memory = f", {machine.memory_gb:g} GB" if machine.memory_gb else ""
     named = ", ".join(f"{package} {versions.get(package, 'missing')}" for package in ("python", *packages))
-    return (
+    return textwrap.fill(
         f"Measured on {document.measured_at} in {document.took_s / 60:.1f} min with `{document.command}`."
         f" Machine: {machine.cpu}, {machine.cores} cores{memory}, {machine.system},"
         f" load before {machine.load_before:g}. Versions: Oku at {document.commit}, {named}."
-        f" Raw numbers: [{document.benchmark}.json](benchmarks/{document.benchmark}.json)."
+        f" Raw numbers: [{document.benchmark}.json](benchmarks/{document.benchmark}.json).",
+        110,
+        break_on_hyphens=False,
     )

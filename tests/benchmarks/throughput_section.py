@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .figures import build_ratios, build_spread
-from .section import Goal, Section, build_table
+from .section import Goal, Section, build_table, fill_text
 from .throughput import BARE_LOOP, LOCUST, OKU, Results, Round
 
 _LOOP_GOAL = 0.9
@@ -12,8 +12,9 @@ _TEXT = """\
 How much does Oku's machinery (leases, histogram, outcomes, progress once a second) cost beside forty
 lines of aiohttp that only send requests, and how does it compare with the fastest user of Locust? One
 worker of a real `oku run`, the loop (`tests/benchmarks/contestants/bare_loop.py`) and a `FastHttpUser`
-without waiting take turns, {rounds} rounds of {requests:,} requests each, at one process of `oku server`
-that answers at once.
+without waiting take turns. The loop has the worker's settings of aiohttp and of the garbage collector; Locust
+has its own. There are {rounds} rounds of {requests:,} requests each, at one process of `oku server` that
+answers at once.
 
 Figures are medians over the rounds, in brackets the smallest and the largest, all taken between 20 % and
 90 % of the requests: starting up, opening connections and winding down are in none of them. Processor
@@ -41,7 +42,8 @@ def build_section(results: Results) -> Section:
     rows = [_build_row(_pick(results, name, concurrency)) for concurrency in concurrencies for name in names]
     return Section(
         title="One worker, a loop by hand, and Locust",
-        text=_TEXT.format(
+        text=fill_text(
+            _TEXT,
             rounds=max(entry.number for entry in results.rounds),
             requests=results.rounds[0].requests,
             table=build_table(

@@ -9,6 +9,7 @@ leases: what its rate lacks at its lowest is chance, what Oku's lacks beyond tha
 """
 
 import sqlite3
+import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +33,8 @@ POSTS_DELAY = "0..3s"
 EVEN_DELAY = "0ms..3000ms"
 CONCURRENCY = 1000
 MARGIN_S = 5
-"""Ramp-up and drain, which do not count."""
+"""After the first request and before the last answer: ramp-up and drain, which do not count."""
+_LONGEST_DELAY_S = 3
 STEP_S = 2.0
 _SECOND_S = 1.0
 
@@ -85,18 +87,15 @@ def _measure_loop(stage: Stage, requests: int) -> WindowRun:
 
 
 def _measure_oku(stage: Stage, delay: str, workers: int, requests_of_each: int) -> WindowRun:
-    requests, concurrency = workers * requests_of_each, workers * CONCURRENCY
+    requests = workers * requests_of_each
     with open_data_dir(stage) as data_dir, TickFollower(data_dir) as follower:
         played = play_oku(stage, data_dir, requests=requests, concurrency=CONCURRENCY, workers=workers)
         leases = _count_leases(data_dir)
-    busy = [tick.in_flight for tick in follower.ticks if tick.pending + tick.leased > concurrency]
+    kept = cut_margins(played.turn.samples, requests)
+    wall_s = time.time() - time.monotonic()
+    in_flight = [tick.in_flight for tick in follower.ticks if kept[0].at <= tick.at - wall_s <= kept[-1].at]
     run = WindowRun(
-        client=OKU,
-        delay=delay,
-        workers=workers,
-        requests=requests,
-        leases=leases,
-        in_flight=busy[MARGIN_S:-MARGIN_S],
+        client=OKU, delay=delay, workers=workers, requests=requests, leases=leases, in_flight=in_flight
     )
     return _fill_in(run, played.turn.samples)
 
@@ -115,16 +114,16 @@ def _fill_in(run: WindowRun, samples: Sequence[Sample]) -> WindowRun:
         rates_rps=[round(rate, 1) for rate in find_rates(times, counts, _SECOND_S, apart=True)],
     )
     log(
-        f"  {run.delay}, {run.client}, {run.workers} workers: {run.rate_rps:,.1f}/s of"
+        f"  {run.delay}, {run.client}, workers {run.workers}: {run.rate_rps:,.1f}/s of"
         f" {run.ceiling_rps:,.1f}, smallest {run.smallest_rps:,.0f}/s"
     )
     return run
 
 
 def cut_margins(samples: Sequence[Sample], requests: int) -> list[Sample]:
-    """Without what is near the first and the last request."""
+    """Without what is near the first request and the last answer."""
     first = next(sample.at for sample in samples if sample.sent > 0)
-    last = next(sample.at for sample in samples if sample.sent >= requests)
+    last = next(sample.at for sample in samples if sample.sent >= requests) + _LONGEST_DELAY_S
     kept = [sample for sample in samples if first + MARGIN_S <= sample.at <= last - MARGIN_S]
     if len(kept) < 2 or kept[-1].at - kept[0].at < 2 * STEP_S:
         raise BenchmarkError("the run is too short for a full window")

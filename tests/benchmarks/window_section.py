@@ -1,6 +1,6 @@
 """The section of the benchmark `window`: the posts' own case."""
 
-from .section import NONE, Goal, Section, build_table
+from .section import NONE, Goal, Section, build_table, fill_text
 from .window import CONCURRENCY, EVEN_DELAY, MARGIN_S, OKU, POSTS_DELAY, Results, WindowRun
 
 _SHARE_GOAL = 0.97
@@ -28,7 +28,8 @@ def build_section(results: Results) -> Section:
     ]  # fmt: skip
     return Section(
         title="The posts' own case: a full window",
-        text=_TEXT.format(
+        text=fill_text(
+            _TEXT,
             concurrency=CONCURRENCY,
             margin_s=MARGIN_S,
             posts_delay=POSTS_DELAY,

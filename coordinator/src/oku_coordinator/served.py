@@ -31,7 +31,7 @@ class ServedCounter:
                     async with session.get(f"{url.rstrip('/')}/-/served", params={"run": run}) as response:
                         response.raise_for_status()
                         total += int((await response.json())["served"])
-        except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
+        except (aiohttp.ClientError, TimeoutError, KeyError, TypeError, ValueError) as error:
             _log.warning("the delay servers did not say what they served: %s", error)
             return None
         return total

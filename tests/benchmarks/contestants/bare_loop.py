@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import gc
 import json
 import sys
 from collections.abc import Iterator
@@ -49,5 +50,7 @@ async def run(template: str, requests: int, concurrency: int) -> dict[str, int]:
 
 if __name__ == "__main__":
     url, requests, concurrency, file = sys.argv[1:]
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     account = uvloop.run(run(url, int(requests), int(concurrency)))
     Path(file).write_text(json.dumps(account))

@@ -51,6 +51,7 @@ def read_figures(histogram: Histogram) -> tuple[list[int], int, int, int, int]:
 
 def test_the_layout_has_as_many_buckets_as_hdrhistogram() -> None:
     """One hour in µs with three digits takes 23,552 buckets."""
+    assert HIGHEST_US == 3600 * 10**6
     assert build_oracle([]).counts_len == BUCKETS == 23_552
 
 
@@ -192,6 +193,12 @@ def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
     assert read_figures(received) == read_figures(histogram)
 
 
+def test_a_histogram_of_nothing_is_empty() -> None:
+    """No bucket and no figure, which is what a report without answers carries."""
+    assert Histogram().build_latency() == Latency() == Latency(buckets=[], sum_us=0, min_us=0, max_us=0)
+    assert Latency().total == 0
+
+
 def test_dense_counts_become_pairs() -> None:
     """Index and count of what is not zero, rising."""
     assert build_buckets([0, 3, 0, 0, 1]) == [1, 3, 4, 1]
@@ -219,6 +226,10 @@ def test_a_histogram_lists_what_it_holds() -> None:
         (Latency(max_us=1), "an empty histogram has figures"),
         (Latency(buckets=[5, 1], sum_us=5, min_us=4, max_us=5), "the minimum is not in the first bucket"),
         (Latency(buckets=[0, 1], sum_us=0, min_us=-1, max_us=0), "the minimum is not in the first bucket"),
+        (
+            Latency(buckets=[bucket_index(-HIGHEST_US), 1], min_us=-HIGHEST_US),
+            "the minimum is not in the first bucket",
+        ),
         (Latency(buckets=[5, 1], sum_us=5, min_us=5, max_us=6), "the maximum is not in the last bucket"),
         (Latency(buckets=[5, 1], sum_us=5, min_us=5, max_us=10**30), "the maximum is not in the last bucket"),
         (

@@ -117,7 +117,7 @@ class Hand:
         self.stop = self.next_index
         self.settle()
 
-    def abandon(self, error: Exception) -> None:
+    def abandon(self, error: BaseException) -> None:
         """Finish with an error of our own: nobody can say any more what became of the lease."""
         if not self.finished.done():
             self.finished.set_exception(error)

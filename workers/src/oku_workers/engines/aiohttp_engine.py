@@ -60,6 +60,14 @@ class _Slot:
         elif self.task is not None:
             self.task.cancel()
 
+    def end(self, task: asyncio.Task[None]) -> None:
+        """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        _log.error("a slot of the engine has failed", exc_info=error)
+        if self.hand is not None:
+            self.hand.abandon(error)
+
 
 class AiohttpEngine:
     """See `oku_workers.engines.EngineProtocol`. Belongs to the thread of the event loop.
@@ -79,6 +87,7 @@ class AiohttpEngine:
         self._slots = [_Slot() for _ in range(max(1, spec.concurrency))]
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
+        self._told: set[int] = set()
         self._session = build_session(spec)
 
     @property
@@ -90,6 +99,7 @@ class AiohttpEngine:
         """Begin to take from the feed."""
         for slot in self._slots:
             slot.task = asyncio.ensure_future(self._work(slot))
+            slot.task.add_done_callback(slot.end)
         self._sweeper = asyncio.ensure_future(self._sweep())
 
     def cut_off(self, hand: Hand) -> None:
@@ -110,14 +120,6 @@ class AiohttpEngine:
         await self._session.close()
 
     async def _work(self, slot: _Slot) -> None:
-        try:
-            await self._send_all(slot)
-        except Exception as error:  # noqa: BLE001  # a fault of our own, whatever it is: its lease must not hang
-            _log.exception("a slot of the engine has failed")
-            if slot.hand is not None:
-                slot.hand.abandon(error)
-
-    async def _send_all(self, slot: _Slot) -> None:
         feed, request, method, expected = self._feed, self._session.request, self._method, self._expected
         build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
         while not self._is_closing:
@@ -129,8 +131,13 @@ class AiohttpEngine:
             slot.hand = hand
             slot.sent_ns = sent_ns = perf_counter_ns()
             try:
-                response = await request(
-                    method, build_url(index), allow_redirects=False, **build_arguments(index)
+                # Passing no mapping of arguments is quicker than passing an empty one.
+                response = (
+                    await request(method, build_url(index), allow_redirects=False)
+                    if build_arguments is None
+                    else await request(
+                        method, build_url(index), allow_redirects=False, **build_arguments(index)
+                    )
                 )
                 if response.connection is not None:  # its body has not arrived in one piece with its headers
                     slot.response = response
@@ -159,8 +166,9 @@ class AiohttpEngine:
             return
         is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
-        if not hand.outcomes[outcome]:
-            _log.warning("lease %s, first %s: %s", hand.lease.id, OUTCOMES[outcome], _describe(error))
+        if outcome not in self._told:
+            self._told.add(outcome)
+            _log.warning("first %s: %s", OUTCOMES[outcome], _describe(error))
         hand.fail(outcome)
 
     @staticmethod

@@ -14,9 +14,6 @@ from yarl import URL
 from oku_core.request import build_headers, build_template, is_constant
 from oku_core.spec import INDEX_PLACEHOLDER, Spec
 
-USER_AGENT = "oku/0.1"
-
-_NOTHING: Mapping[str, Any] = {}
 _MARK = "1234567890123456789"
 """Stands for the index while a URL is encoded; longer than any index."""
 # The digits after it may become part of an escape sequence.
@@ -31,21 +28,19 @@ def build_urls(spec: Spec) -> Callable[[int], URL]:
     return lambda index: builders[index % len(builders)](index)
 
 
-def build_session_headers(spec: Spec) -> list[tuple[str, str]]:
-    """The headers that all requests share, Oku's name among them unless the spec gives another."""
+def build_shared_headers(spec: Spec) -> list[tuple[str, str]]:
+    """The headers of the spec that all requests share."""
     shared, _ = _split_headers(spec)
-    headers = build_headers(shared)(0)
-    names = {_name(header) for header in spec.headers}
-    return headers if "user-agent" in names else [("User-Agent", USER_AGENT), *headers]
+    return build_headers(shared)(0)
 
 
-def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]]:
-    """A function from an index to what its request has beside method, URL and the shared headers."""
+def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
+    """A function from an index to what its request has beside method, URL and the shared headers, if any."""
     _, own = _split_headers(spec)
     headers = build_headers(own) if own.headers else None
     body = None if spec.body is None else build_template(spec.body)
     if headers is None and body is None:
-        return lambda _: _NOTHING
+        return None
 
     def build(index: int) -> Mapping[str, Any]:
         arguments: dict[str, Any] = {}

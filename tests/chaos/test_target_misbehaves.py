@@ -1,0 +1,77 @@
+"""A target that fails in every way at once, while a worker dies: each request ends in the right outcome, once."""
+
+import json
+import subprocess
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kit.account import assert_completed
+from kit.local_run import OKU, LocalRun, wait_until
+from oku_server.fault import Fault, FaultRates
+
+RATES = FaultRates(error=0.02, reset=0.01, stall=0.002, truncate=0.01)
+SEED = 5
+REQUESTS = 20_000
+OUTCOME_OF = {
+    None: "ok",
+    Fault.ERROR: "unexpected_status",
+    Fault.RESET: "disconnected",
+    Fault.STALL: "timeout",
+    Fault.TRUNCATE: "disconnected",
+}
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[str]:
+    """A delay server of two processes with faults, which the run takes for somebody else's service."""
+    ready = tmp_path / "ready"
+    rates = [part for fault, rate in RATES.by_fault.items() for part in (f"--{fault}-rate", str(rate))]
+    command = [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--processes", "2", "--seed", str(SEED)]
+    with subprocess.Popen([*command, *rates], stderr=subprocess.DEVNULL) as process:
+        wait_until(ready.exists, 10, "the target listens")
+        yield f"http://{ready.read_text().strip()}"
+        process.terminate()
+
+
+def count_served(target: str, run: str) -> int:
+    """What the target itself counted."""
+    with urllib.request.urlopen(f"{target}/-/served?run={run}", timeout=5) as response:
+        return int(json.loads(response.read())["served"])
+
+
+def test_each_fault_ends_in_its_outcome(start: Callable[..., LocalRun], target: str) -> None:
+    """Which index fails, and how, is known beforehand; the account says the same, to the last request."""
+    expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
+    run = start(
+        "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: faults", "--requests", str(REQUESTS),
+        "--workers", "2", "--timeout", "1s",
+    )  # fmt: skip
+
+    summary = run.finish()
+
+    assert_completed(summary)
+    assert {name: count for name, count in summary["outcomes"].items() if count} == dict(expected)
+    assert summary["statuses"] == {"200": expected["ok"], "500": expected["unexpected_status"]}
+    # aiohttp's own retry is off: the target saw each request once.
+    assert count_served(target, "faults") == REQUESTS
+
+
+def test_faults_and_a_dying_worker(start: Callable[..., LocalRun], target: str) -> None:
+    """A killed worker does not change what comes of the requests, only how often some were sent."""
+    expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
+    run = start(
+        "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: deaths", "--requests", str(REQUESTS),
+        "--workers", "2", "--timeout", "1s", "--concurrency", "20", "--range-size", "1000",
+    )  # fmt: skip
+    run.wait_for_accounted(2_000)
+    run.kill("worker-1")
+
+    summary = run.finish()
+
+    assert_completed(summary)
+    assert {name: count for name, count in summary["outcomes"].items() if count} == dict(expected)
+    served = count_served(target, "deaths")
+    assert REQUESTS <= served <= REQUESTS + summary["resent_at_most"]

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from oku_coordinator.settings import CoordinatorSettings
+
+
+def test_the_ledger_lies_in_the_data_folder() -> None:
+    """Under a name that does not change."""
+    settings = CoordinatorSettings(broker_url="redis://", data_dir=Path("data"), token="t")
+    assert settings.ledger_path == Path("data/ledger.sqlite3")
