@@ -69,7 +69,8 @@ class DataDir:
         try:
             for folder in (self._absolute, self.logs, self.broker, self.counts):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = FileLock(self._absolute / "stack.lock")
+            # Whoever only looks whether a stack runs here holds the lock for a moment.
+            self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
             raise UserError(
                 f"{self.path}: another run holds this data folder; wait for it, or take another with --data-dir"

@@ -14,6 +14,8 @@ LEASE_S = 10.0
 MAX_SIZE = 2_000_000
 """No lease is larger, whatever the rate."""
 _WINDOWS_AT_FIRST = 8
+_SMALLEST_WINDOWS = 2
+"""A lease keeps a hand until its slowest answer is in; the next must keep the window full that long."""
 _SMALLEST_LEASE_S = 0.5
 _SMALLEST = 50
 
@@ -29,11 +31,11 @@ def size_lease(spec: Spec, *, pending: int, workers: int, rate_rps: float | None
     """
     if spec.range_size is not None:
         return min(spec.range_size, pending)
+    smallest = max(_SMALLEST, _SMALLEST_WINDOWS * spec.concurrency)
     if rate_rps is None:
         size = _WINDOWS_AT_FIRST * spec.concurrency
-        smallest = spec.concurrency
     else:
         size = math.ceil(LEASE_S * rate_rps)
-        smallest = math.ceil(_SMALLEST_LEASE_S * rate_rps)
+        smallest = max(smallest, math.ceil(_SMALLEST_LEASE_S * rate_rps))
     share = math.ceil(pending / (2 * workers))
-    return min(pending, MAX_SIZE, max(_SMALLEST, smallest, min(size, share)))
+    return min(pending, MAX_SIZE, max(smallest, min(size, share)))

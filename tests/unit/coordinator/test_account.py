@@ -3,7 +3,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oku_coordinator.account import Account, build_account, build_account_columns
@@ -60,6 +60,7 @@ def fold(reports: list[Report]) -> Account:
     return account
 
 
+@settings(max_examples=25)
 @given(Reports)
 def test_an_account_is_the_sum_of_its_reports_in_any_order(reports: list[Report]) -> None:
     """Outcomes, statuses, bytes and histograms add up."""
@@ -71,6 +72,7 @@ def test_an_account_is_the_sum_of_its_reports_in_any_order(reports: list[Report]
     assert account.bytes_received == sum(report.bytes_received for report in reports)
 
 
+@settings(max_examples=25)
 @given(Reports)
 def test_an_account_comes_back_from_its_row(reports: list[Report]) -> None:
     """Exactly, with the sum, the minimum and the maximum that a histogram in V2 form does not carry."""
@@ -79,6 +81,7 @@ def test_an_account_comes_back_from_its_row(reports: list[Report]) -> None:
     assert describe(build_account(row)) == describe(account)
 
 
+@settings(max_examples=25)
 @given(Reports, st.builds(build_report, st.just([1, 2]), st.just(1)))
 def test_a_copy_does_not_change(reports: list[Report], late: Report) -> None:
     """Whatever is added to the original."""

@@ -331,4 +331,4 @@ class LedgerLaws(RuleBasedStateMachine):
 
 
 TestLedgerLaws = LedgerLaws.TestCase
-TestLedgerLaws.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestLedgerLaws.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)

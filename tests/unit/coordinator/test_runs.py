@@ -287,8 +287,9 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     """What is kept for a follower does not grow, and the end is never missed."""
     run = lead_to(runs, ledger, RunState.RUNNING)
     task = await begin_to_follow(runs, run)
+    tick = build_tick(ledger, run)
     for _ in range(1000):
-        runs.publish(build_tick(ledger, run))
+        runs.publish(tick)
     ledger.expire_leases(
         [lease.id for lease in ledger.fetch_active_leases(run)], ExpiryReason.REPORT_LOST, NOW
     )

@@ -52,6 +52,15 @@ def test_leases_shrink_near_the_end_so_that_all_end_together(
     assert size <= math.ceil(LEASE_S * rate_rps) or size <= 50
 
 
+@given(st.integers(1, 10**6), st.integers(1, 100), RATES, st.integers(1, 10**5))
+def test_a_lease_is_never_below_two_windows(
+    pending: int, workers: int, rate_rps: float | None, concurrency: int
+) -> None:
+    """It has to fill the window while the slowest answer of the lease before it is awaited."""
+    size = size_lease(Spec(concurrency=concurrency), pending=pending, workers=workers, rate_rps=rate_rps)
+    assert size >= min(pending, 2 * concurrency)
+
+
 @given(st.integers(1, 10**6), st.integers(1, 100), RATES)
 def test_a_run_needs_few_leases(requests: int, workers: int, rate_rps: float | None) -> None:
     """The shrinking ends: half of what is left goes out in as many leases as there are workers."""

@@ -93,7 +93,7 @@ def test_threads_take_turns(
     ledger: Ledger, begin_run: Callable[..., object], make_report: MakeReport
 ) -> None:
     """One deals, one takes in, two look: the account balances whenever somebody looks."""
-    begin_run(requests=300)
+    begin_run(requests=150)
     out: list[LeaseRecord] = []
     is_over = threading.Event()
 
@@ -122,4 +122,4 @@ def test_threads_take_turns(
         futures = [pool.submit(work) for work in (deal, take_in, look, look)]
     assert [future.exception() for future in futures] == [None] * 4
     assert ledger.fetch_run("r1").state == RunState.COMPLETED
-    assert ledger.fetch_run("r1").accounted == 300
+    assert ledger.fetch_run("r1").accounted == 150

@@ -17,7 +17,7 @@ from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import SecondMeter
-from oku_workers.vitals import LagMeter, measure_peak_rss_mb, measure_rss_mb
+from oku_workers.vitals import LagMeter, measure_open_files_limit, measure_peak_rss_mb, measure_rss_mb
 
 _log = logging.getLogger(__name__)
 
@@ -135,6 +135,7 @@ class Crew:
                 return
             if self._engine_spec != spec:
                 await self._close_engine()
+                _warn_of_open_files(spec.concurrency)
                 self._engine = build_engine(spec, self._feed)
                 self._engine_spec = spec
                 self._engine.start()
@@ -185,6 +186,12 @@ class Crew:
             max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
             cpu_share=_measure_cpu_share(hand),
         )
+
+
+def _warn_of_open_files(connections: int) -> None:
+    allowed = measure_open_files_limit()
+    if connections >= allowed:
+        _log.warning("%d connections may be needed, %d open files are allowed", connections, allowed)
 
 
 def _measure_cpu_share(hand: Hand) -> float:

@@ -1,4 +1,4 @@
-"""What a worker measures of itself: processor time, memory, lateness of its event loop."""
+"""What a worker measures of itself: memory, open files, lateness of its event loop."""
 
 import asyncio
 import math
@@ -23,6 +23,12 @@ def measure_rss_mb() -> float:
 def measure_peak_rss_mb() -> float:
     """Largest resident memory so far, in MB of 10**6 bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_MB
+
+
+def measure_open_files_limit() -> float:
+    """How many files, connections among them, this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if soft == resource.RLIM_INFINITY else soft
 
 
 class LagMeter:

@@ -149,6 +149,8 @@ class AiohttpEngine:
                 self._account_cut(slot, hand, index)
             except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
                 self._account_error(slot, hand, index, error)
+                slot.sent_ns = 0
+                await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
             else:
                 latency_ns = perf_counter_ns() - sent_ns
                 if latency_ns > limit_ns:

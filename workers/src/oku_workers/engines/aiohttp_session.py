@@ -4,12 +4,10 @@ Two habits of aiohttp would make requests that nobody counts or answers that nob
 public switch, so an aiohttp that does not know the names used here is refused at the start.
 """
 
-from http.cookies import SimpleCookie
 from typing import Any
 
 from aiohttp import ClientRequest, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, hdrs
 from aiohttp.connector import Connection
-from yarl import URL
 
 from oku_core.spec import Spec
 from oku_workers.engines.aiohttp_request import build_shared_headers
@@ -24,7 +22,7 @@ def build_session(spec: Spec) -> ClientSession:
     session = ClientSession(
         connector=_Connector(limit=0, keepalive_timeout=_KEEPALIVE_S),
         timeout=ClientTimeout(total=None, sock_connect=None),
-        cookie_jar=_NoCookies(),
+        cookie_jar=DummyCookieJar(),
         auto_decompress=False,
         headers=build_shared_headers(spec),
         request_class=_Request,
@@ -40,16 +38,6 @@ class _Request(ClientRequest):
     """Gives Oku's name where the spec gives none."""
 
     DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {hdrs.USER_AGENT: _USER_AGENT}
-
-
-class _NoCookies(DummyCookieJar):
-    """Keeps no cookies, and makes no empty set of them for each request either."""
-
-    _NONE: SimpleCookie = SimpleCookie()
-
-    def filter_cookies(self, request_url: URL) -> SimpleCookie:
-        """No cookies."""
-        return self._NONE
 
 
 class _Connector(TCPConnector):

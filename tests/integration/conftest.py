@@ -1,0 +1,40 @@
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+from kit.engine_worker import EngineWorker
+from kit.hostile_server import HostileServer, Script
+
+from oku_core.spec import Engine
+
+Serve = Callable[..., Awaitable[HostileServer]]
+
+
+@pytest.fixture(params=list(Engine), ids=str)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine: all count alike."""
+    assert isinstance(request.param, Engine)
+    return request.param
+
+
+@pytest.fixture
+def worker() -> Iterator[EngineWorker]:
+    """A crew on an event loop of its own; nothing may be left behind."""
+    worker = EngineWorker()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+async def serve(worker: EngineWorker) -> AsyncIterator[Serve]:
+    """Starts hostile servers that outlive the worker's requests."""
+    servers: list[HostileServer] = []
+
+    async def start(script: Script, **settings: object) -> HostileServer:
+        server = HostileServer(script, **settings)  # type: ignore[arg-type]
+        servers.append(server)
+        await server.start()
+        return server
+
+    yield start
+    for server in servers:
+        await server.end()

@@ -1,0 +1,311 @@
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from conftest import Serve
+from kit.engine_worker import EngineWorker, count
+from kit.hostile_server import Exchange, Script, always, build_response, set_reset_on_close, stall
+
+from oku_core.spec import Engine, Spec
+
+OK = build_response(body=b"hi")
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+UNTIL_CLOSE = b"HTTP/1.0 200 OK\r\n\r\n"
+
+DISCONNECTED: dict[str, Script] = {
+    "close before any byte": always(then="close"),
+    "reset before any byte": always(then="reset"),
+    "close within the status line": always(b"HTTP/1.", then="close"),
+    "close within the headers": always(b"HTTP/1.1 200 OK\r\nContent-Le", then="close"),
+    "reset within the headers": always(b"HTTP/1.1 200 OK\r\nContent-Le", then="reset"),
+    "close after an interim response": always(b"HTTP/1.1 103 Early Hints\r\n\r\n", then="close"),
+    "close before the body": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", then="close"),
+    "body shorter than announced": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", then="close"),
+    "reset within the body": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", then="reset"),
+    "chunked body without its end": always(CHUNKED + b"2\r\nhi\r\n", then="close"),
+    "close within a chunk": always(CHUNKED + b"9\r\nhi", then="close"),
+    "reset within a chunked body": always(CHUNKED + b"2\r\nhi\r\n", then="reset"),
+    "reset within a body without a length": always(UNTIL_CLOSE + b"hi", then="reset"),
+}
+PROTOCOL_ERROR: dict[str, Script] = {
+    "garbage": always(b"\x00\x01 garbage \xff\r\n\r\n"),
+    "another protocol": always(b"220 mail.example ESMTP\r\n"),
+    "malformed status line": always(b"HTTP/1.1 OK 200\r\n\r\n"),
+    "status of four digits": always(b"HTTP/1.1 2000 OK\r\n\r\n"),
+    "header without a colon": always(b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n"),
+    "header with a space in its name": always(b"HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n"),
+    "header of 100 kB": always(b"HTTP/1.1 200 OK\r\nLong: " + b"x" * 100_000 + b"\r\n\r\n"),
+    "headers without end": always(b"HTTP/1.1 200 OK\r\n" + b"More: x\r\n" * 100_000),
+    "negative length": always(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
+    "two lengths": always(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi"),
+    "malformed chunk size with the headers": always(CHUNKED + b"zz\r\nhi\r\n"),
+    "malformed chunk size after the headers": always(CHUNKED, b"zz\r\nhi\r\n"),
+    "malformed chunk size after a chunk": always(CHUNKED, b"2\r\nhi\r\n", b"zz\r\n"),
+    "malformed end of a chunk": always(CHUNKED + b"2\r\nhi", b"ho"),
+}
+COMPLETE: dict[str, tuple[Script, int, int]] = {
+    "body with a length": (always(OK), 200, 2),
+    "body apart from its headers": (always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", b"hi"), 200, 2),
+    "byte by byte": (always(*(bytes([byte]) for byte in OK), pause_s=0.001), 200, 2),
+    "empty body": (always(build_response()), 200, 0),
+    "chunked body": (always(CHUNKED + b"2\r\nhi\r\n1\r\n!\r\n0\r\n\r\n"), 200, 3),
+    "chunked body, each chunk apart": (always(CHUNKED, b"2\r\nhi\r\n", b"1\r\n!\r\n", b"0\r\n\r\n"), 200, 3),
+    "chunked body with a trailer": (always(CHUNKED + b"2\r\nhi\r\n0\r\nTrailer: x\r\n\r\n"), 200, 2),
+    "body until the connection closes": (always(UNTIL_CLOSE + b"hi", b"ho", then="close"), 200, 4),
+    "HTTP/1.0 with a length": (always(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", then="close"), 200, 2),
+    "connection closed after the answer": (always(build_response("200 OK", b"hi", "Connection: close"), then="close"), 200, 2),
+    "204": (always(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, 0),
+    "304 with the length of what it stands for": (always(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"), 304, 0),
+    "interim responses before it": (
+        always(b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK), 200, 2,
+    ),
+    "compressed body, counted as it came": (always(build_response("200 OK", b"\x1f\x8b no gzip", "Content-Encoding: gzip")), 200, 10),
+    "cookies that nobody can read": (always(build_response("200 OK", b"hi", "Set-Cookie: \x01=;;=", "Set-Cookie: a=b")), 200, 2),
+    "redirection": (always(build_response("302 Found", b"", "Location: /elsewhere")), 302, 0),
+    "switch to another protocol": (always(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), 101, 0),
+    "500": (always(build_response("500 Internal Server Error", b"sorry")), 500, 5),
+    "status that does not exist": (always(build_response("999 Whatever", b"hi")), 999, 2),
+}  # fmt: skip
+
+
+def build_spec(url: str, engine: Engine, **changes: object) -> Spec:
+    """What to send; a timeout stands out."""
+    fields: dict[str, object] = {"concurrency": 3, "timeout_s": 5.0}
+    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("case", DISCONNECTED)
+async def test_a_connection_that_ends_too_early(
+    engine: Engine, worker: EngineWorker, serve: Serve, case: str
+) -> None:
+    """The request is `disconnected`, whenever the connection ended; it was sent once."""
+    server = await serve(DISCONNECTED[case])
+
+    report = await worker.run(build_spec(server.url, engine), 8)
+
+    assert count(report) == {"disconnected": 8}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
+
+
+@pytest.mark.parametrize("case", PROTOCOL_ERROR)
+async def test_an_answer_that_is_no_http(
+    engine: Engine, worker: EngineWorker, serve: Serve, case: str
+) -> None:
+    """The request is a `protocol_error`, long before its timeout; it was sent once."""
+    server = await serve(PROTOCOL_ERROR[case])
+    started_at = time.monotonic()
+
+    report = await worker.run(build_spec(server.url, engine), 8)
+
+    assert count(report) == {"protocol_error": 8}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
+    assert time.monotonic() - started_at < 5
+
+
+@pytest.mark.parametrize("case", COMPLETE)
+async def test_a_complete_response(engine: Engine, worker: EngineWorker, serve: Serve, case: str) -> None:
+    """It is counted with its status and the bytes of its body as they came; nothing is followed or repeated."""
+    script, status, size = COMPLETE[case]
+    server = await serve(script)
+
+    report = await worker.run(build_spec(server.url, engine), 8)
+
+    assert count(report) == {"ok" if status == 200 else "unexpected_status": 8}
+    assert report.statuses == {str(status): 8}
+    assert report.bytes_received == 8 * size
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
+
+
+async def test_expected_statuses(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """What the spec expects is `ok`, whatever it means elsewhere."""
+    server = await serve(always(build_response("500 Internal Server Error")))
+    spec = build_spec(server.url, engine, expect_status=("404", "5xx"))
+
+    report = await worker.run(spec, 5)
+
+    assert count(report) == {"ok": 5}
+    assert report.statuses == {"500": 5}
+
+
+async def test_a_head_request_has_no_body(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """The length in its answer is that of a body which does not come."""
+    server = await serve(always(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"))
+
+    report = await worker.run(build_spec(server.url, engine, method="HEAD"), 8)
+
+    assert count(report) == {"ok": 8}
+    assert report.bytes_received == 0
+    assert {request.method for request in server.requests} == {"HEAD"}
+
+
+@contextmanager
+def hold_port() -> Iterator[int]:
+    """A port on which nobody listens, kept from everybody else."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
+async def test_nobody_listens(engine: Engine, worker: EngineWorker) -> None:
+    """A refused connection is a `connect_error`."""
+    with hold_port() as port:
+        report = await worker.run(build_spec(f"http://127.0.0.1:{port}", engine), 20)
+
+    assert count(report) == {"connect_error": 20}
+
+
+async def test_the_name_is_unknown(engine: Engine, worker: EngineWorker) -> None:
+    """A name without an address is a `connect_error`."""
+    # Names under `invalid` are guaranteed not to exist (RFC 6761).
+    report = await worker.run(build_spec("http://oku.invalid", engine, timeout_s=20.0), 5)
+
+    assert count(report) == {"connect_error": 5}
+
+
+async def test_one_of_several_addresses_answers(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """A name with several addresses is tried until one of them answers."""
+    server = await serve(always(OK))
+    if len({info[4][0] for info in socket.getaddrinfo("localhost", server.port)}) < 2:
+        pytest.skip("localhost has one address here")
+
+    report = await worker.run(build_spec(f"http://localhost:{server.port}", engine), 8)
+
+    assert count(report) == {"ok": 8}
+    assert server.received == 8
+
+
+def greet_with_nonsense(transport: asyncio.Transport) -> None:
+    """Say what is no TLS."""
+    transport.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def greet_with_end(transport: asyncio.Transport) -> None:
+    """Hang up at once."""
+    transport.close()
+
+
+def greet_with_reset(transport: asyncio.Transport) -> None:
+    """Reset at once."""
+    set_reset_on_close(transport.get_extra_info("socket"))
+    transport.abort()
+
+
+@pytest.mark.parametrize("greet", [greet_with_nonsense, greet_with_end, greet_with_reset])
+async def test_tls_is_not_agreed_on(
+    engine: Engine, worker: EngineWorker, serve: Serve, greet: object
+) -> None:
+    """A TLS handshake that fails is a `connect_error`: nothing was sent."""
+    server = await serve(stall, greet=greet)
+
+    report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine), 8)
+
+    assert count(report) == {"connect_error": 8}
+    assert server.connections >= 8
+    assert server.received == 0
+
+
+STALLS: dict[str, Script] = {
+    "before any byte": stall,
+    "within the headers": always(b"HTTP/1.1 200 OK\r\nContent-Le"),
+    "after an interim response": always(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "before the body": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
+    "within the body": always(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"hi"),
+    "within a chunked body": always(CHUNKED, b"2\r\nhi\r\n"),
+    "at the end of a body without a length": always(UNTIL_CLOSE, b"hi"),
+}
+
+
+@pytest.mark.parametrize("case", STALLS)
+async def test_a_server_that_stalls(engine: Engine, worker: EngineWorker, serve: Serve, case: str) -> None:
+    """The request is a `timeout`, within half a second after the limit; it was sent once."""
+    server = await serve(STALLS[case])
+    started_at = time.monotonic()
+
+    report = await worker.run(build_spec(server.url, engine, concurrency=4, timeout_s=0.4), 8)
+
+    assert count(report) == {"timeout": 8}
+    assert 0.8 <= time.monotonic() - started_at < 1.8
+    assert server.received == 8
+
+
+async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
+    """Connecting counts into the timeout."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            # Linux takes one connection more than the backlog and then drops what comes.
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        started_at = time.monotonic()
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+
+        report = await worker.run(build_spec(url, engine, timeout_s=0.4), 3)
+
+    assert count(report) == {"timeout": 3}
+    assert 0.4 <= time.monotonic() - started_at < 0.9
+
+
+async def test_tls_that_stalls(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """The TLS handshake counts into the timeout."""
+    server = await serve(stall)
+
+    report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, timeout_s=0.4), 3)
+
+    assert count(report) == {"timeout": 3}
+
+
+async def test_an_answer_after_the_limit(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """What is complete after the limit is a `timeout`, also where nothing looked at the clock before."""
+    limit_s = 0.001
+
+    async def script(exchange: Exchange) -> None:
+        await asyncio.sleep(3 * limit_s)
+        await exchange.send(OK)
+
+    server = await serve(script)
+
+    report = await worker.run(build_spec(server.url, engine, concurrency=1, timeout_s=limit_s), 30)
+
+    assert count(report) == {"timeout": 30}
+
+
+async def test_a_limit_of_a_millisecond(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Whatever a server makes of it, each request ends in one outcome and no answer took longer."""
+    server = await serve(always(OK))
+    spec = build_spec(server.url, engine, concurrency=50, timeout_s=0.001)
+
+    report = await worker.run(spec, 500)
+
+    assert sum(report.outcomes) == 500
+    assert set(count(report)) <= {"ok", "timeout", "disconnected"}
+    assert report.latency.max_us <= 1000
+    assert len(set(server.targets)) == server.received <= 500
+
+
+async def test_outcomes_in_a_mixture(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Each request ends in its own outcome, whatever happens beside it on other connections."""
+    scripts = {
+        "ok": always(OK),
+        "unexpected_status": always(build_response("500 Internal Server Error")),
+        "timeout": always(b"HTTP/1.1 200 OK\r\n"),
+        "disconnected": always(b"HTTP/1.1 200 OK\r\n", then="reset"),
+        "protocol_error": always(CHUNKED, b"zz\r\n"),
+    }
+    names = list(scripts)
+
+    async def script(exchange: Exchange) -> None:
+        index = int(exchange.request.target[1:])
+        await scripts[names[index % 7 % len(names)]](exchange)
+
+    server = await serve(script)
+    spec = build_spec(server.url, engine, concurrency=40, timeout_s=0.5)
+
+    report = await worker.run(spec, 700)
+
+    assert count(report) == Counter(names[index % 7 % len(names)] for index in range(700))
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(700))

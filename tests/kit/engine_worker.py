@@ -1,0 +1,89 @@
+"""A worker without its broker: the real crew and engine on the real event loop, driven lease by lease."""
+
+import asyncio
+import gc
+import logging
+import time
+from typing import Any
+
+from oku_core.lease import Lease, Report, find_fault
+from oku_core.outcome import OUTCOMES
+from oku_core.progress import Progress
+from oku_core.spec import Spec
+from oku_workers.crew import Crew
+from oku_workers.station import Station
+
+PATIENCE_S = 30.0
+
+
+class EngineWorker:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._station = Station()
+        self._complaints = _Complaints()
+        self._leases = 0
+        self.crew = Crew("w1", "b1")
+        self._station.start()
+        self._station.ask(self.crew.start)
+
+    async def run(self, spec: Spec, requests: int, *, start: int = 0) -> Report:
+        """Carry out one lease on `[start, start + requests)` to its end, let it go, and check its report."""
+        report = await self.carry_out(self.build_lease(spec, requests, start=start))
+        return report
+
+    async def carry_out(self, lease: Lease) -> Report:
+        """Carry out a lease, let it go, and check its report."""
+        async with asyncio.timeout(PATIENCE_S):
+            report = await asyncio.to_thread(
+                self._station.await_result, self.crew.carry_out(lease, f"e-{lease.id}")
+            )
+        assert report is not None
+        assert find_fault(report, lease.start, lease.stop) is None
+        self._station.ask(lambda: self.crew.let_go(lease.id))
+        return report
+
+    def build_lease(self, spec: Spec, requests: int, *, start: int = 0, run: str = "r1") -> Lease:
+        """A new lease."""
+        self._leases += 1
+        return Lease(
+            id=f"l{self._leases}", run=run, start=start, stop=start + requests, start_by=time.time() + 60, spec=spec
+        )
+
+    def stop(self, grace_s: float, **what: Any) -> None:
+        """Order an early end."""
+        self._station.ask(lambda: self.crew.stop(**({"run": "r1", "leases": ()} | what), grace_s=grace_s))
+
+    def build_progress(self) -> Progress:
+        """What it says of the time since the last call."""
+        return self._station.ask(self.crew.build_progress)
+
+    def close(self) -> None:
+        """Close the crew; fails when anything was left behind or complained of."""
+        self._station.await_result(self.crew.close())
+        # What aiohttp and asyncio have to say about leftovers they say when these are freed.
+        self._station.ask(gc.collect)
+        self._station.end()
+        gc.collect()
+        self._complaints.check()
+
+
+class _Complaints(logging.Handler):
+    """Errors that reach nobody but the event loop."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._records: list[str] = []
+        logging.getLogger().addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._records.append(self.format(record))
+
+    def check(self) -> None:
+        logging.getLogger().removeHandler(self)
+        assert self._records == []
+
+
+def count(report: Report) -> dict[str, int]:
+    """The outcomes that occurred."""
+    return {outcome.value: n for outcome, n in zip(OUTCOMES, report.outcomes, strict=True) if n}
