@@ -1,12 +1,10 @@
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from kit.engine_worker import EngineWorker
-from kit.hostile_server import HostileServer, Script
+from kit.hostile_server import HostileServer, Script, Serve
 
 from oku_core.spec import Engine
-
-Serve = Callable[..., Awaitable[HostileServer]]
 
 
 @pytest.fixture(params=list(Engine), ids=str)

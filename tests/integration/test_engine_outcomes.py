@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from conftest import Serve
 from kit.engine_worker import EngineWorker, count
-from kit.hostile_server import Exchange, Script, always, build_response, set_reset_on_close, stall
+from kit.hostile_server import Exchange, Script, Serve, always, build_response, set_reset_on_close, stall
 
 from oku_core.spec import Engine, Spec
 

@@ -47,7 +47,12 @@ class EngineWorker:
         """A new lease."""
         self._leases += 1
         return Lease(
-            id=f"l{self._leases}", run=run, start=start, stop=start + requests, start_by=time.time() + 60, spec=spec
+            id=f"l{self._leases}",
+            run=run,
+            start=start,
+            stop=start + requests,
+            start_by=time.time() + 60,
+            spec=spec,
         )
 
     def stop(self, grace_s: float, **what: Any) -> None:

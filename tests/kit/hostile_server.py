@@ -112,7 +112,9 @@ class HostileServer:
     async def start(self) -> None:
         """Listen."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=2048)
+        self._server = await loop.create_server(
+            lambda: _Connection(self), "127.0.0.1", self.port, backlog=2048
+        )
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def end(self) -> None:
@@ -203,6 +205,10 @@ class _Connection(asyncio.Protocol):
             turn += 1
             if exchange.is_over:
                 return
+
+
+Serve = Callable[..., Awaitable[HostileServer]]
+"""Starts a server, with a script and the settings of `HostileServer`."""
 
 
 def set_reset_on_close(connection: socket.socket) -> None:

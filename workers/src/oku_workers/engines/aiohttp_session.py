@@ -4,9 +4,18 @@ Two habits of aiohttp would make requests that nobody counts or answers that nob
 public switch, so an aiohttp that does not know the names used here is refused at the start.
 """
 
+import socket
 from typing import Any
 
-from aiohttp import ClientRequest, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, hdrs
+from aiohttp import (
+    AddrInfoType,
+    ClientRequest,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    hdrs,
+)
 from aiohttp.connector import Connection
 
 from oku_core.spec import Spec
@@ -20,7 +29,7 @@ _USER_AGENT = "oku/0.1"
 def build_session(spec: Spec) -> ClientSession:
     """A session that sends each request once; timeouts and redirects are for the engine."""
     session = ClientSession(
-        connector=_Connector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+        connector=_Connector(limit=0, keepalive_timeout=_KEEPALIVE_S, socket_factory=_build_socket),
         timeout=ClientTimeout(total=None, sock_connect=None),
         cookie_jar=DummyCookieJar(),
         auto_decompress=False,
@@ -38,6 +47,23 @@ class _Request(ClientRequest):
     """Gives Oku's name where the spec gives none."""
 
     DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {hdrs.USER_AGENT: _USER_AGENT}
+
+
+class _LentSocket(socket.socket):
+    """A socket that nobody closes by dropping it.
+
+    uvloop takes a connected socket over. If the peer resets the connection at that very moment, uvloop (0.23)
+    closes it and leaves the socket with a file number that the next connection gets. Closing that one, too,
+    cuts off somebody else's request, or aborts the process in libuv (uvloop issues 645 and 738).
+    """
+
+    def __del__(self) -> None:
+        self.detach()
+
+
+def _build_socket(address: AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = address
+    return _LentSocket(family, kind, protocol)
 
 
 class _Connector(TCPConnector):
