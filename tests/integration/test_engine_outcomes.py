@@ -55,17 +55,19 @@ COMPLETE: dict[str, tuple[Script, int, int]] = {
     "chunked body, each chunk apart": (always(CHUNKED, b"2\r\nhi\r\n", b"1\r\n!\r\n", b"0\r\n\r\n"), 200, 3),
     "chunked body with a trailer": (always(CHUNKED + b"2\r\nhi\r\n0\r\nTrailer: x\r\n\r\n"), 200, 2),
     "body until the connection closes": (always(UNTIL_CLOSE + b"hi", b"ho", then="close"), 200, 4),
-    "HTTP/1.0 with a length": (always(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", then="close"), 200, 2),
-    "connection closed after the answer": (always(build_response("200 OK", b"hi", "Connection: close"), then="close"), 200, 2),
+    "HTTP/1.0 with a length": (always(OK.replace(b"HTTP/1.1", b"HTTP/1.0"), then="close"), 200, 2),
+    "close": (always(build_response("200 OK", b"hi", "Connection: close"), then="close"), 200, 2),
     "204": (always(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, 0),
-    "304 with the length of what it stands for": (always(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"), 304, 0),
+    "304 with a length": (always(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"), 304, 0),
     "interim responses before it": (
-        always(b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK), 200, 2,
+        always(b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK), 200, 2,
     ),
-    "compressed body, counted as it came": (always(build_response("200 OK", b"\x1f\x8b no gzip", "Content-Encoding: gzip")), 200, 10),
-    "cookies that nobody can read": (always(build_response("200 OK", b"hi", "Set-Cookie: \x01=;;=", "Set-Cookie: a=b")), 200, 2),
+    "compressed body": (always(build_response("200 OK", b"\x1f\x8b hi", "Content-Encoding: gzip")), 200, 5),
+    "malformed cookies": (always(build_response("200 OK", b"hi", "Set-Cookie: \x01=;;=")), 200, 2),
     "redirection": (always(build_response("302 Found", b"", "Location: /elsewhere")), 302, 0),
-    "switch to another protocol": (always(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), 101, 0),
+    "switch to another protocol": (
+        always(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), 101, 0,
+    ),
     "500": (always(build_response("500 Internal Server Error", b"sorry")), 500, 5),
     "status that does not exist": (always(build_response("999 Whatever", b"hi")), 999, 2),
 }  # fmt: skip
@@ -107,7 +109,7 @@ async def test_an_answer_that_is_no_http(
 
 @pytest.mark.parametrize("case", COMPLETE)
 async def test_a_complete_response(engine: Engine, worker: EngineWorker, serve: Serve, case: str) -> None:
-    """It is counted with its status and the bytes of its body as they came; nothing is followed or repeated."""
+    """It is counted with its status and the bytes of its body as they came; nothing more is sent for it."""
     script, status, size = COMPLETE[case]
     server = await serve(script)
 
@@ -165,18 +167,6 @@ async def test_the_name_is_unknown(engine: Engine, worker: EngineWorker) -> None
     assert count(report) == {"connect_error": 5}
 
 
-async def test_one_of_several_addresses_answers(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """A name with several addresses is tried until one of them answers."""
-    server = await serve(always(OK))
-    if len({info[4][0] for info in socket.getaddrinfo("localhost", server.port)}) < 2:
-        pytest.skip("localhost has one address here")
-
-    report = await worker.run(build_spec(f"http://localhost:{server.port}", engine), 8)
-
-    assert count(report) == {"ok": 8}
-    assert server.received == 8
-
-
 def greet_with_nonsense(transport: asyncio.Transport) -> None:
     """Say what is no TLS."""
     transport.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -200,10 +190,11 @@ async def test_tls_is_not_agreed_on(
     """A TLS handshake that fails is a `connect_error`: nothing was sent."""
     server = await serve(stall, greet=greet)
 
-    report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine), 8)
+    # Enough of them that a mistake of the event loop about a reset connection would show.
+    report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, concurrency=50), 500)
 
-    assert count(report) == {"connect_error": 8}
-    assert server.connections >= 8
+    assert count(report) == {"connect_error": 500}
+    assert server.connections >= 500
     assert server.received == 0
 
 
@@ -238,7 +229,7 @@ async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
         for _ in range(3):
             # Linux takes one connection more than the backlog and then drops what comes.
             filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
+            filler.settimeout(0)
             filler.connect_ex(full.getsockname())
         started_at = time.monotonic()
         url = f"http://127.0.0.1:{full.getsockname()[1]}"

@@ -29,8 +29,7 @@ class EngineWorker:
 
     async def run(self, spec: Spec, requests: int, *, start: int = 0) -> Report:
         """Carry out one lease on `[start, start + requests)` to its end, let it go, and check its report."""
-        report = await self.carry_out(self.build_lease(spec, requests, start=start))
-        return report
+        return await self.carry_out(self.build_lease(spec, requests, start=start))
 
     async def carry_out(self, lease: Lease) -> Report:
         """Carry out a lease, let it go, and check its report."""

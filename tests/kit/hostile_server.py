@@ -170,7 +170,7 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         return False
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
         self._server.leave(self)
         if self._task is not None:
             self._task.cancel()

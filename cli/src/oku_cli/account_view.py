@@ -11,7 +11,7 @@ from rich.text import Text
 from oku_cli.figures import format_count, format_outcome, format_progress, format_share
 from oku_cli.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
 from oku_core.outcome import Outcome
-from oku_core.run import FINAL_STATES, RunState
+from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.summary import ServersSummary, Summary
 
 
@@ -55,6 +55,8 @@ def build_served(summary: Summary, servers: ServersSummary) -> Text:
     """What the delay servers counted, and why that may differ from what is accounted."""
     served, accounted, ok = servers.served, summary.accounted, summary.outcomes.ok
     text = Text.assemble((format_count(served), STRONG))
+    if summary.state in ACTIVE_STATES:
+        return text.append(" so far, those under way included")
     if served < ok:
         return text.append(f", fewer than the {format_count(ok)} that are ok", style=BAD)
     if served > accounted + summary.resent_at_most:

@@ -177,6 +177,6 @@ def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
     """Run a subcommand; what cannot be reached ends it with one line."""
     try:
         return int(asyncio.run(coroutine))
-    except UnreachableError as error:
+    except (UnreachableError, InterruptedAtOnceError) as error:
         sys.stderr.write(f"oku: {error}\n")
         return int(ExitCode.CUT_SHORT)

@@ -37,6 +37,9 @@ def main() -> None:
     """Entry point of the `oku` script."""
     try:
         code = oku.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(ExitCode.COMPLETED)
     except (UserError, click.UsageError) as error:
         message = error.format_message() if isinstance(error, click.UsageError) else str(error)
         click.echo(f"oku: {message}", err=True)

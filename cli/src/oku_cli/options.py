@@ -16,8 +16,8 @@ _Command = Callable[..., Any]
 def spec_options(command: _Command) -> _Command:
     """An option for every field of a spec. Values are not read here: `parse_spec` does, for files as well."""
     for field in reversed(FIELDS):
-        default = getattr(Spec(), field.attribute)
-        note = f" [default: {default}]" if default and not isinstance(default, tuple) else ""
+        default = _format_default(getattr(Spec(), field.attribute))
+        note = f"  [default: {default}]" if default else ""
         option = click.option(
             f"--{field.key}", metavar=field.metavar, help=field.help + note, multiple=field.repeatable
         )
@@ -61,6 +61,16 @@ def watch_options(command: _Command) -> _Command:
     return option(command)
 
 
+def refuse_local_shape(spec: Spec) -> None:
+    """What shapes Oku's own delay servers has no meaning for a coordinator elsewhere."""
+    for field in FIELDS:
+        if field.own_servers_only and getattr(spec, field.attribute) != getattr(Spec(), field.attribute):
+            raise UserError(
+                f"--{field.key}: shapes the delay servers of a local stack, "
+                "it does not go together with --coordinator"
+            )
+
+
 def build_endpoint(coordinator: str | None, token: str | None) -> Endpoint | None:
     """The coordinator that was named, or None for a local one."""
     if coordinator is None:
@@ -70,3 +80,11 @@ def build_endpoint(coordinator: str | None, token: str | None) -> Endpoint | Non
     if not token:
         raise UserError("--token: a coordinator elsewhere wants a token, none is given")
     return Endpoint(coordinator.rstrip("/"), token)
+
+
+def _format_default(value: object) -> str:
+    if value is None or value in ("", ()):
+        return ""
+    if isinstance(value, float):
+        return f"{value:g}s"
+    return ",".join(value) if isinstance(value, tuple) else str(value)

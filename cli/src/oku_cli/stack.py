@@ -120,6 +120,7 @@ class LocalStack:
                 child.kill()
             for child in group:
                 child.wait(_END_TIMEOUT_S)
+        valkey.remove_socket(self._socket, self._data_dir.broker)
 
     async def _watch(self) -> None:
         while True:
@@ -156,7 +157,8 @@ class LocalStack:
     def _build_children(self, plan: StackPlan, port: int, server_port: int) -> Iterator[Child]:
         """The broker first; the order is that of starting."""
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
-        environment = dict(os.environ)
+        # What is set for an `oku coordinator` or `oku worker` of its own must not reach these.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("OKU_")}
         oku = [sys.executable, "-m", "oku_cli"]
 
         def build(name: str, *command: str, **extra: str) -> Child:

@@ -20,5 +20,6 @@ def build_validity(flags: Sequence[Validity]) -> RenderableType:
         name = Text(
             f"! {validity.flag.replace('_', ' ')}", style=BAD if validity.flag is Flag.UNBALANCED else CAUTION
         )
-        table.add_row(name, Text(f"{format_count(validity.requests)} requests: {validity.detail}"))
+        noun = "request" if validity.requests == 1 else "requests"
+        table.add_row(name, Text(f"{format_count(validity.requests)} {noun}: {validity.detail}"))
     return table

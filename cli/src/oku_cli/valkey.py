@@ -34,6 +34,12 @@ def choose_socket(folder: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix="oku-")) / "valkey.sock"
 
 
+def remove_socket(socket: Path, folder: Path) -> None:
+    """Remove what `choose_socket` made outside of `folder`."""
+    if socket.parent != folder:
+        shutil.rmtree(socket.parent, ignore_errors=True)
+
+
 def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
     """Run it on a socket that only its owner can open, with an append-only file in `folder`.
 

@@ -23,6 +23,7 @@ from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.record import RunRecord
 from oku_coordinator.runs import Runs
+from oku_coordinator.summaries import format_time
 from oku_core.errors import UserError
 from oku_core.interval import ConservationError
 from oku_core.run import TransitionError
@@ -105,7 +106,7 @@ def build_run_object(record: RunRecord) -> dict[str, Any]:
         "reason": record.reason,
         "requests": record.spec.requests,
         "accounted": record.accounted,
-        "created_at": record.created_at,
+        "created_at": format_time(record.created_at),
         "spec": build_mapping(record.spec),
     }
 

@@ -97,7 +97,7 @@ class Dispatcher:
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        await asyncio.to_thread(self._broker.send_stop, run=run.run, leases=(), grace_s=run.spec.grace_s)
+        await asyncio.to_thread(self._broker.send_stop, run=run.run, leases=(), grace_s=run.spec.drain_s)
 
 
 def find_free_hands(workers: Sequence[WorkerState], leases: Sequence[LeaseRecord]) -> list[WorkerState]:

@@ -63,6 +63,12 @@ class Metrics:
         self._rate.set(tick.rate_rps)
         self._in_flight.set(tick.in_flight)
 
+    def clear_run(self) -> None:
+        """No run is active any more."""
+        self._requests.clear()
+        self._rate.set(0)
+        self._in_flight.set(0)
+
     def expose(self) -> bytes:
         """All of it in Prometheus' text format."""
         return generate_latest(self._registry)

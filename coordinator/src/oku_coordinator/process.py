@@ -153,8 +153,9 @@ class Coordinator:
         before, self._active = self._active, run.run if run and run.state in ACTIVE_STATES else None
         if before == self._active:
             return
-        self._ticks = TickMaker()
         if before:
+            self._ticks = TickMaker()
+            self._metrics.clear_run()
             await self._runs.summarize(before)
             self._runs.announce_rest()
 

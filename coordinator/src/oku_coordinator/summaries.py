@@ -39,8 +39,8 @@ def build_summary(snapshot: Snapshot, now: float) -> Summary:
         outcomes=OutcomeCounts(**build_outcome_counts(account.outcomes)),
         statuses=dict(sorted(account.statuses.items())),
         bytes_received=account.bytes_received,
-        started_at=_format_time(record.started_at),
-        ended_at=_format_time(record.ended_at),
+        started_at=format_time(record.started_at),
+        ended_at=format_time(record.ended_at),
         active_s=round(active_s, 3),
         throughput_rps=round(account.accounted / active_s, 1) if active_s else 0.0,
         latency_ms=build_latency_summary(account.histogram),
@@ -57,7 +57,8 @@ def build_summary(snapshot: Snapshot, now: float) -> Summary:
     )
 
 
-def _format_time(unix_s: float | None) -> str | None:
+def format_time(unix_s: float | None) -> str | None:
+    """Unix time as ISO 8601 in UTC, to the millisecond."""
     if unix_s is None:
         return None
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -64,4 +64,4 @@ def _describe(flag: Flag, worst: float) -> str:
         return f"a worker used {worst:.0%} of its processor: latencies include its own queueing"
     if flag == Flag.LOOP_LAG:
         return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that"
-    return "leases of lost workers were given to others; the load had a dip"
+    return "leases of lost workers were dealt out again; the load had a dip"

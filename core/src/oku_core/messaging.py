@@ -32,6 +32,8 @@ _REPORT_VISIBILITY_TIMEOUT_S = 5
 
 
 _SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
+_TEST_SCHEME = "memory"
+"""kombu's broker within one process, for unit tests."""
 
 
 class MalformedMessageError(ValueError):
@@ -46,7 +48,7 @@ def build_app(broker_url: str) -> Celery:
     """
     _check_url(broker_url)
     app = Celery("oku", broker=broker_url, set_as_current=False)
-    is_amqp = broker_url.startswith(("amqp", "pyamqp"))
+    is_amqp = broker_url.startswith("amqp")
     arguments = {"x-queue-type": "quorum"} if is_amqp else None
     app.conf.update(
         accept_content=["json"],
@@ -84,7 +86,7 @@ def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
     Its unacknowledged messages stand under keys of their own, so that its short visibility timeout does not
     give out leases again.
     """
-    if broker_url.startswith(("amqp", "pyamqp")):
+    if broker_url.startswith("amqp"):
         return {}
     return {
         "unacked_key": "unacked_reports",
@@ -154,7 +156,7 @@ def _convert(document: object, kind: Any) -> Any:
 
 def _check_url(url: str) -> None:
     scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in _SCHEMES or not rest:
+    if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
         raise UserError(f"--broker-url: {url} is not a URL with one of {', '.join(_SCHEMES)}")
 
 

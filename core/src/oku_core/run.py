@@ -31,7 +31,7 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
         {RunState.PAUSING, RunState.CANCELLING, RunState.COMPLETED, RunState.FAILED, RunState.PAUSED}
     ),
     RunState.PAUSING: frozenset({RunState.PAUSED, RunState.CANCELLING, RunState.COMPLETED, RunState.FAILED}),
-    RunState.PAUSED: frozenset({RunState.PENDING, RunState.CANCELLED}),
+    RunState.PAUSED: frozenset({RunState.PENDING, RunState.CANCELLED, RunState.FAILED}),
     RunState.CANCELLING: frozenset({RunState.CANCELLED, RunState.COMPLETED, RunState.FAILED}),
     RunState.COMPLETED: frozenset(),
     RunState.CANCELLED: frozenset(),

@@ -38,13 +38,18 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     workers: int | None = None
     engine: Engine = Engine.AIOHTTP
     timeout_s: float = 10.0
-    grace_s: float = 10.0
+    grace_s: float | None = None
     expect_status: tuple[str, ...] = ("200",)
     range_size: int | None = None
     servers: int | None = None
     delay: str = "0s"
     seed: int = 0
     name: str = ""
+
+    @property
+    def drain_s(self) -> float:
+        """How long requests in flight may go on when the run is stopped: at most until their timeout."""
+        return self.timeout_s if self.grace_s is None else self.grace_s
 
     @property
     def brings_servers(self) -> bool:
@@ -223,7 +228,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "grace", "grace_s", _duration(0, "0s"), "DURATION",
-        "Longest time for requests in flight when a run is stopped.",
+        "Longest time for requests in flight when a run is stopped; the timeout unless given.",
     ),
     Field(
         "expect-status", "expect_status", parse_expect_status, "STATUS",

@@ -19,5 +19,5 @@ def test_a_long_detail_is_folded_under_itself(render: Callable[..., list[str]]) 
     """Nothing of it is cut."""
     detail = "latencies include the queueing of the worker " * 3
     lines = render(build_validity([Validity(flag=Flag.LOOP_LAG, detail=detail, requests=1)]), 66)
-    assert " ".join(" ".join(lines).split()) == f"! loop lag 1 requests: {detail}".strip()
+    assert " ".join(" ".join(lines).split()) == f"! loop lag 1 request: {detail}".strip()
     assert all(line.startswith(" " * len("! loop lag   ")) for line in lines[1:])

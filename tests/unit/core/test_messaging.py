@@ -27,7 +27,7 @@ from oku_core.progress import Progress
 from oku_core.spec import Source, parse_spec
 
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
-AMQP_URLS = ["amqp://host//", "amqps://host//", "pyamqp://host//"]
+AMQP_URLS = ["amqp://host//", "amqps://host//"]
 
 SPEC = parse_spec(
     Source(

@@ -15,6 +15,7 @@ from oku_cli.options import (
     build_endpoint,
     data_dir_option,
     pick_spec_values,
+    refuse_local_shape,
     remote_options,
     spec_options,
     watch_options,
@@ -49,6 +50,7 @@ def command(
     watch.check()
     endpoint = build_endpoint(coordinator, token)
     if endpoint is not None:
+        refuse_local_shape(spec)
         return run_async(_run_remotely(endpoint, spec, watch))
     return run_async(_run_here(DataDir(data_dir), spec, watch))
 

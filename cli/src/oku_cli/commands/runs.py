@@ -1,5 +1,6 @@
 """`oku runs`: lists the runs of a data folder or of a coordinator elsewhere."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def _show(runs: list[dict[str, Any]]) -> None:
             state=RunState(run["state"]),
             requests=run["requests"],
             accounted=run["accounted"],
-            created_at=run["created_at"],
+            created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
         )
         for run in runs
     ]
