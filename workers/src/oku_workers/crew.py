@@ -61,6 +61,9 @@ class Crew:
         """
         if lease.id in self._hands:
             return None
+        if not self._hands:
+            # Start-up and idle time belong to no run.
+            self._reported_cpu_s = time.process_time()
         hand = self._hands[lease.id] = Hand(lease, asyncio.get_running_loop().create_future())
         if self.is_stopping:
             hand.withdraw()
