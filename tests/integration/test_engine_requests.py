@@ -1,4 +1,4 @@
-"""What the engines send: each index once, in the words of the spec, also where connections end between requests."""
+"""What the engines send: each index once, in the words of the spec, also where connections end in between."""
 
 import asyncio
 import random
@@ -53,19 +53,23 @@ async def test_several_urls_are_used_in_turn(engine: Engine, worker: EngineWorke
 
 
 async def test_the_request_line(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """Path and query are sent encoded, with the index wherever the spec has it; no fragment, no default path."""
+    """Path and query are sent as they are written, with the index in them; what must be encoded is."""
     server = await serve(always(OK))
     spec = build_spec(
         engine,
         f"{server.url}",
-        f"{server.url}/straße/{{i}}/%C3%A9/a+b?q=ü {{i}}&x=%2F".replace(" ", "%20"),
-        f"{server.url}/%4{{i}}?i={{i}}",
+        f"{server.url}/straße/{{i}}/%C3%A9/a+b?q=ü%20{{i}}&x=%2F&y[]=|",
+        f"{server.url}/a/../%4{{i}}//?i={{i}}",
         concurrency=1,
     )
 
     await worker.run(spec, 3)
 
-    assert server.targets == ["/", "/stra%C3%9Fe/1/%C3%A9/a+b?q=%C3%BC%201&x=%2F", "/B?i=2"]
+    assert server.targets == [
+        "/",
+        "/stra%C3%9Fe/1/%C3%A9/a+b?q=%C3%BC%201&x=%2F&y[]=%7C",
+        "/a/../%42//?i=2",
+    ]
     assert {request.method for request in server.requests} == {"GET"}
     assert [request.header("host") for request in server.requests] == [[server.url[7:]]] * 3
 
@@ -165,7 +169,7 @@ async def test_the_window(engine: Engine, worker: EngineWorker, serve: Serve, co
 async def test_connections_that_end_between_requests(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """A request that meets a closed connection is `disconnected`; none is sent again, all are counted once."""
+    """A request on a closed connection is `disconnected`; none is sent again, each is counted once."""
     luck = random.Random(1)
 
     async def script(exchange: Exchange) -> None:
@@ -207,29 +211,27 @@ async def test_no_request_is_repeated(
 
     report = await worker.run(spec, 2000)
 
-    assert count(report) == {"ok": 1000, "disconnected": 1000}
+    assert count(report) == {"ok": server.connections, "disconnected": 2000 - server.connections}
+    assert report.outcomes[4] > 900
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(2000))
 
 
 async def test_bodies_longer_than_announced(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """The surplus answers no other request: each index has its own outcome and its own bytes."""
+    """The surplus answers no other request: each index keeps its own outcome and its own bytes."""
 
     async def script(exchange: Exchange) -> None:
         index = int(exchange.request.target[1:])
         surplus = b"surplus" if index % 3 == 0 else b""
-        await exchange.send(build_response("200 OK", b"x" * (index % 10)) + surplus)
+        await exchange.send(build_response("200 OK", b"x" * index) + surplus)
 
     server = await serve(script)
-    spec = build_spec(engine, f"{server.url}/{{i}}", concurrency=1)
 
-    report = await worker.run(spec, 300)
+    report = await worker.run(build_spec(engine, f"{server.url}/{{i}}", concurrency=1), 300)
 
-    answered = [index for index in range(300) if index % 3]
-    assert report.outcomes[0] in {len(answered), 300}  # the surplus may pass unnoticed, as it came too late
-    assert sum(report.outcomes) == 300
-    assert report.outcomes[0] + report.outcomes[5] == 300
-    if report.outcomes[0] == len(answered):
-        assert report.bytes_received == sum(index % 10 for index in answered)
+    # An engine may see the surplus or hang up before it does.
+    assert count(report) in ({"ok": 200, "protocol_error": 100}, {"ok": 300})
+    seen = range(300) if report.outcomes[0] == 300 else [index for index in range(300) if index % 3]
+    assert report.bytes_received == sum(seen)
     assert server.targets == [f"/{index}" for index in range(300)]
 
 
@@ -260,5 +262,5 @@ async def test_a_body_of_50_mb(engine: Engine, worker: EngineWorker, serve: Serv
 
 async def wait_until_sent(exchange: Exchange) -> None:
     """Wait until the client has taken most of what was sent."""
-    while exchange.transport.get_write_buffer_size() > MIB:
+    while exchange.transport.get_write_buffer_size() > MIB:  # noqa: ASYNC110  # a transport tells nobody
         await asyncio.sleep(0.001)

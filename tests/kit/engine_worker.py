@@ -62,9 +62,13 @@ class EngineWorker:
         """What it says of the time since the last call."""
         return self._station.ask(self.crew.build_progress)
 
-    def close(self) -> None:
-        """Close the crew; fails when anything was left behind or complained of."""
+    def close_crew(self) -> None:
+        """End all leases and close all connections."""
         self._station.await_result(self.crew.close())
+
+    def close(self) -> None:
+        """Close everything; fails when anything was left behind or complained of."""
+        self.close_crew()
         # What aiohttp and asyncio have to say about leftovers they say when these are freed.
         self._station.ask(gc.collect)
         self._station.end()

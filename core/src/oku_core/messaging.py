@@ -11,7 +11,7 @@ import msgspec
 from celery import Celery
 from kombu.entity import Exchange, Queue
 
-from oku_core.errors import UserError
+from oku_core.errors import UserError, format_value
 from oku_core.lease import Claim, Lease, Message, Report
 from oku_core.progress import Progress
 
@@ -157,7 +157,7 @@ def _convert(document: object, kind: Any) -> Any:
 def _check_url(url: str) -> None:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
-        raise UserError(f"--broker-url: {url} is not a URL with one of {', '.join(_SCHEMES)}")
+        raise UserError(f"--broker-url: {format_value(url)} is not a URL with one of {', '.join(_SCHEMES)}")
 
 
 def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:

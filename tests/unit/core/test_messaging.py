@@ -7,6 +7,7 @@ from celery import Celery
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.errors import UserError
 from oku_core.histogram import Latency
 from oku_core.lease import Claim, Lease, Report
 from oku_core.messaging import (
@@ -131,6 +132,26 @@ def test_applications_do_not_mix(app: Celery) -> None:
     other = build_app("redis://elsewhere:6379/3")
     assert app.conf.broker_url == "memory://"
     assert other.conf.broker_url == "redis://elsewhere:6379/3"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("", "''"),
+        ("localhost:6379", "localhost:6379"),
+        ("redis://", "redis://"),
+        ("pyamqp://host//", "pyamqp://host//"),
+        ("kafka://host", "kafka://host"),
+        ("redis:/\n/host", r"'redis:/\n/host'"),
+    ],
+)
+def test_a_broker_that_nobody_tried_is_refused(url: str, shown: str) -> None:
+    """The user is told in one line which URLs there are."""
+    with pytest.raises(UserError) as caught:
+        build_app(url)
+    assert str(caught.value) == (
+        f"--broker-url: {shown} is not a URL with one of redis, rediss, redis+socket, amqp, amqps"
+    )
 
 
 @pytest.mark.parametrize("url", AMQP_URLS)

@@ -124,7 +124,7 @@ def specs(draw: st.DrawFn) -> Spec:
         workers=draw(COUNTS),
         engine=draw(st.sampled_from(Engine)),
         timeout_s=draw(st.floats(0.001, 3600)),
-        grace_s=draw(st.floats(0, 3600)),
+        grace_s=draw(st.none() | st.floats(0, 3600)),
         expect_status=tuple(draw(st.lists(STATUSES, min_size=1, max_size=3))),
         range_size=draw(COUNTS),
         name=draw(NAMES),
@@ -241,6 +241,12 @@ def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
 def test_a_wrong_value_that_is_overridden_does_not_matter() -> None:
     """Only what counts is read."""
     assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
+
+
+@pytest.mark.parametrize(("grace", "drain_s"), [({}, 7.0), ({"grace": 0}, 0.0), ({"grace": "20s"}, 20.0)])
+def test_requests_in_flight_may_go_on_until_their_timeout(grace: dict[str, object], drain_s: float) -> None:
+    """When a run is stopped; unless the spec says how long."""
+    assert parse_spec(Source(None, {"timeout": 7, **grace})).drain_s == drain_s
 
 
 @pytest.mark.parametrize("key", ["range-size", "range_size"])

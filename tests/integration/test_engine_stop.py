@@ -1,0 +1,328 @@
+"""How leases end early, follow on each other and make way for another spec, on the wire."""
+
+import asyncio
+import itertools
+import os
+import random
+import resource
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kit.engine_worker import EngineWorker, count
+from kit.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
+
+from oku_core.lease import Report
+from oku_core.spec import Engine, Spec
+
+OK = build_response(body=b"hi")
+CONCURRENCY = 20
+
+
+class Gate:
+    """Holds every request until it is let through."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[Exchange, asyncio.Event]] = []
+
+    async def script(self, exchange: Exchange) -> None:
+        """Hold a request."""
+        passed = asyncio.Event()
+        self._held.append((exchange, passed))
+        await passed.wait()
+        await exchange.send(OK)
+
+    def open_one(self) -> str:
+        """Let the one through that has waited longest; its target."""
+        exchange, passed = self._held.pop(0)
+        passed.set()
+        return exchange.request.target
+
+    def open_all(self) -> None:
+        """Let all through that wait."""
+        while self._held:
+            self.open_one()
+
+
+def build_spec(engine: Engine, server: HostileServer, **changes: Any) -> Spec:
+    """What to send; nothing ends by its timeout."""
+    fields: dict[str, Any] = {"concurrency": CONCURRENCY, "timeout_s": 20.0}
+    return Spec(urls=(f"{server.url}/{{i}}",), engine=engine, **(fields | changes))
+
+
+async def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for something on the server's side."""
+    async with asyncio.timeout(10):
+        while not is_so():  # noqa: ASYNC110  # many things are waited for, and none of them has an event
+            await asyncio.sleep(0.002)
+
+
+def list_covered(report: Report) -> list[int]:
+    """The indices that a report accounts for."""
+    return sorted(set(range(report.start, report.done)) - set(report.unfinished))
+
+
+def read_indices(server: HostileServer) -> list[int]:
+    """The indices that the server was asked for, rising."""
+    return sorted(int(target[1:]) for target in server.targets)
+
+
+async def test_a_stop_with_grace(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """No index is taken after it; what is in flight finishes and is reported, the rest is given back."""
+    gate = Gate()
+    server = await serve(gate.script)
+    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 1000))
+    await wait_until(lambda: server.received == CONCURRENCY)
+
+    worker.stop(grace_s=20)
+    gate.open_all()
+    report = await running
+
+    assert count(report) == {"ok": CONCURRENCY}
+    assert (report.done, report.unfinished) == (CONCURRENCY, [])
+    assert server.received == CONCURRENCY
+
+
+async def test_a_stop_at_once(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """What is in flight is cut off and given back, index by index; nobody waits for an answer."""
+    gate = Gate()
+    server = await serve(gate.script)
+    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 1000, start=500))
+    await wait_until(lambda: server.received == CONCURRENCY)
+    answered = {int(gate.open_one()[1:]) for _ in range(5)}
+    await wait_until(lambda: server.received == CONCURRENCY + 5)
+
+    worker.stop(grace_s=0)
+    report = await running
+
+    assert count(report) == {"ok": 5}
+    assert list_covered(report) == sorted(answered)
+    assert len(report.unfinished) == CONCURRENCY
+    assert read_indices(server) == list(range(500, 525))
+
+
+async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Who answers within it is counted, who does not is given back; a second order changes nothing."""
+
+    async def script(exchange: Exchange) -> None:
+        if int(exchange.request.target[1:]) % 2:
+            await asyncio.sleep(0.1)
+            await exchange.send(OK)
+        else:
+            await stall(exchange)
+
+    server = await serve(script)
+    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 1000))
+    await wait_until(lambda: server.received >= CONCURRENCY)
+
+    worker.stop(grace_s=0.5)
+    worker.stop(grace_s=0.5, run=None, leases=["l1"])
+    report = await running
+
+    assert all(index % 2 == 0 for index in report.unfinished)
+    assert all(index % 2 == 1 for index in list_covered(report))
+    assert count(report) == {"ok": len(list_covered(report))}
+    assert read_indices(server) == list(range(report.done))
+
+
+async def test_an_order_that_means_others(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """A stop for another run or lease stops nothing."""
+    server = await serve(always(OK))
+    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 3000))
+    await wait_until(lambda: server.received > 0)
+
+    worker.stop(grace_s=0, run="r2")
+    worker.stop(grace_s=0, run=None, leases=["l2"])
+
+    assert count(await running) == {"ok": 3000}
+
+
+async def test_stops_at_any_moment(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Whenever the order comes, each index that was sent is accounted for or given back, and none is both."""
+    luck = random.Random(2)
+
+    async def script(exchange: Exchange) -> None:
+        await asyncio.sleep(luck.choice([0, 0, 0.001, 0.005]))
+        await exchange.send(OK[:20], OK[20:], pause_s=0.001)
+
+    server = await serve(script)
+    spec = build_spec(engine, server)
+    at = 0
+    for _ in range(40):
+        server.requests.clear()
+        running = asyncio.ensure_future(worker.run(spec, 400, start=at))
+        await asyncio.sleep(luck.uniform(0, 0.03))
+        worker.stop(grace_s=luck.choice([0, 0, 0.002, 1]))
+        report = await running
+        await asyncio.sleep(0.01)  # what was cut off may still be on its way
+        sent = read_indices(server)
+
+        assert len(report.unfinished) <= CONCURRENCY
+        assert len(set(sent)) == len(sent)
+        assert set(list_covered(report)) <= set(sent) <= set(range(at, report.done))
+        assert report.outcomes[0] == len(list_covered(report))
+        at = report.done
+
+
+async def test_the_window_stays_full_from_lease_to_lease(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """While one lease drains, the next one fills the window: whoever is answered makes room for one more."""
+    gate = Gate()
+    server = await serve(gate.script)
+    spec = build_spec(engine, server)
+    first = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 50)))
+    await wait_until(lambda: server.received == CONCURRENCY)
+    second = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 50, start=50)))
+    await asyncio.sleep(0.05)
+
+    for more in range(1, 100 - CONCURRENCY + 1):
+        gate.open_one()
+        await wait_until(lambda expected=CONCURRENCY + more: server.received == expected)  # type: ignore[misc]
+        assert not second.done()
+    await asyncio.wait_for(first, 5)
+    gate.open_all()
+    reports = [await first, await second]
+
+    assert [count(report) for report in reports] == [{"ok": 50}, {"ok": 50}]
+    assert server.most_at_once == CONCURRENCY
+    assert server.connections == CONCURRENCY
+    # The second one began when the first had no index left, not when it came.
+    assert reports[1].started_at > reports[0].started_at + 0.05
+
+
+async def test_a_lease_that_waits_is_given_back_untouched(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """A stop for a lease behind another ends it at once, and the other one goes on."""
+    gate = Gate()
+    server = await serve(gate.script)
+    spec = build_spec(engine, server)
+    first = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 60)))
+    await wait_until(lambda: server.received == CONCURRENCY)
+    second = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 60, start=60, run="r2")))
+    await asyncio.sleep(0.05)
+
+    worker.stop(grace_s=20, run="r2")
+    report = await second
+
+    assert (report.start, report.done, report.unfinished) == (60, 60, [])
+    assert not first.done()
+    while not first.done():
+        gate.open_all()
+        await asyncio.sleep(0.002)
+    assert count(await first) == {"ok": 60}
+    assert read_indices(server) == list(range(60))
+
+
+async def test_another_spec_waits_for_the_end_of_the_one_before(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """Nothing of a new spec is sent while requests of the old one are in flight."""
+    gate = Gate()
+    old, new = await serve(gate.script), await serve(always(OK))
+    first = asyncio.ensure_future(worker.run(build_spec(engine, old), CONCURRENCY))
+    await wait_until(lambda: old.received == CONCURRENCY)
+    second = asyncio.ensure_future(worker.run(build_spec(engine, new, concurrency=3), 30, start=7))
+    await asyncio.sleep(0.1)
+    assert new.received == 0
+
+    gate.open_all()
+    reports = [await first, await second]
+
+    assert [count(report) for report in reports] == [{"ok": CONCURRENCY}, {"ok": 30}]
+    assert new.connections == 3
+    await wait_until(lambda: old.is_quiet)
+
+
+async def test_a_lease_that_waits_for_its_engine_can_be_stopped(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """It need not wait for the lease of another spec to end."""
+    gate = Gate()
+    server = await serve(gate.script)
+    first = asyncio.ensure_future(worker.run(build_spec(engine, server), CONCURRENCY))
+    await wait_until(lambda: server.received == CONCURRENCY)
+    other = worker.build_lease(build_spec(engine, server, method="POST"), 10, start=100, run="r2")
+    second = asyncio.ensure_future(worker.carry_out(other))
+    await asyncio.sleep(0.05)
+
+    worker.stop(grace_s=0, run="r2")
+    report = await second
+
+    assert (report.done, report.unfinished) == (100, [])
+    gate.open_all()
+    assert count(await first) == {"ok": CONCURRENCY}
+
+
+async def test_the_seconds_sum_to_the_report(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """What the worker said while it ran, second by second, is together exactly what it reports."""
+
+    async def script(exchange: Exchange) -> None:
+        index = int(exchange.request.target[1:])
+        await asyncio.sleep(index % 7 / 1000)
+        await exchange.send(build_response("500 Oops" if index % 5 == 0 else "200 OK", b"x" * (index % 11)))
+
+    server = await serve(script)
+    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 2000))
+    seconds = []
+    while not running.done():
+        seconds.append(worker.build_progress())
+        await asyncio.sleep(0.02)
+    report = await running
+    seconds.append(worker.build_progress())
+
+    assert len(seconds) > 5
+    assert all(second.find_fault() is None for second in seconds)
+    assert [sum(counts) for counts in zip(*(second.outcomes for second in seconds), strict=True)] == (
+        report.outcomes
+    )
+    assert sum(second.bytes_received for second in seconds) == report.bytes_received
+    assert sum(second.latency.sum_us for second in seconds) == report.latency.sum_us
+    assert max(second.in_flight for second in seconds) <= CONCURRENCY
+
+
+async def test_a_worker_that_closes_gives_everything_back(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """What is in flight when a worker closes is given back, and no connection is left open."""
+    server = await serve(stall)
+    running = asyncio.ensure_future(worker.run(build_spec(engine, server), 1000))
+    await wait_until(lambda: server.received == CONCURRENCY)
+
+    await asyncio.to_thread(worker.close_crew)
+    report = await running
+
+    assert (report.done, report.unfinished) == (CONCURRENCY, list(range(CONCURRENCY)))
+    await wait_until(lambda: server.is_quiet)
+
+
+@contextmanager
+def allow_few_open_files(more: int) -> Iterator[None]:
+    """Only so many more than there are now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = {int(name) for name in os.listdir("/proc/self/fd")}  # noqa: PTH208  # names, no paths
+    free = itertools.islice((number for number in itertools.count() if number not in taken), more)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(free) + 1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_too_few_open_files(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """A request for which the worker has no file is a `connect_error`; with files again all is well."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent, allow_few_open_files(30):
+        spec = Spec(
+            urls=(f"http://127.0.0.1:{silent.getsockname()[1]}/",),
+            engine=engine,
+            concurrency=60,
+            timeout_s=0.5,
+        )
+        report = await worker.run(spec, 500)
+
+    assert set(count(report)) == {"connect_error", "timeout"}
+    assert sum(report.outcomes) == 500
+    server = await serve(always(OK))
+    assert count(await worker.run(build_spec(engine, server), 100)) == {"ok": 100}
