@@ -26,7 +26,7 @@ class Child:
         self.name = name
         self._command = [*_TETHER, *command]
         self._log = log
-        self._environment = dict(environment)
+        self.environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self.started_at = 0.0
 
@@ -44,7 +44,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=self._environment,
+                env=self.environment,
                 start_new_session=True,
             )
         self.started_at = time.monotonic()

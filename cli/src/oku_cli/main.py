@@ -36,7 +36,7 @@ def oku() -> None:
 def main() -> None:
     """Entry point of the `oku` script."""
     try:
-        code = oku.main(standalone_mode=False)
+        code = oku.main(prog_name="oku", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(ExitCode.COMPLETED)

@@ -72,11 +72,12 @@ class LocalStack:
         self.endpoint = Endpoint(f"http://127.0.0.1:{port}", secrets.token_urlsafe(24))
         self._server_url = f"http://127.0.0.1:{server_port}" if plan.servers else None
         self._socket = valkey.choose_socket(data_dir.broker)
-        self._children = list(self._build_children(plan, port, server_port))
+        self.children = list(self._build_children(plan, port, server_port))
+        """The broker first; the order is that of starting."""
 
     async def start(self) -> None:
         """Start everything and wait until it is ready; `StackError` when it does not get there."""
-        for child in self._children:
+        for child in self.children:
             child.start()
         self._write()
         self._watching = asyncio.create_task(self._watch())
@@ -109,7 +110,7 @@ class LocalStack:
         self.failure.cancel()
         deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
         # The broker last: what the others still have to say goes through it.
-        for group in (self._children[1:], self._children[:1]):
+        for group in (self.children[1:], self.children[:1]):
             for child in group:
                 child.terminate()
             while time.monotonic() < deadline and any(  # noqa: ASYNC110  # processes end without an event
@@ -125,7 +126,7 @@ class LocalStack:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S)
-            for child in self._children:
+            for child in self.children:
                 if (code := child.find_death()) is not None:
                     self._revive(child, code)
 
@@ -143,7 +144,7 @@ class LocalStack:
         self._write()
 
     def _write(self) -> None:
-        self._data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self._children})
+        self._data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
 
     async def _wait_until_ready(self) -> None:
         probes = [f"{self.endpoint.url}/readyz"]

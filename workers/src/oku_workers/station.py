@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import uvloop
@@ -26,17 +27,25 @@ class Station:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def ask(self, call: Callable[[], _T], timeout_s: float | None = None) -> _T:
-        """Call a function in the loop and block for its result; `TimeoutError` when the loop is too busy."""
+        """Call a function in the loop and block for its result; `TimeoutError` when the loop is too busy.
 
-        async def answer() -> _T:
-            return call()
+        It is not called any more when nobody waits for it.
+        """
+        answer: Future[_T] = Future()
 
-        asked = asyncio.run_coroutine_threadsafe(answer(), self._loop)
+        def reply() -> None:
+            if not answer.set_running_or_notify_cancel():
+                return
+            try:
+                answer.set_result(call())
+            except Exception as error:  # noqa: BLE001  # it goes to whoever asked
+                answer.set_exception(error)
+
+        self._loop.call_soon_threadsafe(reply)
         try:
-            return asked.result(timeout_s)
-        except TimeoutError:
-            asked.cancel()  # an answer that comes too late is for nobody
-            raise
+            return answer.result(timeout_s)
+        finally:
+            answer.cancel()
 
     def end(self) -> None:
         """Stop the loop and wait for its thread."""

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, boot: str) -> None:
     """Give the application its task."""
 
-    @app.task(name=LEASE_TASK, bind=True)
+    @app.task(name=LEASE_TASK, bind=True, shared=False)
     def carry_out_lease(task: Task, document: Any) -> None:
         try:
             lease = decode_lease(document)

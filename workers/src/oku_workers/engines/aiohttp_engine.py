@@ -64,6 +64,7 @@ class _Slot:
         """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
         if task.cancelled() or (error := task.exception()) is None:
             return
+        self.sent_ns = 0
         _log.error("a slot of the engine has failed", exc_info=error)
         if self.hand is not None:
             self.hand.abandon(error)

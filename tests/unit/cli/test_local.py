@@ -1,0 +1,48 @@
+import pytest
+
+from oku_cli import local
+from oku_cli.data_dir import DEFAULT, DataDir
+from oku_core.errors import UserError
+from oku_core.spec import Spec
+
+
+@pytest.fixture
+def processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of eight processors on which nobody changes limits."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 20_000))
+    monkeypatch.setattr("resource.setrlimit", lambda *_: None)
+
+
+@pytest.mark.usefixtures("processors")
+def test_half_the_processors_send_and_half_answer() -> None:
+    """Unless the spec says; without delay servers of our own, none is started."""
+    plan = local.build_plan(Spec())
+    assert (plan.workers, plan.servers) == (4, 4)
+    plan = local.build_plan(Spec(workers=2, servers=1, delay="1s", seed=3))
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
+    assert local.build_plan(Spec(urls=("http://h/",))).servers == 0
+
+
+@pytest.mark.usefixtures("processors")
+def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
+    """The line says how many are allowed."""
+    local.check_open_files(Spec(concurrency=19_900))
+    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
+        local.check_open_files(Spec(concurrency=19_901))
+
+
+def test_the_limit_of_open_files_is_raised_as_far_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children inherit it."""
+    raised: list[tuple[int, int]] = []
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 20_000))
+    monkeypatch.setattr("resource.setrlimit", lambda _, limits: raised.append(limits))
+    local.check_open_files(Spec())
+    assert raised == [(20_000, 20_000)]
+
+
+def test_the_hint_names_the_folder_when_it_is_not_the_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it can be typed as it stands."""
+    monkeypatch.delenv("OKU_COMMAND", raising=False)
+    assert local.build_resume_hint(DataDir(DEFAULT)) == "oku resume {run}"
+    assert local.build_resume_hint(DataDir(DEFAULT / "x")).endswith("--data-dir .oku/x")

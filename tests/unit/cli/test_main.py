@@ -1,0 +1,56 @@
+import pytest
+
+from oku_cli.main import COMMANDS, main
+from oku_core.errors import UserError
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """The exit code of `oku` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["oku", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def test_help_lists_every_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each with a word on what it does."""
+    assert call(monkeypatch, "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(
+        any(line.split()[:1] == [name] and len(line.split()) > 2 for line in lines) for name in COMMANDS
+    )
+
+
+def test_no_arguments_show_the_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who types `oku` alone wants to know what there is."""
+    assert call(monkeypatch) == 0
+    assert capsys.readouterr().out.startswith("Usage: oku")
+
+
+@pytest.mark.parametrize("arguments", [("rum",), ("run", "--nope"), ("show",), ("pause", "a", "b")])
+def test_wrong_words_are_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    """Without click's usage text around it."""
+    assert call(monkeypatch, *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("oku: ")
+    assert len(captured.err.splitlines()) == 1
+
+
+def test_a_users_mistake_has_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever part of Oku found it."""
+
+    def fail(**_: object) -> None:
+        raise UserError("spec.yaml: x: y is not z")
+
+    monkeypatch.setattr("oku_cli.main.oku.main", fail)
+    assert call(monkeypatch) == 2
+    assert capsys.readouterr().err == "oku: spec.yaml: x: y is not z\n"

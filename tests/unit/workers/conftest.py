@@ -1,0 +1,33 @@
+"""How hypothesis looks for counterexamples here: without a time limit, for a laptop may be busy."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import settings
+
+from oku_core.lease import Lease
+from oku_core.spec import Spec
+from oku_workers.hand import Hand
+
+settings.register_profile("oku", deadline=None)
+settings.load_profile("oku")
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop that makes futures and never runs."""
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[[int, int], Hand]:
+    """Makes hands with a lease on `[start, stop)`."""
+
+    def build(start: int, stop: int) -> Hand:
+        lease = Lease(id=f"{start}-{stop}", run="r1", start=start, stop=stop, start_by=0.0, spec=Spec())
+        return Hand(lease, loop.create_future())
+
+    return build

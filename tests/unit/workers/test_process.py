@@ -1,0 +1,79 @@
+import resource
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from celery.worker.control import Panel
+
+from oku_core.messaging import STOP_COMMAND
+from oku_workers import process
+
+
+class FakeStation:
+    """Does at once what it is asked."""
+
+    def ask(self, call: Callable[[], Any]) -> Any:
+        """Call a function."""
+        return call()
+
+
+class FakeCrew:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.orders: list[dict[str, Any]] = []
+
+    def stop(self, **order: Any) -> None:
+        """As the crew."""
+        self.orders.append(order)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "order"),
+    [
+        ({"run": "r1", "leases": [], "grace_s": 2.5}, {"run": "r1", "leases": [], "grace_s": 2.5}),
+        ({"leases": ["l1"]}, {"run": None, "leases": ["l1"], "grace_s": 0.0}),
+        ({}, {"run": None, "leases": (), "grace_s": 0.0}),
+    ],
+)
+def test_the_order_to_stop_reaches_the_crew(arguments: dict[str, Any], order: dict[str, Any]) -> None:
+    """As the coordinator sends it through Celery's remote control; what it leaves out stops nothing."""
+    crew = FakeCrew()
+    process._register_stop_command(FakeStation(), crew)  # type: ignore[arg-type]
+    Panel.data[STOP_COMMAND](None, **arguments)
+    assert crew.orders == [order]
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "asked"),
+    [
+        (1024, 4096, [(4096, 4096)]),
+        (1024, resource.RLIM_INFINITY, [(1 << 20, resource.RLIM_INFINITY)]),
+        (1024, 1 << 30, [(1 << 20, 1 << 30)]),
+        (4096, 4096, []),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, []),
+    ],
+)
+def test_as_many_files_may_be_open_as_allowed(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, asked: list[tuple[int, int]]
+) -> None:
+    """A connection is a file; the limit is raised where it can be, and never lowered."""
+    limits: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: limits.append(wanted))
+    process._allow_connections()
+    assert limits == asked
+
+
+def test_a_limit_that_cannot_be_raised_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And is no reason not to start."""
+
+    def refuse(*_: object) -> None:
+        raise OSError("not here")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    process._allow_connections()
+    assert "1024" in caplog.text

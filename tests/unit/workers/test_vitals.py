@@ -1,0 +1,103 @@
+import asyncio
+import math
+import resource
+from pathlib import Path
+
+import pytest
+
+from oku_workers import vitals
+from oku_workers.vitals import LagMeter, measure_open_files_limit, measure_peak_rss_mb, measure_rss_mb
+
+
+def test_memory_is_in_megabytes() -> None:
+    """What is resident now is not more than what ever was, and more than an interpreter alone."""
+    ballast = bytearray(50_000_000)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    assert 50 < measure_rss_mb() < 2000
+    assert measure_rss_mb() <= measure_peak_rss_mb() * 1.01 + 1
+
+
+def test_the_peak_stands_in_where_the_system_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Outside Linux there is no other figure."""
+    monkeypatch.setattr(vitals, "_STATM", tmp_path / "missing")
+    assert measure_rss_mb() == measure_peak_rss_mb()
+
+
+def test_the_peak_has_two_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The process's own on Linux, else what the system tells; the same within a page or so here."""
+    ballast = b"x" * 30_000_000
+    own_mb = measure_peak_rss_mb()
+    monkeypatch.setattr(vitals, "_STATUS", tmp_path / "missing")
+    assert len(ballast) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
+    (tmp_path / "missing").write_text("Name:\tpython\n")
+    assert measure_peak_rss_mb() > len(ballast) / 1e6
+
+
+@pytest.mark.parametrize(("soft", "limit"), [(1024, 1024), (resource.RLIM_INFINITY, math.inf)])
+def test_the_limit_of_open_files_may_be_none(
+    monkeypatch: pytest.MonkeyPatch, soft: int, limit: float
+) -> None:
+    """No limit is larger than any."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, resource.RLIM_INFINITY))
+    assert measure_open_files_limit() == limit
+
+
+class Clock:
+    """A monotonic clock that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the meter."""
+    clock = Clock()
+    monkeypatch.setattr(vitals, "monotonic", clock)
+    return clock
+
+
+def test_a_meter_that_does_not_run_measures_nothing(clock: Clock) -> None:
+    """There is no lateness before the start."""
+    assert LagMeter().take_worst_s() == 0.0
+
+
+async def test_lateness_is_the_time_after_a_call_was_due(clock: Clock) -> None:
+    """The largest since it was last asked for."""
+    meter = LagMeter()
+    meter.start()
+    for seconds in (0.05, 0.35, 0.06):
+        clock.now += seconds
+        meter._tick()
+    assert meter.worst_s == pytest.approx(0.3)
+    assert meter.take_worst_s() == pytest.approx(0.3)
+    assert meter.take_worst_s() == 0.0
+    meter.stop()
+
+
+async def test_a_loop_that_has_not_called_for_a_while_is_late(clock: Clock) -> None:
+    """Also before the call comes."""
+    meter = LagMeter()
+    meter.start()
+    clock.now += 2.05
+    assert meter.take_worst_s() == pytest.approx(2.0)
+    meter.stop()
+    assert meter.take_worst_s() == 0.0
+
+
+async def test_the_event_loop_calls_by_itself(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again and again, until the end."""
+    monkeypatch.setattr(LagMeter, "_INTERVAL_S", 0.0)
+    meter = LagMeter()
+    meter.start()
+    clock.now += 1.0
+    for _ in range(5):
+        await asyncio.sleep(0)
+    clock.now += 0.5
+    assert meter.take_worst_s() == pytest.approx(1.0)
+    meter.stop()
