@@ -47,9 +47,7 @@ def build_files() -> dict[Path, str]:
 def main() -> int:
     """Write, or with `--check` compare; the exit code."""
     is_check = "--check" in sys.argv[1:]
-    stale = [
-        path for path, text in build_files().items() if not path.exists() or path.read_text() != text
-    ]
+    stale = [path for path, text in build_files().items() if not path.exists() or path.read_text() != text]
     for path in stale:
         name = path.relative_to(_DOCS.parent)
         if is_check:

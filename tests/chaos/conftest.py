@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kit.local_run import LocalRun
+from tests.kit.local_run import LocalRun
 
 LOAD = ("--concurrency", "50", "--delay", "5ms..50ms", "--workers", "2")
 """About 3,600 requests a second over two workers, which leaves the processors idle enough for faults."""

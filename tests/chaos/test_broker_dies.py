@@ -5,8 +5,8 @@ import shutil
 import signal
 from collections.abc import Callable
 
-from kit.account import assert_completed
-from kit.local_run import LocalRun, is_alive, wait_until
+from tests.kit.account import assert_completed
+from tests.kit.local_run import LocalRun, is_alive, wait_until
 
 
 def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Callable[..., LocalRun]) -> None:

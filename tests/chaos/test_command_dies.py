@@ -3,8 +3,8 @@
 import signal
 from collections.abc import Callable
 
-from kit.account import assert_account_balances, assert_completed, list_flags
-from kit.local_run import LocalRun, is_alive, wait_until
+from tests.kit.account import assert_account_balances, assert_completed, list_flags
+from tests.kit.local_run import LocalRun, is_alive, wait_until
 
 Start = Callable[..., LocalRun]
 

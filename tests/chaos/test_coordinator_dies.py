@@ -4,8 +4,8 @@ import random
 import time
 from collections.abc import Callable
 
-from kit.account import assert_completed
-from kit.local_run import LocalRun
+from tests.kit.account import assert_completed
+from tests.kit.local_run import LocalRun
 
 
 def test_the_coordinator_is_killed_ten_times(start_load: Callable[..., LocalRun]) -> None:

@@ -1,4 +1,4 @@
-"""A target that fails in every way at once, while a worker dies: each request ends in the right outcome, once."""
+"""A target that fails in every way at once: each request ends in the right outcome, once."""
 
 import json
 import subprocess
@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kit.account import assert_completed
-from kit.local_run import OKU, LocalRun, wait_until
+from tests.kit.account import assert_completed
+from tests.kit.local_run import OKU, LocalRun, wait_until
+
 from oku_server.fault import Fault, FaultRates
 
 RATES = FaultRates(error=0.02, reset=0.01, stall=0.002, truncate=0.01)
@@ -29,8 +30,8 @@ def target(tmp_path: Path) -> Iterator[str]:
     """A delay server of two processes with faults, which the run takes for somebody else's service."""
     ready = tmp_path / "ready"
     rates = [part for fault, rate in RATES.by_fault.items() for part in (f"--{fault}-rate", str(rate))]
-    command = [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--processes", "2", "--seed", str(SEED)]
-    with subprocess.Popen([*command, *rates], stderr=subprocess.DEVNULL) as process:
+    command = [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--processes", "2", *rates]
+    with subprocess.Popen([*command, "--seed", str(SEED)], stderr=subprocess.DEVNULL) as process:
         wait_until(ready.exists, 10, "the target listens")
         yield f"http://{ready.read_text().strip()}"
         process.terminate()

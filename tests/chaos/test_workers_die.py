@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kit.account import assert_completed, list_flags
-from kit.local_run import OKU, LocalRun
+from tests.kit.account import assert_completed, list_flags
+from tests.kit.local_run import OKU, LocalRun
 
 Start = Callable[..., LocalRun]
 

@@ -1,8 +1,8 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from kit.engine_worker import EngineWorker
-from kit.hostile_server import HostileServer, Script, Serve
+from tests.kit.engine_worker import EngineWorker
+from tests.kit.hostile_server import HostileServer, Script, Serve
 
 from oku_core.spec import Engine
 

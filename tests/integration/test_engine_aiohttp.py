@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from aiohttp import ThreadedResolver
-from kit.engine_worker import EngineWorker, count
-from kit.hostile_server import Exchange, Serve, always, build_response
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Exchange, Serve, always, build_response
 
 from oku_core.spec import Engine, Spec
 

@@ -6,8 +6,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from kit.engine_worker import EngineWorker, count
-from kit.hostile_server import Exchange, Script, Serve, always, build_response, set_reset_on_close, stall
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import (
+    Exchange,
+    Script,
+    Serve,
+    always,
+    build_response,
+    set_reset_on_close,
+    stall,
+)
 
 from oku_core.spec import Engine, Spec
 

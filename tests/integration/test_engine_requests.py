@@ -6,8 +6,8 @@ import resource
 from typing import Any
 
 import pytest
-from kit.engine_worker import EngineWorker, count
-from kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
 
 from oku_core.spec import Engine, Spec
 

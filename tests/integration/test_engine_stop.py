@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kit.engine_worker import EngineWorker, count
-from kit.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
 
 from oku_core.lease import Report
 from oku_core.spec import Engine, Spec

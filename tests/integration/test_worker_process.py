@@ -1,4 +1,4 @@
-"""A real worker process over the real broker: what it does with leases that are right, doubled, stale or none."""
+"""A real worker process over the real broker: leases that are right, doubled, stale or none."""
 
 import signal
 import subprocess
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from kit.broker import run_broker
-from kit.local_run import OKU, wait_until
+from tests.kit.broker import run_broker
+from tests.kit.local_run import OKU, wait_until
 
 from oku_core.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging import (
@@ -58,7 +58,10 @@ class Desk:
 
     def is_empty(self, name: str) -> bool:
         """Whether no message is in a queue; on Redis an empty queue is none."""
-        with self.app.connection_for_read() as connection, pytest.raises(connection.channel_errors, match="NOT_FOUND"):
+        with (
+            self.app.connection_for_read() as connection,
+            pytest.raises(connection.channel_errors, match="NOT_FOUND"),
+        ):
             connection.default_channel.queue_declare(name, passive=True)
         return True
 
@@ -148,7 +151,8 @@ def test_a_redelivered_message_is_given_back(desk: Desk) -> None:
     with desk.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
         queue.get(timeout=5).reject(requeue=True)
     broker_url = desk.app.conf.broker_url
-    process = subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", "w"], stderr=subprocess.DEVNULL)
+    command = [*OKU, "worker", "--broker-url", broker_url, "--name", "w"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         report = desk.receive()
     finally:

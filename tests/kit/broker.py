@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kit.local_run import wait_until
+from tests.kit.local_run import wait_until
+
 from oku_cli import valkey
 
 
@@ -14,7 +15,10 @@ def run_broker(folder: Path) -> Iterator[str]:
     """Runs a broker with its data in `folder`; gives its URL."""
     socket = valkey.choose_socket(folder)
     command = valkey.build_command(valkey.find_server(), folder, socket)
-    with (folder / "broker.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+    with (
+        (folder / "broker.log").open("w") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as process,
+    ):
         try:
             wait_until(socket.exists, 10, "the broker listens")
             yield valkey.build_url(socket)

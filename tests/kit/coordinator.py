@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kit.local_run import OKU, wait_until
+from tests.kit.local_run import OKU, wait_until
 
 TOKEN = "test-token"
 
@@ -64,7 +64,9 @@ def run_coordinator(broker_url: str, data_dir: Path, *flags: str) -> Iterator[Co
     ]  # fmt: skip
     with (data_dir / "coordinator.log").open("a") as log, subprocess.Popen(command, stderr=log) as process:
         try:
-            wait_until(lambda: ready_file.exists() or process.poll() is not None, 20, "the coordinator listens")
+            wait_until(
+                lambda: ready_file.exists() or process.poll() is not None, 20, "the coordinator listens"
+            )
             assert process.poll() is None, (data_dir / "coordinator.log").read_text()
             api = CoordinatorApi(f"http://{ready_file.read_text().strip()}")
             wait_until(lambda: _is_ready(api), 20, "the coordinator is ready")

@@ -68,7 +68,7 @@ class SimulatedWorker:
         return Claim(lease=lease.id, execution=execution, worker=self.name, boot=self.boot, at=time.time())
 
     def build_report(self, lease: Lease, execution: str, **changes: Any) -> Report:
-        """The report of a lease whose requests were all answered with 200 in a millisecond, but for `changes`."""
+        """The report of a lease whose requests all got a 200 in a millisecond, but for `changes`."""
         count = lease.stop - lease.start
         histogram = Histogram()
         for _ in range(count):

@@ -97,6 +97,7 @@ class Coordinator:
         pause_s = _ROUND_S
         while not self._ending.is_set():
             now = time.monotonic()
+            self._woken.clear()  # what comes from here on is for the next round
             if now - round_at > _STALL_S or not self._progress.is_connected:
                 self._roster.forgive(now)
                 self._expiry.forgive(now)
@@ -108,6 +109,7 @@ class Coordinator:
                     self._tick()
             except BreachError:
                 _log.exception("a run has failed")
+                self._runs.announce_rest()
             except sqlite3.OperationalError as error:
                 # A full disk may be emptied. Until then nothing is dealt out, and reports stay in the queue.
                 _log.error("the ledger cannot be used, trying again in %.1f s: %s", pause_s, error)
@@ -156,8 +158,10 @@ class Coordinator:
         if before:
             self._ticks = TickMaker()
             self._metrics.clear_run()
-            await self._runs.summarize(before)
-            self._runs.announce_rest()
+            try:
+                await self._runs.summarize(before)
+            finally:
+                self._runs.announce_rest()
 
     def _tick(self) -> None:
         self._metrics.show_workers(len(self._roster))
@@ -192,7 +196,6 @@ class Coordinator:
         self._woken.set()
 
     async def _sleep(self, seconds: float) -> None:
-        self._woken.clear()
         ending = asyncio.ensure_future(self._ending.wait())
         woken = asyncio.ensure_future(self._woken.wait())
         await asyncio.wait({ending, woken}, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer, TestServer
 
 from oku_cli.client import Client, UnreachableError
 from oku_cli.data_dir import Endpoint
@@ -26,7 +26,7 @@ async def answer(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[TestServer]:
+async def server() -> AsyncIterator[BaseTestServer]:
     """That coordinator, listening."""
     application = web.Application()
     application.router.add_get("/api/runs", answer)
@@ -35,12 +35,12 @@ async def server() -> AsyncIterator[TestServer]:
         yield listening
 
 
-def build_client(server: TestServer, token: str = "right") -> Client:
+def build_client(server: BaseTestServer, token: str = "right") -> Client:
     """A client of it."""
     return Client(Endpoint(str(server.make_url("")).rstrip("/"), token))
 
 
-async def test_a_call_bears_the_token(server: TestServer) -> None:
+async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
     """And gives what the coordinator answers."""
     async with build_client(server) as client:
         assert await client.fetch_runs() == [{"run": "a"}]
@@ -55,7 +55,7 @@ async def test_a_call_bears_the_token(server: TestServer) -> None:
     ],
 )
 async def test_what_the_caller_did_wrong_is_one_line(
-    server: TestServer, run: str, token: str, message: str
+    server: BaseTestServer, run: str, token: str, message: str
 ) -> None:
     """In the coordinator's own words where it has any."""
     async with build_client(server, token) as client:
@@ -63,7 +63,7 @@ async def test_what_the_caller_did_wrong_is_one_line(
             await client.fetch_summary(run)
 
 
-async def test_what_may_pass_is_told_apart(server: TestServer) -> None:
+async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
     """A coordinator in trouble, or none at all, can be asked again."""
     async with build_client(server) as client:
         with pytest.raises(UnreachableError, match="later"):
@@ -73,7 +73,7 @@ async def test_what_may_pass_is_told_apart(server: TestServer) -> None:
             await client.fetch_runs()
 
 
-async def test_a_client_must_be_open(server: TestServer) -> None:
+async def test_a_client_must_be_open(server: BaseTestServer) -> None:
     """Using it before `async with` is a mistake of the caller's."""
     with pytest.raises(RuntimeError, match="not open"):
         await build_client(server).fetch_runs()

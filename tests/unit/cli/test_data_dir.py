@@ -75,7 +75,7 @@ def test_the_run_that_is_resumed_keeps_its_state(data_dir: DataDir) -> None:
 
 def test_an_unknown_run_is_answered_with_the_nearest(data_dir: DataDir) -> None:
     """A slip of the keyboard is the usual reason."""
-    with pytest.raises(UserError, match="there is no run run-2, did you mean run-1?"):
+    with pytest.raises(UserError, match="there is no run run-2, did you mean run-1"):
         data_dir.require_run("run-2")
 
 

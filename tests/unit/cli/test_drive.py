@@ -14,8 +14,11 @@ from oku_core.spec import Engine
 from oku_core.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
 
 SUMMARY = Summary(
-    run="r", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP, requests=1, accounted=1, resent_at_most=0,
-    outcomes=OutcomeCounts(ok=1, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0),
+    run="r", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
+    requests=1, accounted=1, resent_at_most=0,
+    outcomes=OutcomeCounts(
+        ok=1, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0
+    ),
     statuses={"200": 1}, bytes_received=1, started_at=None, ended_at=None, active_s=1.0, throughput_rps=1.0,
     latency_ms=LatencySummary(), histogram="", workers=[], servers=None, validity=[],
 )  # fmt: skip

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from click.testing import CliRunner
 
@@ -25,7 +27,9 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
 
 def test_only_what_was_given_overrides_a_file() -> None:
     """A flag that was left out is no value."""
-    options = {field.key.replace("-", "_"): () if field.repeatable else None for field in FIELDS}
+    options: dict[str, Any] = {
+        field.key.replace("-", "_"): () if field.repeatable else None for field in FIELDS
+    }
     options["requests"], options["url"] = "5", ("http://h/",)
     options["other"] = "x"
 

@@ -1,5 +1,4 @@
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ async def test_settings_of_the_users_shell_do_not_reach_the_children(
     data_dir: DataDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
-    monkeypatch.setenv("OKU_HOST", "0.0.0.0")  # noqa: S104
+    monkeypatch.setenv("OKU_HOST", "0.0.0.0")
     monkeypatch.setenv("OTHER", "kept")
     for child in LocalStack(data_dir, PLAN, print).children:
         assert "OKU_HOST" not in child.environment
@@ -55,4 +54,4 @@ async def test_work_that_ends_by_itself_gives_its_result(data_dir: DataDir) -> N
 
     assert await stack.guard(asyncio.sleep(0, "done")) == "done"
     await stack.end()
-    assert os.listdir(data_dir.logs) == []
+    assert list(data_dir.logs.iterdir()) == []

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from oku_coordinator.course import fail
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord
 from oku_core.lease import Claim, Report
@@ -97,6 +98,15 @@ def test_a_run_that_is_resumed_goes_on_where_it_stood(
     ledger.apply([make_report(lease) for lease in again], 9.0)
     record = ledger.fetch_run("r1")
     assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
+
+
+def test_a_run_that_is_over_does_not_fail_any_more(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
+    """Whatever is found out about it later."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    before = ledger.fetch_run("r1")
+    ledger._file.change(lambda transaction: fail(transaction, "r1", "a reason", 9.0))
+    assert ledger.fetch_run("r1") == before
+    assert before.state == RunState.COMPLETED
 
 
 def test_only_the_time_between_first_claim_and_rest_is_activity(

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from oku_coordinator.expiry import ExpiryJudge
@@ -108,6 +110,15 @@ def test_a_coordinator_that_comes_back_gives_every_lease_a_full_term() -> None:
     assert rounds.find_lost(1000.0) == []
     assert rounds.find_lost(1010.0) == []
     assert rounds.find_lost(1010.1) == [("l2", ExpiryReason.WORKER_LOST)]
+
+
+def test_a_worker_that_never_spoke_loses_all_that_it_has_at_once() -> None:
+    """Its time begins when it is named first, by whatever lease."""
+    rounds = Rounds(CLAIMED)
+    assert rounds.find_lost(0.0) == []
+    rounds.leases = (CLAIMED, dataclasses.replace(CLAIMED, id="l3"))
+    assert rounds.find_lost(9.0) == []
+    assert rounds.find_lost(10.1) == [("l2", ExpiryReason.WORKER_LOST), ("l3", ExpiryReason.WORKER_LOST)]
 
 
 def test_a_coordinator_that_comes_back_finds_a_worker_replaced() -> None:

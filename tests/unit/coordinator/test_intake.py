@@ -143,8 +143,10 @@ def test_a_lease_that_the_broker_took_although_it_said_no_is_sent_again(
     claimed, reported = cut(), cut()
     ledger.expire_leases([claimed.id, reported.id], ExpiryReason.NOT_SENT, 4.0)
     assert fetch_resent(ledger) == 0
-    messages: list[Message] = [make_claim(claimed), make_report(claimed), make_claim(claimed)]
-    assert ledger.apply(messages, 5.0) == [Verdict.LATE, Verdict.LATE, Verdict.REPEATED]
+    assert ledger.apply([make_claim(claimed)], 5.0) == [Verdict.LATE]
+    assert fetch_resent(ledger) == 10
+    messages: list[Message] = [make_report(claimed), make_claim(claimed)]
+    assert ledger.apply(messages, 5.0) == [Verdict.LATE, Verdict.REPEATED]
     assert fetch_resent(ledger) == 10
     messages = [make_report(reported, done=reported.start + 6), make_claim(reported)]
     assert ledger.apply(messages, 6.0) == [Verdict.LATE, Verdict.REPEATED]

@@ -7,6 +7,13 @@ from oku_core.histogram import Latency
 from oku_core.progress import Tick
 from oku_core.run import RunState
 
+TICK = Tick(
+    run="r1", at=0.0, state=RunState.RUNNING, requests=100, accounted=40, leased=20, pending=40, ended=5,
+    resent_at_most=7, active_s=3.0, rate_rps=12.0, in_flight=9, outcomes=[12, 0, 0, 0, 0, 0],
+    total_outcomes=[45, 0, 0, 0, 0, 0], bytes_received=0, latency=Latency(), p50_ms=None, p99_ms=None,
+    workers=2, lag_s=0.0,
+)  # fmt: skip
+
 
 @pytest.fixture
 def metrics() -> Metrics:
@@ -53,13 +60,7 @@ def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> 
 
 def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:
     """What its requests are, how fast it is, what is in flight and who lives."""
-    tick = Tick(
-        run="r1", at=0.0, state=RunState.RUNNING, requests=100, accounted=40, leased=20, pending=40, ended=5,
-        resent_at_most=7, active_s=3.0, rate_rps=12.0, in_flight=9, outcomes=[12, 0, 0, 0, 0, 0],
-        total_outcomes=[45, 0, 0, 0, 0, 0], bytes_received=0, latency=Latency(), p50_ms=None, p99_ms=None,
-        workers=2, lag_s=0.0,
-    )  # fmt: skip
-    metrics.show_tick(tick)
+    metrics.show_tick(TICK)
     metrics.show_workers(2)
     samples = read(metrics)
     parts = {"accounted": 40, "leased": 20, "pending": 40, "resent_at_most": 7}
@@ -67,6 +68,15 @@ def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:
     assert samples["oku_run_requests_per_second",] == 12
     assert samples["oku_run_in_flight",] == 9
     assert samples["oku_workers",] == 2
+
+
+def test_without_a_run_there_is_nothing_under_way(metrics: Metrics) -> None:
+    """The figures of the last one do not stand there for ever."""
+    metrics.show_tick(TICK)
+    metrics.clear_run()
+    samples = read(metrics)
+    assert not [sample for sample in samples if sample[0] == "oku_run_requests"]
+    assert samples["oku_run_requests_per_second",] == samples["oku_run_in_flight",] == 0
 
 
 def test_the_type_of_the_content_is_that_of_prometheus(metrics: Metrics) -> None:

@@ -219,6 +219,19 @@ async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
     assert ledger.fetch_run("r1").served is None
 
 
+async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+) -> None:
+    """The last report comes while they are asked."""
+    report = make_report(cut(100))
+    served.served = 97
+    served.on_fetch = lambda: ledger.apply([report], 5.0)
+    summary = await runs.summarize("r1")
+    assert (summary.state, summary.servers) == (RunState.COMPLETED, None)
+    assert ledger.fetch_run("r1").served is None
+    assert Flag.UNBALANCED not in list_flags(summary)
+
+
 async def test_servers_of_others_are_not_asked(runs: Runs, served: ServedTwin) -> None:
     """They count nothing for us."""
     run = runs.submit({"requests": 1, "url": "http://example.org/"}).run

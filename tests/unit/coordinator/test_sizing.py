@@ -46,7 +46,7 @@ def test_a_size_in_the_spec_overrides_the_rule(rate_rps: float | None) -> None:
 def test_leases_shrink_near_the_end_so_that_all_end_together(
     pending: int, workers: int, rate_rps: float
 ) -> None:
-    """None is larger than half of what would fall to its worker, or half a second of work."""
+    """None is larger than half of what would fall to its worker, but for what keeps the window full."""
     size = size_lease(Spec(concurrency=1), pending=pending, workers=workers, rate_rps=rate_rps)
     assert size <= max(50, math.ceil(rate_rps / 2), math.ceil(pending / (2 * workers)))
     assert size <= math.ceil(LEASE_S * rate_rps) or size <= 50
