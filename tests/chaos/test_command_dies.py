@@ -46,7 +46,7 @@ def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) 
 
 
 def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start) -> None:
-    """After Ctrl-C what was in flight is accounted, the exit code is 3, and the resumed run sends the rest."""
+    """What was in flight is accounted, the exit code is 3, and the resumed run sends the rest."""
     run = start_load(40_000)
     run.wait_for_accounted(5_000)
     run.process.send_signal(signal.SIGINT)

@@ -104,7 +104,7 @@ def worker(desk: Desk, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def test_a_lease_is_claimed_carried_out_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
-    """The claim comes before the first request, the report after the last answer, and both name the attempt."""
+    """The claim comes before the first request, the report after the last answer; both name the attempt."""
     lease = desk.build_lease()
     send_lease(desk.app, lease)
     claim, report = desk.receive(), desk.receive()

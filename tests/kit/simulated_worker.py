@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-from celery import Celery
 
 from oku_core.histogram import Histogram
 from oku_core.lease import Claim, Lease, Report
@@ -34,7 +33,7 @@ class SimulatedWorker:
     """
 
     def __init__(self, broker_url: str, name: str = "simulated") -> None:
-        self.app: Celery = build_app(broker_url)
+        self.app = build_app(broker_url)
         self.name = name
         self.boot = secrets.token_hex(4)
         self.leases: set[str] = set()

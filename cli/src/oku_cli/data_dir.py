@@ -73,7 +73,7 @@ class DataDir:
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
             raise UserError(
-                f"{self.path}: another run holds this data folder; wait for it, or take another with --data-dir"
+                f"{self.path}: another run holds this data folder; wait for it, or name another by --data-dir"
             ) from None
         except OSError as error:
             raise UserError(f"{self.path}: {error.strerror}") from error

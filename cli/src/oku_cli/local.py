@@ -87,7 +87,8 @@ def check_open_files(spec: Spec) -> None:
     if hard != resource.RLIM_INFINITY and needed > hard:
         allowed = max(0, hard - _FILES_BESIDE_REQUESTS)
         raise UserError(
-            f"--concurrency: {spec.concurrency} is more than the {allowed} connections that a process may open here (ulimit -n)"
+            f"--concurrency: {spec.concurrency} is more than the {allowed} connections "
+            "that a process may open here (ulimit -n)"
         )
     if soft != resource.RLIM_INFINITY and soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -28,7 +28,7 @@ _MAX_QUICK_KILLS = 25
 """One that is killed from outside is given more chances."""
 _END_TIMEOUT_S = 3.0
 _PORTS = range(18_000, 32_000)
-"""Below the ports that the system gives to outgoing connections, so that a restarted child finds its own free."""
+"""Below those that the system gives to outgoing connections, so that a restarted child finds its own free."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +168,8 @@ class LocalStack:
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
         server_flags = ["--server-url", self._server_url] if self._server_url else []
         yield build(
-            "coordinator", *oku, "coordinator", "--broker-url", broker_url, "--data-dir", str(data_dir.absolute),
-            "--port", str(port), *server_flags, OKU_TOKEN=self.endpoint.token,
+            "coordinator", *oku, "coordinator", "--broker-url", broker_url,
+            "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags, OKU_TOKEN=self.endpoint.token,
         )  # fmt: skip
         if self._server_url:
             yield build(

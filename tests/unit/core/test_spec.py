@@ -85,7 +85,7 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("timeout", "1e400", "1e400 is not a duration such as 10s, 500ms or 2m"),
     ("timeout", False, "false is not a duration such as 10s, 500ms or 2m"),
     ("grace", -0.1, "-0.1 is not at least 0s"),
-    ("grace", "61m", "61m is not at most 1h"),
+    ("grace", "3600.5s", "3600.5s is not at most 1h"),
     ("expect-status", 600, "600 is not a status such as 200 or 2xx"),
     ("expect-status", "6xx", "6xx is not a status such as 200 or 2xx"),
     ("expect-status", [], "there is no status"),
@@ -144,6 +144,8 @@ def test_without_a_word_a_spec_is_complete() -> None:
     spec = parse_spec()
     assert spec == Spec() == parse_spec(Source("spec.yaml", {}))
     assert (spec.requests, spec.method, spec.brings_servers) == (100_000, "GET", True)
+    assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, "0s", 0)
+    assert build_expected_statuses(spec) == {200}
 
 
 def test_every_key_fills_its_attribute() -> None:
@@ -307,6 +309,7 @@ def test_a_long_value_is_cut() -> None:
     fault = read_fault(Source(None, {"name": "x" * 1000}))
     assert fault.endswith(" is not a name of up to 100 printable characters")
     assert len(fault) < 200
+    assert read_fault(Source(None, {"name": "x" * 101})).startswith("--name: 'xxx")
 
 
 @pytest.mark.parametrize(
