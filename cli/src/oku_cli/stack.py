@@ -169,7 +169,8 @@ class LocalStack:
         server_flags = ["--server-url", self._server_url] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
-            "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags, OKU_TOKEN=self.endpoint.token,
+            "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags,
+            OKU_TOKEN=self.endpoint.token,
         )  # fmt: skip
         if self._server_url:
             yield build(

@@ -27,7 +27,7 @@ def find_server() -> str:
 
 
 def choose_socket(folder: Path) -> Path:
-    """Where its socket goes: into `folder`, or into a temporary one when that path is too long for a socket."""
+    """Where its socket goes: into `folder`, or a temporary one when that path is too long for a socket."""
     path = folder / "valkey.sock"
     if len(str(path).encode()) <= _SOCKET_PATH_LIMIT:
         return path

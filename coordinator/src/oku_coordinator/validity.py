@@ -14,8 +14,10 @@ LAG_LIMIT_S = 0.1
 
 
 def judge_report(report: Report) -> Mapping[Flag, float]:
-    """The flags of one report, each with the figure that earned it."""
+    """The flags of one report, each with the figure that earned it; none when it has no request to concern."""
     flags: dict[Flag, float] = {}
+    if not report.covered:
+        return flags
     if report.cpu_share >= SATURATED_CPU_SHARE:
         flags[Flag.WORKER_SATURATED] = report.cpu_share
     if report.max_lag_s >= LAG_LIMIT_S:

@@ -8,9 +8,9 @@ from oku_core.summary import Flag, Validity
 
 
 def build_report(**changes: Any) -> Report:
-    """A report of no requests."""
+    """A report of one request, as far as flags are concerned."""
     names = {"lease": "l1", "execution": "e1", "worker": "w1", "boot": "b1"}
-    values: dict[str, Any] = {**names, "start": 0, "done": 0, "started_at": 0.0, "ended_at": 0.0}
+    values: dict[str, Any] = {**names, "start": 0, "done": 1, "started_at": 0.0, "ended_at": 0.0}
     return Report(**values | changes)
 
 
@@ -35,6 +35,11 @@ def test_a_report_is_flagged_from_the_limit_on(
 ) -> None:
     """With the figure that earned it."""
     assert judge_report(build_report(cpu_share=cpu_share, max_lag_s=max_lag_s)) == flags
+
+
+def test_a_lease_that_was_given_back_unbegun_is_not_flagged() -> None:
+    """Whatever its worker did meanwhile, it concerns no request."""
+    assert judge_report(build_report(done=0, cpu_share=1.0, max_lag_s=3.0)) == {}
 
 
 def test_a_run_without_a_fault_has_no_flag() -> None:
