@@ -14,7 +14,7 @@ LAG_LIMIT_S = 0.1
 
 
 def judge_report(report: Report) -> Mapping[Flag, float]:
-    """The flags of one report, each with the figure that earned it; none when it has no request to concern."""
+    """The flags of one report, each with the figure that earned it; none when it covers no request."""
     flags: dict[Flag, float] = {}
     if not report.covered:
         return flags
