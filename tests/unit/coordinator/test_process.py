@@ -121,20 +121,22 @@ async def test_a_run_that_fails_does_not_end_the_coordinator(
 async def test_what_comes_in_during_a_round_is_for_the_next_one_at_once(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a worker would be idle until the clock strikes."""
+    """Else a worker would be idle until the clock strikes; and when nothing came in, the next one waits."""
     woken: list[bool] = []
 
     async def be_woken(_: float) -> None:
-        coordinator._wake()
+        if not woken:
+            coordinator._wake()
 
     async def wait(*_: Any, **__: Any) -> None:
         woken.append(coordinator._woken.is_set())
-        coordinator._ending.set()
+        if len(woken) == 2:
+            coordinator._ending.set()
 
     monkeypatch.setattr(coordinator, "_round", be_woken)
     monkeypatch.setattr("oku_coordinator.process.asyncio.wait", wait)
     await coordinator._main_loop()
-    assert woken == [True]
+    assert woken == [True, False]
 
 
 async def test_workers_are_called_back_from_leases_that_nobody_waits_for(
