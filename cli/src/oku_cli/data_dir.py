@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.record import RunRecord
-from oku_coordinator.schema import FileLock, lock_ledger
+from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.ledger.schema import FileLock, lock_ledger
 from oku_core.errors import UserError
 
 DEFAULT = Path(".oku")

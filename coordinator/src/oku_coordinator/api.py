@@ -20,8 +20,8 @@ import msgspec
 from aiohttp import web
 
 from oku_coordinator.ledger import UnknownRunError
+from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.metrics import Metrics
-from oku_coordinator.record import RunRecord
 from oku_coordinator.runs import Runs
 from oku_coordinator.summaries import format_time
 from oku_core.errors import UserError

@@ -14,8 +14,8 @@ import msgspec
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
-from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord
 from oku_coordinator.sizing import size_lease
 from oku_core.lease import Lease
 from oku_core.messaging import LEASES_IN_HAND

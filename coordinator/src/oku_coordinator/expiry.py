@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.liveness import MISSED_TERMS, Roster
-from oku_coordinator.record import ExpiryReason, LeaseRecord
 
 
 class ExpiryJudge:

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from oku_coordinator.record import ExpiryReason, Verdict
+from oku_coordinator.ledger.record import ExpiryReason, Verdict
 from oku_core.progress import Tick
 
 

@@ -20,11 +20,11 @@ from oku_coordinator.broker import Broker, ProgressListener, ReportListener
 from oku_coordinator.dispatcher import Dispatcher
 from oku_coordinator.expiry import ExpiryJudge
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
+from oku_coordinator.ledger.schema import lock_ledger
 from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
-from oku_coordinator.record import BreachError, RunRecord, Verdict
 from oku_coordinator.runs import Runs
-from oku_coordinator.schema import lock_ledger
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.ticks import TickMaker

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import RunRecord
+from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.summaries import build_summary
 from oku_core.progress import Tick

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from oku_coordinator.record import Snapshot
+from oku_coordinator.ledger.record import Snapshot
 from oku_coordinator.validity import build_validity
 from oku_core import hdr
 from oku_core.outcome import build_outcome_counts

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from oku_coordinator.record import Snapshot
+from oku_coordinator.ledger.record import Snapshot
 from oku_core.histogram import Histogram, Latency
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress, Tick

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import LeaseRecord, RunRecord
+from oku_coordinator.ledger.record import LeaseRecord, RunRecord
 from oku_core.histogram import Histogram
 from oku_core.lease import Claim, Report
 from oku_core.run import RunState

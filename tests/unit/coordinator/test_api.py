@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from oku_coordinator.account import Account
 from oku_coordinator.api import build_api
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.record import LeaseRecord, Snapshot
 from oku_coordinator.metrics import Metrics
-from oku_coordinator.record import LeaseRecord, Snapshot
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.ticks import TickMaker

@@ -6,8 +6,8 @@ import pytest
 from oku_coordinator.broker import Broker
 from oku_coordinator.dispatcher import Dispatcher, build_sent_spec, find_free_hands
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import LeaseRecord, LeaseState, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
-from oku_coordinator.record import LeaseRecord, LeaseState, RunRecord
 from oku_core.lease import Lease, Report
 from oku_core.progress import Progress
 from oku_core.run import RunState

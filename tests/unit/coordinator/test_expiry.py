@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 from oku_coordinator.expiry import ExpiryJudge
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState
 from oku_coordinator.liveness import Roster
-from oku_coordinator.record import ExpiryReason, LeaseRecord, LeaseState
 from oku_core.progress import Progress
 
 TERM_S = 5.0

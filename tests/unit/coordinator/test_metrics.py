@@ -1,8 +1,8 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from oku_coordinator.ledger.record import ExpiryReason, Verdict
 from oku_coordinator.metrics import Metrics
-from oku_coordinator.record import ExpiryReason, Verdict
 from oku_core.histogram import Latency
 from oku_core.progress import Tick
 from oku_core.run import RunState

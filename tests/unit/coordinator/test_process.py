@@ -7,8 +7,8 @@ import pytest
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import BreachError
 from oku_coordinator.process import Coordinator
-from oku_coordinator.record import BreachError
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
 from oku_core.progress import Progress

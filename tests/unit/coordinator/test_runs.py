@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.account import Account
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.record import ExpiryReason, LeaseRecord, Snapshot
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, Snapshot
 from oku_coordinator.runs import Runs, build_run_id
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.ticks import TickMaker

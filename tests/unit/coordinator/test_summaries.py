@@ -8,8 +8,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from oku_coordinator.account import Account
-from oku_coordinator.record import RunRecord, Snapshot
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.record import RunRecord, Snapshot
 from oku_coordinator.summaries import build_summary
 from oku_core import hdr
 from oku_core.histogram import Histogram

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.account import Account
-from oku_coordinator.record import RunRecord, Snapshot
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.record import RunRecord, Snapshot
 from oku_coordinator.ticks import TickMaker
 from oku_core.histogram import Histogram, Latency
 from oku_core.interval import Lengths

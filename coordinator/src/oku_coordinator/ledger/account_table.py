@@ -3,9 +3,9 @@
 An account is folded in memory and written once at the end of a transaction, however many reports came.
 """
 
-from oku_coordinator.account import Account, build_account, build_account_columns
-from oku_coordinator.record import BreachError, UnknownRunError
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.account import Account, build_account, build_account_columns
+from oku_coordinator.ledger.record import BreachError, UnknownRunError
+from oku_coordinator.ledger.transaction import Transaction
 from oku_coordinator.validity import judge_report
 from oku_core.lease import Report
 from oku_core.summary import Flag, WorkerSummary

@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from oku_coordinator.record import BreachError
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.record import BreachError
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import ConservationError, Lengths, Slice, SliceState, build_partition, cut
 
 

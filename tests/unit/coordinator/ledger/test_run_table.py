@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord
 from oku_core.run import RunState
 from oku_core.spec import Spec
 

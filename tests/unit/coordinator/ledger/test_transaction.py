@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import LeaseRecord, Verdict
+from oku_coordinator.ledger.record import LeaseRecord, Verdict
 from oku_core.lease import Claim, Report
 from oku_core.run import RunState
 
@@ -69,7 +69,7 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as context:
-        context.setattr("oku_coordinator.conservation.write_accounts", fail)
+        context.setattr("oku_coordinator.ledger.conservation.write_accounts", fail)
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
             ledger.apply(reports, 5.0)
     snapshot = ledger.fetch_snapshot("r1")

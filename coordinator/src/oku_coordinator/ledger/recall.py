@@ -1,12 +1,12 @@
 """Leases that are taken back, and runs whose stack was killed."""
 
-from oku_coordinator.account_table import note_lost_worker
-from oku_coordinator.course import close_window, enter_state, follow_up
-from oku_coordinator.lease_table import close_expired, fetch_active_leases, find_lease
-from oku_coordinator.record import ExpiryReason, LeaseState
-from oku_coordinator.run_table import add_resent, fetch_run
-from oku_coordinator.slice_table import replace_leased
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.account_table import note_lost_worker
+from oku_coordinator.ledger.course import close_window, enter_state, follow_up
+from oku_coordinator.ledger.lease_table import close_expired, fetch_active_leases, find_lease
+from oku_coordinator.ledger.record import ExpiryReason, LeaseState
+from oku_coordinator.ledger.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.slice_table import replace_leased
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import Slice, SliceState
 from oku_core.run import FINAL_STATES, RunState
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from oku_coordinator.account import Account
-from oku_coordinator.schema import open_database
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.schema import open_database
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.record import ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, Verdict
 from oku_core.errors import UserError
 from oku_core.interval import Lengths, Slice, SliceState
 from oku_core.lease import Claim, Report

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from oku_coordinator.record import RunRecord, UnknownRunError, build_run_record
-from oku_coordinator.slice_table import insert_slices
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.record import RunRecord, UnknownRunError, build_run_record
+from oku_coordinator.ledger.slice_table import insert_slices
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import Slice, SliceState
 from oku_core.outcome import build_no_counts
 from oku_core.run import RunState

@@ -1,11 +1,11 @@
 """The first law, checked on the ledger: at every commit, and whenever a run is looked at."""
 
-from oku_coordinator.account_table import fetch_account, write_accounts
-from oku_coordinator.lease_table import fetch_active_leases
-from oku_coordinator.record import BreachError
-from oku_coordinator.run_table import fetch_run
-from oku_coordinator.slice_table import fetch_slices
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.account_table import fetch_account, write_accounts
+from oku_coordinator.ledger.lease_table import fetch_active_leases
+from oku_coordinator.ledger.record import BreachError
+from oku_coordinator.ledger.run_table import fetch_run
+from oku_coordinator.ledger.slice_table import fetch_slices
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import ConservationError, Lengths, SliceState, check_partition
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.record import BreachError, RunRecord
+from oku_coordinator.ledger.record import BreachError, RunRecord
 from oku_core.interval import ConservationError
 from oku_core.run import RunState
 from oku_core.spec import Spec

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from oku_coordinator.course import fail
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord
+from oku_coordinator.ledger.course import fail
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord
 from oku_core.lease import Claim, Report
 from oku_core.run import FINAL_STATES, RunState, TransitionError
 from oku_core.spec import Spec

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from oku_coordinator.account import Account
+from oku_coordinator.ledger.account import Account
 from oku_core.interval import ConservationError, Lengths
 from oku_core.run import FINAL_STATES, RunState
 from oku_core.spec import Spec

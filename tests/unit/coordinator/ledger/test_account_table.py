@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import LeaseRecord
+from oku_coordinator.ledger.record import LeaseRecord
 from oku_core.lease import Report
 from oku_core.summary import Flag
 

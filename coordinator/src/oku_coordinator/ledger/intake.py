@@ -6,13 +6,13 @@ hears of, by claim or by report, is the one that counts; every other one is a st
 
 import logging
 
-from oku_coordinator.account_table import add_report
-from oku_coordinator.course import follow_up, open_window
-from oku_coordinator.lease_table import adopt_execution, close_reported, find_lease, note_stray
-from oku_coordinator.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
-from oku_coordinator.run_table import add_resent, fetch_run
-from oku_coordinator.slice_table import replace_leased
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.account_table import add_report
+from oku_coordinator.ledger.course import follow_up, open_window
+from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
+from oku_coordinator.ledger.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.slice_table import replace_leased
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import settle
 from oku_core.lease import Claim, Message, Report, find_fault
 from oku_core.run import FINAL_STATES

@@ -3,9 +3,9 @@
 A window opens when a worker begins, and closes when the run leaves the active states.
 """
 
-from oku_coordinator.run_table import fetch_run
-from oku_coordinator.slice_table import sum_lengths
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.run_table import fetch_run
+from oku_coordinator.ledger.slice_table import sum_lengths
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState, check_transition
 
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from oku_coordinator import (
+from oku_coordinator.ledger import (
     account_table,
     conservation,
     course,
@@ -20,23 +20,20 @@ from oku_coordinator import (
     run_table,
     slice_table,
 )
-from oku_coordinator.account import Account
-from oku_coordinator.record import (
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.record import (
     BreachError,
     ExpiryReason,
     LeaseRecord,
     RunRecord,
     Snapshot,
-    UnknownRunError,
     Verdict,
 )
-from oku_coordinator.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.transaction import LedgerFile, Transaction
 from oku_core.interval import Lengths, Slice
 from oku_core.lease import Message
 from oku_core.run import RunState
 from oku_core.spec import Spec
-
-__all__ = ["Ledger", "UnknownRunError"]
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, Verdict
 from oku_core.interval import Lengths, Slice, SliceState
 from oku_core.lease import Claim, Message, Report
 from oku_core.run import RunState

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_coordinator.schema import FileLock, lock_ledger, open_database
+from oku_coordinator.ledger.schema import FileLock, lock_ledger, open_database
 from oku_core.errors import UserError
 
 
@@ -91,6 +91,6 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         pauses.append(seconds)
         held.release()
 
-    monkeypatch.setattr("oku_coordinator.schema.time.sleep", pause)
+    monkeypatch.setattr("oku_coordinator.ledger.schema.time.sleep", pause)
     FileLock(tmp_path / "lock", wait_s=60.0).release()
     assert len(pauses) == 1

@@ -4,15 +4,15 @@ import json
 import secrets
 from collections.abc import Iterable
 
-from oku_coordinator.record import (
+from oku_coordinator.ledger.record import (
     ExpiryReason,
     LeaseRecord,
     LeaseState,
     build_lease_record,
 )
-from oku_coordinator.run_table import add_resent, fetch_run
-from oku_coordinator.slice_table import cut_first_pending
-from oku_coordinator.transaction import Transaction
+from oku_coordinator.ledger.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.slice_table import cut_first_pending
+from oku_coordinator.ledger.transaction import Transaction
 from oku_core.lease import Message
 from oku_core.run import RunState
 

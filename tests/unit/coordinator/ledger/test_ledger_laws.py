@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import ExpiryReason, LeaseRecord, RunRecord, Snapshot, Verdict
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord, Snapshot, Verdict
 from oku_core.histogram import Histogram
 from oku_core.interval import SliceState, check_partition
 from oku_core.lease import Claim, Message, Report

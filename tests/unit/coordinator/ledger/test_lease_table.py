@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.record import ExpiryReason, LeaseRecord, LeaseState, RunRecord
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, RunRecord
 from oku_core.interval import Slice, SliceState
 from oku_core.lease import Claim, Report
 from oku_core.run import RunState

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oku_coordinator.account import Account, build_account, build_account_columns
+from oku_coordinator.ledger.account import Account, build_account, build_account_columns
 from oku_core.histogram import Histogram
 from oku_core.interval import ConservationError, Lengths
 from oku_core.lease import Report

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import BreachError, ExpiryReason, LeaseRecord, Verdict
 from oku_coordinator.process import take_in
-from oku_coordinator.record import BreachError, ExpiryReason, LeaseRecord, Verdict
 from oku_core.interval import ConservationError
 from oku_core.lease import Claim, Report
 from oku_core.run import RunState
