@@ -3,13 +3,12 @@
 import os
 import shutil
 import signal
-from collections.abc import Callable
 
 from tests.kit.account import assert_completed
-from tests.kit.local_run import LocalRun, is_alive, wait_until
+from tests.kit.local_run import Start, is_alive, wait_until
 
 
-def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Callable[..., LocalRun]) -> None:
+def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> None:
     """Three deaths of the broker cost no request."""
     run = start_load(60_000)
     for _ in range(3):
@@ -23,7 +22,7 @@ def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Callable[.
     assert not any(worker["lost"] for worker in summary["workers"])
 
 
-def test_the_broker_is_killed_and_restarted_empty(start_load: Callable[..., LocalRun]) -> None:
+def test_the_broker_is_killed_and_restarted_empty(start_load: Start) -> None:
     """Messages are hints: when all of them are lost, the ledger deals out again what they stood for."""
     run = start_load(60_000)
     run.wait_for_accounted(10_000)

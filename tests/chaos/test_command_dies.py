@@ -1,12 +1,9 @@
 """The `oku` command itself is killed, and the run is resumed."""
 
 import signal
-from collections.abc import Callable
 
 from tests.kit.account import assert_account_balances, assert_completed, list_flags
-from tests.kit.local_run import LocalRun, is_alive, wait_until
-
-Start = Callable[..., LocalRun]
+from tests.kit.local_run import Start, is_alive, wait_until
 
 
 def test_the_command_is_killed_and_the_run_resumed(start: Start, start_load: Start) -> None:

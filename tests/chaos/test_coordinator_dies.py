@@ -2,13 +2,12 @@
 
 import random
 import time
-from collections.abc import Callable
 
 from tests.kit.account import assert_completed
-from tests.kit.local_run import LocalRun
+from tests.kit.local_run import Start
 
 
-def test_the_coordinator_is_killed_ten_times(start_load: Callable[..., LocalRun]) -> None:
+def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     """The run goes on over ten deaths of the coordinator, and no worker is started again."""
     run = start_load(80_000)
     run.wait_for_leases()

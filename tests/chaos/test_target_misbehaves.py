@@ -4,12 +4,12 @@ import json
 import subprocess
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.kit.account import assert_completed
-from tests.kit.local_run import OKU, LocalRun, wait_until
+from tests.kit.local_run import OKU, Start, wait_until
 
 from oku_server.fault import Fault, FaultRates
 
@@ -43,7 +43,7 @@ def count_served(target: str, run: str) -> int:
         return int(json.loads(response.read())["served"])
 
 
-def test_each_fault_ends_in_its_outcome(start: Callable[..., LocalRun], target: str) -> None:
+def test_each_fault_ends_in_its_outcome(start: Start, target: str) -> None:
     """Which index fails, and how, is known beforehand; the account says the same, to the last request."""
     expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
     run = start(
@@ -60,7 +60,7 @@ def test_each_fault_ends_in_its_outcome(start: Callable[..., LocalRun], target: 
     assert count_served(target, "faults") == REQUESTS
 
 
-def test_faults_and_a_dying_worker(start: Callable[..., LocalRun], target: str) -> None:
+def test_faults_and_a_dying_worker(start: Start, target: str) -> None:
     """A killed worker does not change what comes of the requests, only how often some were sent."""
     expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
     run = start(

@@ -4,13 +4,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.kit.account import assert_completed, list_flags
-from tests.kit.local_run import OKU, LocalRun
-
-Start = Callable[..., LocalRun]
+from tests.kit.local_run import OKU, Start
 
 
 def test_a_worker_is_killed(start_load: Start) -> None:

@@ -3,7 +3,7 @@
 import json
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,16 @@ import pytest
 from tests.kit.account import assert_account_balances, assert_completed
 from tests.kit.broker import run_broker
 from tests.kit.coordinator import run_coordinator
-from tests.kit.local_run import OKU, LocalRun, is_alive, wait_until
+from tests.kit.local_run import OKU, Start, is_alive, starting_runs, wait_until
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "summary.schema.json").read_text())
-Start = Callable[..., LocalRun]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts `oku` in the background."""
-    started: list[LocalRun] = []
-
-    def start_run(*arguments: str, data_dir: str = "data") -> LocalRun:
-        run = LocalRun(tmp_path / data_dir, *arguments)
-        started.append(run)
-        return run
-
-    yield start_run
-    for run in started:
-        run.close()
+    with starting_runs(tmp_path) as start_run:
+        yield start_run
 
 
 @pytest.fixture

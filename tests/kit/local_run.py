@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,27 @@ from oku_core.interval import Lengths
 
 OKU = [sys.executable, "-m", "oku_cli"]
 _POLL_S = 0.02
+
+
+Start = Callable[..., "LocalRun"]
+"""Starts `oku` with arguments of its own, in a data folder of the test."""
+
+
+@contextmanager
+def starting_runs(folder: Path) -> Iterator[Start]:
+    """Gives a `Start` for data folders below `folder`; what is left of the runs is ended after the block."""
+    started: list[LocalRun] = []
+
+    def start(*arguments: str, data_dir: str = "data") -> LocalRun:
+        run = LocalRun(folder / data_dir, *arguments)
+        started.append(run)
+        return run
+
+    try:
+        yield start
+    finally:
+        for run in started:
+            run.close()
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:

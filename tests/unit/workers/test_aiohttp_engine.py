@@ -12,7 +12,7 @@ from aiohttp import ClientConnectionError, ClientSession
 
 from oku_core.lease import Lease
 from oku_core.spec import Spec
-from oku_workers.engines.aiohttp_engine import AiohttpEngine
+from oku_workers.engines.aiohttp_engine import AiohttpEngine, _drop_body
 from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, OK, TIMEOUT, Hand
 
@@ -125,6 +125,18 @@ async def test_a_second_cut_does_nothing(bench: Bench) -> None:
     bench.engine.cut_off(first)
     await settle()
     assert (first.unfinished, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
+
+
+async def test_the_first_of_two_cuts_counts(bench: Bench) -> None:
+    """A request that is cut off for its time is a timeout, also when its lease ends at the same moment."""
+    hand = bench.add(0, 3)
+    await settle()
+    slots = list(bench.engine._slots)
+    slots[0].cut(TIMEOUT)
+    bench.engine.cut_off(hand)
+    await settle()
+    assert (hand.outcomes[TIMEOUT], hand.unfinished) == (1, [1, 2])
+    assert [slot.task.cancelling() for slot in slots if slot.task] == [0, 0, 0]
 
 
 async def test_a_cut_leaves_other_leases_alone(bench: Bench) -> None:
@@ -268,3 +280,22 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
         await asyncio.wait_for(hand.finished, 1)
     assert "cannot count" in caplog.text
     assert bench.engine.in_flight == 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_complete"),
+    [({"Content-Length": "2"}, True), ({"Transfer-Encoding": "chunked"}, True), ({}, False)],
+)
+async def test_a_reset_after_the_body(headers: dict[str, str], *, is_complete: bool) -> None:
+    """It spoils a body that only the end of its connection ends, and no other."""
+    response: Any = SimpleNamespace(
+        connection=SimpleNamespace(protocol=SimpleNamespace(exception=ConnectionResetError)),
+        content=SimpleNamespace(is_eof=lambda: True),
+        headers=headers,
+        close=lambda: None,
+    )
+    if is_complete:
+        await _drop_body(response)
+    else:
+        with pytest.raises(ClientConnectionError):
+            await _drop_body(response)

@@ -42,7 +42,7 @@ def build_payload_error(cause: Exception | None) -> aiohttp.ClientPayloadError:
         (Outcome.DISCONNECTED, BrokenPipeError(32, "broken")),
         (Outcome.DISCONNECTED, build_payload_error(None)),
         (Outcome.DISCONNECTED, build_payload_error(ConnectionResetError())),
-        (Outcome.DISCONNECTED, build_payload_error(http_exceptions.ContentLengthError("Not enough data"))),
+        (Outcome.DISCONNECTED, build_payload_error(http_exceptions.ContentLengthError("2 of 9"))),
         (Outcome.DISCONNECTED, build_payload_error(http_exceptions.TransferEncodingError("Not enough data"))),
         (Outcome.PROTOCOL_ERROR, build_payload_error(http_exceptions.TransferEncodingError("zz"))),
         (Outcome.PROTOCOL_ERROR, build_payload_error(http_exceptions.PayloadEncodingError("bad chunk"))),

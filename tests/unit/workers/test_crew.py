@@ -375,6 +375,24 @@ async def test_a_report_has_the_worst_of_its_time(
     assert report.cpu_s == pytest.approx(1.3)
 
 
+async def test_a_lease_that_waits_has_no_share_in_the_seconds_before_it(
+    crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its worker did for the lease in front says nothing of its own requests."""
+    cpu_s, now = 0.0, 0.0
+    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    tasks = [begin(crew, build_lease(0, 3)), begin(crew, build_lease(3, 6))]
+    await settle()
+    for new_cpu_s in (0.95, 0.2):
+        hangar.engine.fill()
+        cpu_s, now = cpu_s + new_cpu_s, now + 1.0
+        crew.build_progress()
+        hangar.engine.answer_all()
+
+    assert [(await receive(task)).cpu_share for task in tasks] == [pytest.approx(0.95), pytest.approx(0.2)]
+
+
 async def test_a_lease_shorter_than_a_second_has_the_share_of_all_of_it(
     crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
