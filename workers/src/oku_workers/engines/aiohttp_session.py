@@ -5,6 +5,7 @@ public switch, so an aiohttp that does not know the names used here is refused a
 """
 
 import socket
+from time import monotonic
 from typing import Any
 
 from aiohttp import (
@@ -16,7 +17,7 @@ from aiohttp import (
     TCPConnector,
     hdrs,
 )
-from aiohttp.connector import Connection
+from aiohttp.connector import BaseConnector, Connection
 
 from oku_core.spec import Spec
 from oku_workers.engines.aiohttp_request import build_shared_headers
@@ -70,17 +71,24 @@ class _Connector(TCPConnector):
     """Uses no kept-alive connection on which something came that was not asked for.
 
     aiohttp looks for that when a connection goes into the pool, not when it comes out: what came in between
-    (a `408` before the server hangs up, a body longer than announced) would answer the next request.
+    (a `408` before the server hangs up, a body longer than announced) would answer the next request. This
+    stands in the place of aiohttp's own method, for calling that one beside it costs 3 % of a request.
     """
 
-    async def _get(self, key: Any, traces: Any) -> Connection | None:
-        while (connection := await super()._get(key, traces)) is not None:
-            protocol = connection.protocol
-            if protocol is not None and not protocol.should_close:
-                return connection
-            connection.close()
+    async def _get(self, key: Any, traces: Any) -> Connection | None:  # noqa: ARG002  # aiohttp's signature
+        idle = self._conns.get(key)
+        if idle is None:
+            return None
+        oldest = monotonic() - _KEEPALIVE_S
+        while idle:
+            protocol, released_at = idle.popleft()
+            if released_at > oldest and not protocol.should_close and protocol.is_connected():
+                self._acquired.add(protocol)
+                return Connection(self, key, protocol, self._loop)
+            protocol.close()
+        del self._conns[key]
         return None
 
 
-if not hasattr(TCPConnector, "_get"):
+if not all(hasattr(BaseConnector, name) for name in ("_get", "_release")):
     raise RuntimeError("this aiohttp cannot be kept from reading answers that nobody asked for")
