@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.kit.account import assert_completed, list_flags
-from tests.kit.local_run import OKU, Start
+from tests.kit.local_run import OKU, Start, wait_until
 
 
 def test_a_worker_is_killed(start_load: Start) -> None:
@@ -74,7 +74,7 @@ def test_a_worker_is_stopped_for_30_s_and_continued(start_load: Start) -> None:
 
 def test_workers_join_and_leave(start_load: Start, tmp_path: Path) -> None:
     """Workers may come at any time, and one that leaves orderly sends nothing twice."""
-    run = start_load(80_000)
+    run = start_load(120_000)
     run.wait_for_accounted(5_000)
     broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
     with (tmp_path / "guests.log").open("w") as log:
@@ -82,7 +82,7 @@ def test_workers_join_and_leave(start_load: Start, tmp_path: Path) -> None:
             subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", f"guest-{n}"], stderr=log)
             for n in (1, 2)
         ]
-        run.wait_for_accounted(30_000)
+        wait_until(lambda: {"guest-1", "guest-2"} <= run.worker_names(), 30, "both guests have reported")
         for guest in guests:
             guest.terminate()
         assert [guest.wait(20) for guest in guests] == [0, 0]

@@ -119,6 +119,14 @@ class LocalRun:
         finally:
             ledger.close()
 
+    def worker_names(self) -> set[str]:
+        """The workers that have accounted for something in its newest run."""
+        ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
+        try:
+            return {worker.name for worker in ledger.fetch_snapshot(ledger.fetch_runs()[0].run).workers}
+        finally:
+            ledger.close()
+
     def run_id(self) -> str:
         """The id of its newest run."""
         ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.liveness import MISSED_TERMS, Roster
+from oku_core.messaging import LEASES_IN_HAND
 
 
 class ExpiryJudge:
@@ -31,8 +32,9 @@ class ExpiryJudge:
             closing: whether the run waits for nothing but these leases.
         """
         before = self._known_since
-        # While nobody lives, a lease that nobody has claimed has all the time until somebody could.
-        is_waiting = not len(self._roster) and not closing
+        # While no hand is free, as when a worker has left, an unclaimed lease waits in the queue for one.
+        claimed = sum(lease.boot is not None for lease in leases)
+        is_waiting = claimed >= LEASES_IN_HAND * len(self._roster.workers()) and not closing
         self._known_since = {
             (lease.id, lease.boot): now
             if lease.boot is None and is_waiting
@@ -49,7 +51,7 @@ class ExpiryJudge:
     def _judge(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
         overdue = now - known_since > MISSED_TERMS * self._roster.term_s
         if lease.worker is None or lease.boot is None:
-            # Every worker has a free hand for each lease that is out, so an unclaimed one is lost.
+            # A worker with a free hand takes what is in the queue at once, so it is not there.
             return ExpiryReason.NOT_CLAIMED if overdue else None
         if self._roster.is_gone(lease.boot):
             return ExpiryReason.WORKER_LOST

@@ -47,6 +47,20 @@ def test_a_lease_that_nobody_claims_is_lost_after_two_terms() -> None:
     assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
 
+def test_a_lease_waits_in_the_queue_while_no_hand_is_free() -> None:
+    """When a worker leaves, what was meant for it is taken up once another one has finished a lease."""
+    full = [dataclasses.replace(CLAIMED, id=name) for name in ("l2", "l3")]
+    rounds = Rounds(UNCLAIMED, *full)
+    for now in range(100):
+        rounds.hear(float(now), "l2", "l3")
+        assert rounds.find_lost(float(now)) == []
+    rounds.leases = (UNCLAIMED, full[0])
+    rounds.hear(105.0, "l2")
+    assert rounds.find_lost(105.0) == []
+    rounds.hear(109.5, "l2")
+    assert rounds.find_lost(109.5) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
 def test_a_lease_waits_for_a_worker_as_long_as_there_is_none() -> None:
     """The first one that comes has a full time to take it."""
     rounds = Rounds(UNCLAIMED)
