@@ -7,7 +7,6 @@ after its commit, so that a killed coordinator loses none.
 
 import logging
 import threading
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -176,17 +175,3 @@ class ProgressListener(_Listener):
             self._hear(decode_progress(event.get("progress")))
         except MalformedMessageError as error:
             _log.warning("dropped an event that is none of ours: %s", error)
-
-
-def wait_for_broker(app: Celery, timeout_s: float) -> bool:
-    """Whether the broker answers within a time; blocks until it does."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        try:
-            with app.connection_for_write() as connection:
-                connection.connect()
-        except (OperationalError, OSError):
-            time.sleep(0.05)
-        else:
-            return True
-    return False
