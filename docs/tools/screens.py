@@ -28,7 +28,8 @@ from oku_cli.palette import ACCENT
 from oku_cli.stack import LocalStack
 from oku_cli.summary_view import build_summary
 from oku_core.run import RunState
-from oku_core.spec import Source, Spec, build_mapping, parse_spec
+from oku_core.spec import Spec
+from oku_core.spec_parser import Source, build_mapping, parse_spec
 from oku_core.summary import Summary
 
 _IMAGES = Path(__file__).parents[1] / "images"

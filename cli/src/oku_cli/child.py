@@ -24,7 +24,7 @@ class Child:
 
     def __init__(self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
         self.name = name
-        self._command = [*_TETHER, *command]
+        self.command = tuple(command)
         self._log = log
         self.environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
@@ -40,7 +40,7 @@ class Child:
         with self._log.open("ab") as output:
             # Not from another thread: the child is tethered to the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
-                self._command,
+                [*_TETHER, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -1,5 +1,6 @@
 """Runs on this machine: a stack is started for one run, which is submitted or resumed, and taken down."""
 
+import math
 import os
 import resource
 import time
@@ -16,6 +17,11 @@ from oku_core.errors import UserError
 from oku_core.spec import Spec
 
 _FILES_BESIDE_REQUESTS = 100
+_PLENTY_OF_FILES = 1_048_576
+_FULL_SHARE = 0.8
+"""Of the files that a server process may open: the system deals connections out by chance."""
+_CONNECTIONS_PER_PORT = 16_000
+"""Outgoing connections to one port come from as many ports: there are 28,232 on Linux, 16,384 elsewhere."""
 
 
 async def run_locally(
@@ -66,32 +72,51 @@ async def run_locally(
 def build_plan(spec: Spec) -> StackPlan:
     """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
 
+    Connections to the delay servers take more of them where one process, or one port, could not hold all.
+
     Raises:
-        UserError: this process may not open enough files for the concurrency.
+        UserError: the processes of this machine may not open enough files for the concurrency.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     half = max(1, processors // 2)
-    check_open_files(spec)
+    workers = spec.workers or half
+    allowed = raise_open_files()
+    allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
+    if spec.concurrency > allowed_at_once:
+        raise UserError(
+            f"--concurrency: {spec.concurrency} is more than the {allowed_at_once} connections "
+            "that a process may open here (ulimit -n)"
+        )
     return StackPlan(
-        workers=spec.workers or half,
-        servers=(spec.servers or half) if spec.brings_servers else 0,
+        workers=workers,
+        servers=_share_servers(spec, workers * spec.concurrency, half, allowed)
+        if spec.brings_servers
+        else (),
         delay=spec.delay,
         seed=spec.seed,
     )
 
 
-def check_open_files(spec: Spec) -> None:
-    """Raise the limit of open files as far as allowed; `UserError` when the concurrency does not fit."""
-    needed = spec.concurrency + _FILES_BESIDE_REQUESTS
+def raise_open_files() -> int:
+    """Raise the limit of open files as far as allowed, for the children, too; what it is then."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and needed > hard:
-        allowed = max(0, hard - _FILES_BESIDE_REQUESTS)
-        raise UserError(
-            f"--concurrency: {spec.concurrency} is more than the {allowed} connections "
-            "that a process may open here (ulimit -n)"
-        )
-    if soft != resource.RLIM_INFINITY and soft < hard:
+    if hard == resource.RLIM_INFINITY:
+        return _PLENTY_OF_FILES if soft == resource.RLIM_INFINITY else soft
+    if soft == resource.RLIM_INFINITY or soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def _share_servers(spec: Spec, connections: int, processes: int, files: int) -> tuple[int, ...]:
+    """How many processes each delay server has; each server has a port of its own."""
+    needed = math.ceil(connections / (files * _FULL_SHARE))
+    if spec.servers is not None and spec.servers < needed:
+        raise UserError(
+            f"--servers: {spec.servers} cannot hold {connections} connections, at least {needed} are needed"
+        )
+    processes = spec.servers or max(processes, needed)
+    ports = min(processes, math.ceil(connections / _CONNECTIONS_PER_PORT))
+    return tuple(processes // ports + (number < processes % ports) for number in range(ports))
 
 
 def build_resume_hint(data_dir: DataDir) -> str:

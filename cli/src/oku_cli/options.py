@@ -8,7 +8,8 @@ import click
 
 from oku_cli.data_dir import DEFAULT, Endpoint
 from oku_core.errors import UserError
-from oku_core.spec import FIELDS, Spec
+from oku_core.spec import Spec
+from oku_core.spec_fields import FIELDS
 
 _Command = Callable[..., Any]
 
@@ -18,8 +19,12 @@ def spec_options(command: _Command) -> _Command:
     for field in reversed(FIELDS):
         default = _format_default(getattr(Spec(), field.attribute))
         note = f"  [default: {default}]" if default else ""
-        option = click.option(
-            f"--{field.key}", metavar=field.metavar, help=field.help + note, multiple=field.repeatable
+        option = (
+            click.option(f"--{field.key}", is_flag=True, default=None, help=field.help)
+            if field.is_switch
+            else click.option(
+                f"--{field.key}", metavar=field.metavar, help=field.help + note, multiple=field.repeatable
+            )
         )
         command = option(command)
     return command
@@ -83,7 +88,7 @@ def build_endpoint(coordinator: str | None, token: str | None) -> Endpoint | Non
 
 
 def _format_default(value: object) -> str:
-    if value is None or value in ("", ()):
+    if value is None or value is False or value in ("", ()):
         return ""
     if isinstance(value, float):
         return f"{value:g}s"

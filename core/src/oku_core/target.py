@@ -29,6 +29,15 @@ def parse_urls(value: object) -> tuple[str, ...]:
     return urls
 
 
+def parse_proxy(value: object) -> str:
+    """The URL of an HTTP proxy: scheme `http`, host and port, a user perhaps."""
+    url = _check_url(parse_text(value))
+    parts = urlsplit(url)
+    if parts.scheme != "http" or parts.path not in ("", "/") or parts.query:
+        raise ValueError(f"{format_value(url)} is not a proxy such as http://proxy.example:3128")
+    return url
+
+
 def parse_headers(value: object) -> tuple[str, ...]:
     """`Name: value`, once or several times, or a mapping of names to values."""
     if isinstance(value, Mapping):

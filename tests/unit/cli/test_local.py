@@ -18,18 +18,42 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_half_the_processors_send_and_half_answer() -> None:
     """Unless the spec says; without delay servers of our own, none is started."""
     plan = local.build_plan(Spec())
-    assert (plan.workers, plan.servers) == (4, 4)
+    assert (plan.workers, plan.servers) == (4, (4,))
     plan = local.build_plan(Spec(workers=2, servers=1, delay="1s", seed=3))
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local.build_plan(Spec(urls=("http://h/",))).servers == 0
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, (1,), "1s", 3)
+    assert local.build_plan(Spec(urls=("http://h/",))).servers == ()
+
+
+@pytest.mark.usefixtures("processors")
+@pytest.mark.parametrize(
+    ("changes", "servers"),
+    [
+        ({"workers": 1, "concurrency": 16_000}, (4,)),
+        ({"workers": 1, "concurrency": 16_001}, (2, 2)),
+        ({"workers": 4, "concurrency": 15_000}, (1, 1, 1, 1)),
+        ({"workers": 5, "concurrency": 15_000}, (1, 1, 1, 1, 1)),
+        ({"workers": 4, "concurrency": 15_000, "servers": 6}, (2, 2, 1, 1)),
+        ({"workers": 1, "concurrency": 16_001, "servers": 2}, (1, 1)),
+    ],
+)
+def test_many_connections_take_more_servers(changes: dict[str, int], servers: tuple[int, ...]) -> None:
+    """No process opens more files than it may, no port gets more connections than others can make."""
+    assert local.build_plan(Spec(**changes)).servers == servers  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("processors")
+def test_servers_that_cannot_hold_the_connections_are_refused() -> None:
+    """The line says how many are needed."""
+    with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
+        local.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
 
 
 @pytest.mark.usefixtures("processors")
 def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
     """The line says how many are allowed."""
-    local.check_open_files(Spec(concurrency=19_900))
+    local.build_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
-        local.check_open_files(Spec(concurrency=19_901))
+        local.build_plan(Spec(concurrency=19_901))
 
 
 def test_the_limit_of_open_files_is_raised_as_far_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +61,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_allowed(monkeypatch: pytest
     raised: list[tuple[int, int]] = []
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 20_000))
     monkeypatch.setattr("resource.setrlimit", lambda _, limits: raised.append(limits))
-    local.check_open_files(Spec())
+    assert local.raise_open_files() == 20_000
     assert raised == [(20_000, 20_000)]
 
 

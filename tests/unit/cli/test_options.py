@@ -6,7 +6,8 @@ from click.testing import CliRunner
 from oku_cli.commands.run import command
 from oku_cli.options import build_endpoint, pick_spec_values, refuse_local_shape
 from oku_core.errors import UserError
-from oku_core.spec import FIELDS, Spec
+from oku_core.spec import Spec
+from oku_core.spec_fields import FIELDS
 
 
 def test_every_field_of_a_spec_is_a_flag_of_the_same_name() -> None:

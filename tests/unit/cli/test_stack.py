@@ -6,7 +6,7 @@ import pytest
 from oku_cli.data_dir import DataDir
 from oku_cli.stack import LocalStack, StackError, StackPlan
 
-PLAN = StackPlan(workers=2, servers=1, delay="0..3s", seed=7)
+PLAN = StackPlan(workers=2, servers=(1,), delay="0..3s", seed=7)
 
 
 @pytest.fixture
@@ -21,7 +21,14 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(data_dir: DataD
     """In the order of starting; the servers only when Oku brings them."""
     names = [child.name for child in LocalStack(data_dir, PLAN, print).children]
     assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
-    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
+    several = StackPlan(workers=1, servers=(2, 1), delay="0s", seed=0)
+    children = {child.name: child.command for child in LocalStack(data_dir, several, print).children}
+    assert list(children) == ["broker", "coordinator", "server-1", "server-2", "worker-1"]
+    assert [children[name][children[name].index("--processes") + 1] for name in ("server-1", "server-2")] == [
+        "2", "1",
+    ]  # fmt: skip
+    assert children["coordinator"].count("--server-url") == 2
+    without = StackPlan(workers=1, servers=(), delay="0s", seed=0)
     assert [child.name for child in LocalStack(data_dir, without, print).children] == [
         "broker", "coordinator", "worker-1",
     ]  # fmt: skip

@@ -13,7 +13,8 @@ from oku_cli.local import build_plan, run_locally
 from oku_cli.options import build_endpoint, data_dir_option, remote_options, watch_options
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES
-from oku_core.spec import Source, Spec, parse_spec
+from oku_core.spec import Spec
+from oku_core.spec_parser import Source, parse_spec
 
 
 @click.command(name="resume")

@@ -21,7 +21,8 @@ from oku_cli.options import (
     watch_options,
 )
 from oku_core.errors import UserError
-from oku_core.spec import Source, Spec, build_mapping, parse_spec
+from oku_core.spec import Spec
+from oku_core.spec_parser import Source, build_mapping, parse_spec
 
 
 @click.command(name="run")

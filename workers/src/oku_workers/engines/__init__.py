@@ -5,6 +5,7 @@ from typing import Protocol
 
 from oku_core.spec import Engine, Spec
 from oku_workers.engines.aiohttp_engine import AiohttpEngine
+from oku_workers.engines.httptools_engine import HttptoolsEngine
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 
@@ -35,4 +36,7 @@ def build_engine(spec: Spec, feed: Feed) -> EngineProtocol:
     return _ENGINES[spec.engine](spec, feed)
 
 
-_ENGINES: Mapping[Engine, Callable[[Spec, Feed], EngineProtocol]] = {Engine.AIOHTTP: AiohttpEngine}
+_ENGINES: Mapping[Engine, Callable[[Spec, Feed], EngineProtocol]] = {
+    Engine.AIOHTTP: AiohttpEngine,
+    Engine.HTTPTOOLS: HttptoolsEngine,
+}

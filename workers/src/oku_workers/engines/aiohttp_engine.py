@@ -10,11 +10,11 @@ from time import perf_counter_ns
 
 from aiohttp import ClientConnectionError, ClientResponse, hdrs
 
-from oku_core.outcome import OUTCOMES
 from oku_core.spec import Spec, build_expected_statuses
 from oku_workers.engines.aiohttp_outcome import classify
 from oku_workers.engines.aiohttp_request import build_arguments, build_urls
 from oku_workers.engines.aiohttp_session import build_session
+from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.feed import Feed
 from oku_workers.hand import PROTOCOL_ERROR, TIMEOUT, Hand
 
@@ -24,7 +24,6 @@ _GIVEN_BACK = -1
 """What a slot is told, beside an outcome, when its request is cut off."""
 _SWEEP_S = 0.25
 _SHORTEST_SWEEP_S = 0.005
-_LONGEST_DESCRIPTION = 300
 
 
 class _Slot:
@@ -76,6 +75,9 @@ class AiohttpEngine:
     Args:
         spec: what to send; its URLs are those to ask.
         feed: where the indices come from.
+
+    Raises:
+        EngineError: the spec cannot be carried out here.
     """
 
     def __init__(self, spec: Spec, feed: Feed) -> None:
@@ -88,7 +90,7 @@ class AiohttpEngine:
         self._slots = [_Slot() for _ in range(max(1, spec.concurrency))]
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
-        self._told: set[int] = set()
+        self._errors = FirstErrors()
         self._session = build_session(spec)
 
     @property
@@ -136,9 +138,7 @@ class AiohttpEngine:
                 response = (
                     await request(method, build_url(index), allow_redirects=False)
                     if build_arguments is None
-                    else await request(
-                        method, build_url(index), allow_redirects=False, **build_arguments(index)
-                    )
+                    else await request(method, build_url(index), **build_arguments(index))
                 )
                 if response.connection is not None:  # its body has not arrived in one piece with its headers
                     slot.response = response
@@ -169,9 +169,7 @@ class AiohttpEngine:
             return
         is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
-        if outcome not in self._told:
-            self._told.add(outcome)
-            _log.warning("first %s: %s", OUTCOMES[outcome], _describe(error))
+        self._errors.tell(outcome, error)
         hand.fail(outcome)
 
     @staticmethod
@@ -194,10 +192,6 @@ class AiohttpEngine:
                     slot.cut(TIMEOUT)
                 elif slot.response is not None and _is_forgotten(slot.response):
                     slot.cut(PROTOCOL_ERROR)
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST_DESCRIPTION]
 
 
 async def _drop_body(response: ClientResponse) -> None:

@@ -5,6 +5,7 @@ import asyncio
 from aiohttp import (
     ClientConnectionError,
     ClientConnectorError,
+    ClientHttpProxyError,
     ClientPayloadError,
     InvalidURL,
     NonHttpUrlClientError,
@@ -14,7 +15,14 @@ from aiohttp.http_exceptions import ContentLengthError, PayloadEncodingError
 
 from oku_workers.hand import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
-_NEVER_SENT = (ClientConnectorError, InvalidURL, NonHttpUrlClientError, ValueError, TypeError)
+_NEVER_SENT = (
+    ClientConnectorError,
+    ClientHttpProxyError,
+    InvalidURL,
+    NonHttpUrlClientError,
+    ValueError,
+    TypeError,
+)
 """No connection, or a request that cannot be written down."""
 
 

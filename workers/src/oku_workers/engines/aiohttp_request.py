@@ -6,16 +6,13 @@ request is asked for, not here, so that each of them ends in an outcome.
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 import msgspec
 from yarl import URL
 
 from oku_core.request import build_headers, build_template, is_constant
 from oku_core.spec import Spec
-
-_KEPT = "/%:@!$&'()*+,;=?[]{}"
-"""What is sent as it is written, beside letters, digits and `-._~` (RFC 3986, section 2), and the index."""
+from oku_workers.engines.urls import parse_origin, parse_target
 
 
 def build_urls(spec: Spec) -> Callable[[int], URL]:
@@ -36,15 +33,21 @@ def build_shared_headers(spec: Spec) -> list[tuple[str, str]]:
 
 
 def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
-    """A function from an index to what its request has beside method, URL and the shared headers, if any."""
+    """A function from an index to the arguments of its request beside method and URL.
+
+    None when every request is without any, but for `allow_redirects=False`: that is the quicker call.
+    """
     _, own = _split_headers(spec)
     headers = build_headers(own) if own.headers else None
     body = None if spec.body is None else build_template(spec.body)
-    if headers is None and body is None:
+    if headers is None and body is None and not spec.max_redirects:
         return None
+    redirects: dict[str, Any] = {"allow_redirects": False}
+    if spec.max_redirects:
+        redirects = {"allow_redirects": True, "max_redirects": spec.max_redirects}
 
     def build(index: int) -> Mapping[str, Any]:
-        arguments: dict[str, Any] = {}
+        arguments = dict(redirects)
         if headers is not None:
             arguments["headers"] = headers(index)
         if body is not None:
@@ -56,12 +59,11 @@ def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
 
 def _build_url(template: str) -> Callable[[int], URL]:
     try:
-        split = urlsplit(template)
-        origin = URL(f"{split.scheme}://{split.netloc}")
-        scheme, authority, build = origin.scheme, origin.raw_authority, URL.build
+        origin, target = parse_origin(template), parse_target(template)
     except ValueError:
         return lambda _: URL(template)
-    path, query = (build_template(quote(part, safe=_KEPT)) for part in (split.path or "/", split.query))
+    scheme, authority, build = origin.scheme, origin.raw_authority, URL.build
+    path, query = build_template(target.path), build_template(target.query)
 
     def build_for(index: int) -> URL:
         return build(

@@ -13,26 +13,33 @@ from aiohttp import (
     ClientRequest,
     ClientSession,
     ClientTimeout,
+    CookieJar,
     DummyCookieJar,
     TCPConnector,
-    hdrs,
 )
 from aiohttp.connector import BaseConnector, Connection
+from multidict import istr
 
 from oku_core.spec import Spec
 from oku_workers.engines.aiohttp_request import build_shared_headers
-
-_KEEPALIVE_S = 15.0
-"""Idle connections are closed after this, sooner than most servers do it."""
-_USER_AGENT = "oku/0.1"
+from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
+from oku_workers.engines.tls import build_tls
 
 
 def build_session(spec: Spec) -> ClientSession:
-    """A session that sends each request once; timeouts and redirects are for the engine."""
+    """A session that sends each request once; the engine sees to timeouts.
+
+    Raises:
+        EngineError: a file of the spec cannot be used here.
+    """
     session = ClientSession(
-        connector=_Connector(limit=0, keepalive_timeout=_KEEPALIVE_S, socket_factory=_build_socket),
+        connector=_Connector(
+            limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=_build_socket, ssl=build_tls(spec)
+        ),
         timeout=ClientTimeout(total=None, sock_connect=None),
-        cookie_jar=DummyCookieJar(),
+        # Cookies of addresses count as well: many targets of a load test have no name.
+        cookie_jar=CookieJar(unsafe=True) if spec.cookies else DummyCookieJar(),
+        proxy=spec.proxy,
         auto_decompress=False,
         headers=build_shared_headers(spec),
         request_class=_Request,
@@ -45,9 +52,11 @@ def build_session(spec: Spec) -> ClientSession:
 
 
 class _Request(ClientRequest):
-    """Gives Oku's name where the spec gives none."""
+    """Says what every engine of Oku says, where the spec does not."""
 
-    DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {hdrs.USER_AGENT: _USER_AGENT}
+    DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {
+        istr(name): value for name, value in DEFAULT_HEADERS.items()
+    }
 
 
 class _LentSocket(socket.socket):
@@ -79,7 +88,7 @@ class _Connector(TCPConnector):
         idle = self._conns.get(key)
         if idle is None:
             return None
-        oldest = monotonic() - _KEEPALIVE_S
+        oldest = monotonic() - KEEPALIVE_S
         while idle:
             protocol, released_at = idle.popleft()
             if released_at > oldest and not protocol.should_close and protocol.is_connected():

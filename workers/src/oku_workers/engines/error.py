@@ -1,0 +1,7 @@
+"""What an engine says when it cannot carry out a spec here, whatever the target does."""
+
+from oku_core.errors import UserError
+
+
+class EngineError(UserError):
+    """No request of the spec can be sent by this worker; the message is one line for the user."""

@@ -1,0 +1,24 @@
+"""Says once for each outcome, in the worker's log, what went wrong first: the counts do not tell it."""
+
+import logging
+
+from oku_core.outcome import OUTCOMES
+
+_LONGEST = 300
+
+_log = logging.getLogger(__name__)
+
+
+class FirstErrors:
+    """Belongs to one engine, and so to one spec."""
+
+    def __init__(self) -> None:
+        self._told: set[int] = set()
+
+    def tell(self, outcome: int, reason: object) -> None:
+        """A request ended with an outcome (as an index) for a reason, an exception or a text."""
+        if outcome in self._told:
+            return
+        self._told.add(outcome)
+        name = f"{type(reason).__name__}: " if isinstance(reason, BaseException) else ""
+        _log.warning("first %s: %s", OUTCOMES[outcome], f"{name}{' '.join(str(reason).split())}"[:_LONGEST])

@@ -1,0 +1,228 @@
+"""The engine for throughput: protocols of uvloop and the parser of httptools.
+
+One request is in flight on a connection at a time.
+
+There is no task, no future and no timer for a request: connections take indices from the feed as their
+responses come in, and one sweep ends what takes too long. What each part is worth is written down in
+docs/decisions/0011-httptools-engine.md.
+"""
+
+import asyncio
+import logging
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from oku_core.spec import Spec, build_expected_statuses
+from oku_workers.engines.defaults import KEEPALIVE_S
+from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.httptools_connection import Connection
+from oku_workers.engines.httptools_known import KnownResponses
+from oku_workers.engines.httptools_origin import Origin
+from oku_workers.engines.httptools_request import BuildRequest, build_request
+from oku_workers.engines.tls import build_tls
+from oku_workers.engines.urls import parse_origin
+from oku_workers.feed import Feed
+from oku_workers.hand import CONNECT_ERROR, TIMEOUT, Hand
+
+if TYPE_CHECKING:
+    from yarl import URL
+
+_log = logging.getLogger(__name__)
+
+CONNECTING_AT_ONCE = 256
+"""How many connections are set up at a time, so that the queue of a listening server does not overflow."""
+SWEEP_S = 0.25
+SHORTEST_SWEEP_S = 0.005
+MOST_FAILURES_AT_ONCE = 100
+"""After so many requests that fail without waiting, others get their turn in the event loop."""
+
+
+class HttptoolsEngine:
+    """See `oku_workers.engines.EngineProtocol`. Belongs to the thread of the event loop.
+
+    Args:
+        spec: what to send; its URLs are those to ask.
+        feed: where the indices come from.
+
+    Raises:
+        EngineError: the spec cannot be carried out here.
+    """
+
+    def __init__(self, spec: Spec, feed: Feed) -> None:
+        self.limit_ns = int(spec.timeout_s * 1e9)
+        self.expected = build_expected_statuses(spec)
+        self.has_bodies = spec.method != "HEAD"
+        self.known = KnownResponses()
+        self._feed = feed
+        self._window = self._free = max(1, spec.concurrency)
+        self._urls = _build_urls(spec)
+        self._turns = len(self._urls)
+        self._connections: set[Connection] = set()
+        self._connecting: dict[Connection, asyncio.Task[None]] = {}
+        self._errors = FirstErrors()
+        self._is_closing = False
+        self._chores: list[asyncio.Task[None]] = []
+        self._all_gone: asyncio.Future[None] | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return self._window - self._free
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        self._chores = [asyncio.ensure_future(self._follow_feed()), asyncio.ensure_future(self._sweep())]
+
+    def cut_off(self, hand: Hand) -> None:
+        """Drop the requests of a lease that are in flight and give their indices back."""
+        for connection in list(self._connections):
+            if connection.hand is hand:
+                self._give_back(connection)
+        self._fill()
+
+    async def close(self) -> None:
+        """Stop, give back what is in flight, and close every connection."""
+        self._is_closing = True
+        for chore in self._chores:
+            chore.cancel()
+        connecting = list(self._connecting.values())
+        for connection in list(self._connections):
+            if connection.hand is not None:
+                self._give_back(connection)
+            else:
+                connection.close()
+        await asyncio.gather(*self._chores, *connecting, return_exceptions=True)
+        if self._connections:
+            self._all_gone = asyncio.get_running_loop().create_future()
+            await self._all_gone
+
+    # What the connections call.
+
+    def go_on(self, connection: Connection, now_ns: int) -> None:
+        """A response is complete, its connection is free for another request."""
+        hand = self._feed.current
+        if hand is not None:
+            build, origin = self._urls[hand.next_index % self._turns]
+            if origin is connection.origin:
+                index = self._feed.take(hand)
+                connection.send(hand, index, build(index), now_ns)
+                return
+        connection.rest(now_ns)
+        connection.origin.idle[connection] = None
+        self._free += 1
+        if hand is not None:
+            self._fill()
+
+    def release(self, connection: Connection) -> None:
+        """A response is complete, its connection cannot take another request."""
+        connection.close()
+        self._free += 1
+        self._fill()
+
+    def lose(self, connection: Connection, outcome: int, reason: object) -> None:
+        """A connection is of no further use; its request, if it has one, ends with an outcome."""
+        hand = connection.hand
+        self._drop(connection)
+        if hand is None:
+            return
+        self._errors.tell(outcome, reason)
+        self._free += 1
+        hand.fail(outcome)
+        self._fill()
+
+    def forget(self, connection: Connection) -> None:
+        """Nothing will come of a connection any more."""
+        self._connections.discard(connection)
+        if self._all_gone is not None and not self._connections and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+    async def _follow_feed(self) -> None:
+        while True:
+            self._fill()
+            await self._feed.wait()
+
+    def _fill(self) -> None:
+        """Take indices for the places in the window that are free, as far as connections may be made."""
+        feed, failed = self._feed, 0
+        while self._free and not self._is_closing and (hand := feed.current) is not None:
+            build, origin = self._urls[hand.next_index % self._turns]
+            if origin is None:
+                failed += 1
+                if failed > MOST_FAILURES_AT_ONCE:
+                    asyncio.get_running_loop().call_soon(self._fill)
+                    return
+                feed.take(hand)
+                hand.fail(CONNECT_ERROR)
+                continue
+            connection = origin.pop_idle()
+            if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
+                return
+            self._free -= 1
+            index = feed.take(hand)
+            if connection is not None:
+                connection.send(hand, index, build(index), perf_counter_ns())
+                continue
+            connection = Connection(self, origin, hand, index, build(index))
+            self._connections.add(connection)
+            self._connecting[connection] = asyncio.ensure_future(self._connect(connection))
+
+    async def _connect(self, connection: Connection) -> None:
+        try:
+            await connection.origin.connect(connection)
+        except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
+            self._connecting.pop(connection, None)
+            self.lose(connection, CONNECT_ERROR, error)
+            self.forget(connection)
+        except asyncio.CancelledError:  # its request is accounted for
+            self.forget(connection)
+            raise
+        finally:
+            self._connecting.pop(connection, None)
+            self._fill()
+
+    def _give_back(self, connection: Connection) -> None:
+        hand, index = connection.hand, connection.index
+        assert hand is not None
+        self._drop(connection)
+        self._free += 1
+        hand.give_back(index)
+
+    def _drop(self, connection: Connection) -> None:
+        connection.origin.idle.pop(connection, None)
+        connection.close()
+        if (connecting := self._connecting.get(connection)) is not None:
+            connecting.cancel()
+
+    async def _sweep(self) -> None:
+        pause_s = min(SWEEP_S, max(self.limit_ns / 50e9, SHORTEST_SWEEP_S))
+        while True:
+            await asyncio.sleep(pause_s)
+            now_ns = perf_counter_ns()
+            oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
+            for connection in list(self._connections):
+                if connection.since_ns < (oldest_idle_ns if connection.hand is None else oldest_ns):
+                    self.lose(connection, TIMEOUT, "no complete response within the limit")
+
+
+def _build_urls(spec: Spec) -> list[tuple[BuildRequest, Origin | None]]:
+    """For each URL the bytes of its requests, and where they go; None where nobody can be asked."""
+    tls = build_tls(spec)
+    origins: dict[URL, Origin] = {}
+    urls: list[tuple[BuildRequest, Origin | None]] = []
+    for url in spec.urls:
+        try:
+            origin = parse_origin(url)
+            build = build_request(spec, url, origin)
+        except ValueError as error:
+            _log.warning("requests to %s cannot be sent: %s", url, error)
+            urls.append((_build_nothing, None))
+            continue
+        place = origin.with_user(None)
+        if place not in origins:
+            origins[place] = Origin(place, tls if origin.scheme == "https" else None)
+        urls.append((build, origins[place]))
+    return urls
+
+
+def _build_nothing(_: int) -> bytes:
+    return b""

@@ -1,0 +1,28 @@
+"""The responses that an engine has parsed already: most targets of a load test answer in few ways."""
+
+MOST = 256
+LONGEST_BYTES = 1024
+"""How many are remembered, and how long they may be: 0.3 MB at the most."""
+
+Parsed = tuple[int, int, bool]
+"""Status, bytes of body, and whether the status is expected."""
+
+
+class KnownResponses:
+    """What the parser made of whole responses that left their connection open.
+
+    Valid for the responses of one engine only: their meaning depends on the method and the expected statuses.
+    """
+
+    def __init__(self) -> None:
+        self._parsed: dict[bytes, Parsed] = {}
+        self.find = self._parsed.get
+        """The response that consists of these bytes, or None."""
+
+    def add(self, response: bytes, parsed: Parsed) -> None:
+        """Remember a response, unless it is long; when there are too many, all others are forgotten."""
+        if len(response) > LONGEST_BYTES:
+            return
+        if len(self._parsed) >= MOST:
+            self._parsed.clear()
+        self._parsed[response] = parsed

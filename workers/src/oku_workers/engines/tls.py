@@ -1,0 +1,35 @@
+"""How the engines speak TLS: certificates are checked unless the spec says otherwise."""
+
+import ssl
+
+from oku_core.spec import Spec
+from oku_workers.engines.error import EngineError
+
+
+def build_tls(spec: Spec) -> ssl.SSLContext:
+    """The settings for connections to https targets.
+
+    Raises:
+        EngineError: a file that the spec names cannot be read here, or is not what it should be.
+    """
+    try:
+        context = ssl.create_default_context(cafile=spec.cacert)
+    except (OSError, ValueError) as error:
+        raise EngineError(f"cacert {spec.cacert} cannot be used: {_explain(error)}") from error
+    if spec.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if spec.cert is not None:
+        try:
+            # A key that wants a passphrase must not ask the terminal for it.
+            context.load_cert_chain(spec.cert, spec.key, password="")
+        except (OSError, ValueError) as error:
+            files = spec.cert if spec.key is None else f"{spec.cert} with the key {spec.key}"
+            raise EngineError(f"cert {files} cannot be used: {_explain(error)}") from error
+    return context
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"it is no such PEM file ({error.reason or error})"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
