@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import yaml
 
 from oku_cli.client import Client
@@ -23,6 +24,9 @@ from oku_cli.options import (
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_parser import Source, build_mapping, parse_spec
+from oku_workers.engines.tls import build_tls
+
+_FILES = ("cacert", "cert", "key")
 
 
 @click.command(name="run")
@@ -53,7 +57,7 @@ def command(
     if endpoint is not None:
         refuse_local_shape(spec)
         return run_async(_run_remotely(endpoint, spec, watch))
-    return run_async(_run_here(DataDir(data_dir), spec, watch))
+    return run_async(_run_here(DataDir(data_dir), find_files(spec), watch))
 
 
 def read_spec_file(path: Path) -> Source:
@@ -67,6 +71,14 @@ def read_spec_file(path: Path) -> Source:
     if not isinstance(document, dict):
         raise UserError(f"{path}: is no mapping of keys to values")
     return Source(str(path), document)
+
+
+def find_files(spec: Spec) -> Spec:
+    """Name the files of a spec in full, so that it is the same from any folder; `UserError` if unusable."""
+    paths = {key: Path(path).expanduser() for key in _FILES if (path := getattr(spec, key)) is not None}
+    spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
+    build_tls(spec)
+    return spec
 
 
 async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch) -> ExitCode:

@@ -15,7 +15,9 @@ def build_tls(spec: Spec) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=spec.cacert)
     except (OSError, ValueError) as error:
-        raise EngineError(f"cacert {spec.cacert} cannot be used: {_explain(error)}") from error
+        raise EngineError(
+            f"cacert {spec.cacert} cannot be used: {_explain(error, 'it holds no certificate in PEM')}"
+        ) from error
     if spec.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -25,11 +27,12 @@ def build_tls(spec: Spec) -> ssl.SSLContext:
             context.load_cert_chain(spec.cert, spec.key, password="")
         except (OSError, ValueError) as error:
             files = spec.cert if spec.key is None else f"{spec.cert} with the key {spec.key}"
-            raise EngineError(f"cert {files} cannot be used: {_explain(error)}") from error
+            reason = _explain(error, "that is no certificate and its key in PEM, without a passphrase")
+            raise EngineError(f"cert {files} cannot be used: {reason}") from error
     return context
 
 
-def _explain(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"it is no such PEM file ({error.reason or error})"
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+def _explain(error: Exception, malformed: str) -> str:
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+        return error.strerror or str(error)
+    return malformed
