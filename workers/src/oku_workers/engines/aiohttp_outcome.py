@@ -9,6 +9,7 @@ from aiohttp import (
     ClientPayloadError,
     InvalidURL,
     NonHttpUrlClientError,
+    RedirectClientError,
     ServerTimeoutError,
 )
 from aiohttp.http_exceptions import ContentLengthError, PayloadEncodingError
@@ -30,6 +31,8 @@ def classify(error: Exception) -> int:
     """The outcome, as an index, of a request that ended with an exception."""
     if isinstance(error, ServerTimeoutError | asyncio.TimeoutError):
         return TIMEOUT
+    if isinstance(error, RedirectClientError):  # it is one of the others, too, but something was answered
+        return PROTOCOL_ERROR
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR
     if isinstance(error, ClientPayloadError):

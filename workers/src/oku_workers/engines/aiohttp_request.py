@@ -44,7 +44,8 @@ def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
         return None
     redirects: dict[str, Any] = {"allow_redirects": False}
     if spec.max_redirects:
-        redirects = {"allow_redirects": True, "max_redirects": spec.max_redirects}
+        # aiohttp gives up at the redirection of this number, it does not follow it.
+        redirects = {"allow_redirects": True, "max_redirects": spec.max_redirects + 1}
 
     def build(index: int) -> Mapping[str, Any]:
         arguments = dict(redirects)

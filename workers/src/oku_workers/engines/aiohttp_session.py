@@ -34,7 +34,7 @@ def build_session(spec: Spec) -> ClientSession:
     """
     session = ClientSession(
         connector=_Connector(
-            limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=_build_socket, ssl=build_tls(spec)
+            limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=_build_socket, ssl=build_tls(spec) or True
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
         # Cookies of addresses count as well: many targets of a load test have no name.

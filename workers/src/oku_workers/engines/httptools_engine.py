@@ -9,6 +9,7 @@ docs/decisions/0011-httptools-engine.md.
 
 import asyncio
 import logging
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
@@ -164,21 +165,20 @@ class HttptoolsEngine:
                 continue
             connection = Connection(self, origin, hand, index, build(index))
             self._connections.add(connection)
-            self._connecting[connection] = asyncio.ensure_future(self._connect(connection))
+            # A callback, for a task that is cancelled before its first step runs none of its own code.
+            connecting = asyncio.ensure_future(origin.connect(connection))
+            connecting.add_done_callback(partial(self._end_connecting, connection))
+            self._connecting[connection] = connecting
 
-    async def _connect(self, connection: Connection) -> None:
-        try:
-            await connection.origin.connect(connection)
-        except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
-            self._connecting.pop(connection, None)
+    def _end_connecting(self, connection: Connection, connecting: asyncio.Task[None]) -> None:
+        """It is made, or cannot be, or nobody wants it any more: its request is accounted for then."""
+        self._connecting.pop(connection, None)
+        if connecting.cancelled():
+            self.forget(connection)
+        elif (error := connecting.exception()) is not None:
             self.lose(connection, CONNECT_ERROR, error)
             self.forget(connection)
-        except asyncio.CancelledError:  # its request is accounted for
-            self.forget(connection)
-            raise
-        finally:
-            self._connecting.pop(connection, None)
-            self._fill()
+        self._fill()
 
     def _give_back(self, connection: Connection) -> None:
         hand, index = connection.hand, connection.index

@@ -6,12 +6,17 @@ from oku_core.spec import Spec
 from oku_workers.engines.error import EngineError
 
 
-def build_tls(spec: Spec) -> ssl.SSLContext:
-    """The settings for connections to https targets.
+def build_tls(spec: Spec) -> ssl.SSLContext | None:
+    """The settings for connections to https targets; None when nothing of the spec can come to speak TLS.
+
+    The system's certificates take 2 MB, so they are not loaded for nothing.
 
     Raises:
         EngineError: a file that the spec names cannot be read here, or is not what it should be.
     """
+    asks_https = any(url.lower().startswith("https:") for url in spec.urls)
+    if not (asks_https or spec.cacert or spec.cert or spec.max_redirects):
+        return None
     try:
         context = ssl.create_default_context(cafile=spec.cacert)
     except (OSError, ValueError) as error:
