@@ -202,3 +202,11 @@ def test_a_worker_at_work_stays() -> None:
     stage.crew.lease_ids = ["l1"]
     stage.run(beats=20)
     assert stage.exits == []
+
+
+@pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])
+def test_the_pace_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
+    """Not more often than by itself, and not so seldom that it would count as dead for ever."""
+    stage = Stage()
+    stage.beat.set_interval(told_s)
+    assert stage.beat._interval_s == interval_s

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from celery.worker.control import Panel
 
-from oku_core.messaging import STOP_COMMAND
+from oku_core.messaging import PACE_COMMAND, STOP_COMMAND
 from oku_workers import process
 
 
@@ -28,6 +28,17 @@ class FakeCrew:
         self.orders.append(order)
 
 
+class FakeBeat:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.intervals: list[float] = []
+
+    def set_interval(self, interval_s: float) -> None:
+        """As the beat."""
+        self.intervals.append(interval_s)
+
+
 @pytest.mark.parametrize(
     ("arguments", "order"),
     [
@@ -39,9 +50,17 @@ class FakeCrew:
 def test_the_order_to_stop_reaches_the_crew(arguments: dict[str, Any], order: dict[str, Any]) -> None:
     """As the coordinator sends it through Celery's remote control; what it leaves out stops nothing."""
     crew = FakeCrew()
-    process._register_stop_command(FakeStation(), crew)  # type: ignore[arg-type]
+    process._register_orders(FakeStation(), crew, FakeBeat())  # type: ignore[arg-type]
     Panel.data[STOP_COMMAND](None, **arguments)
     assert crew.orders == [order]
+
+
+def test_the_order_of_the_pace_reaches_the_beat() -> None:
+    """As the coordinator sends it when it has many workers."""
+    beat = FakeBeat()
+    process._register_orders(FakeStation(), FakeCrew(), beat)  # type: ignore[arg-type]
+    Panel.data[PACE_COMMAND](None, progress_every_s=3.0)
+    assert beat.intervals == [3.0]
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ import msgspec
 import pytest
 from celery import Celery
 
-from oku_core.lease import Claim, Lease, Message, Report
+from oku_core.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging import LEASE_TASK, build_app
 from oku_core.spec import Spec
 from oku_workers import tasks
 from oku_workers.crew import build_empty_report
+from oku_workers.engines.error import EngineError
 
 
 class FakeStation:
@@ -158,3 +159,14 @@ def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
     with pytest.raises(RuntimeError, match="a fault of our own"):
         desk.deliver(build_document())
     assert [type(message) for message in desk.messages] == [Claim]
+
+
+def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:
+    """All of it is given back with the reason, cut to what a report may say."""
+    desk.crew.error = EngineError("cacert /ca.pem cannot be used: " + "No such file " * 100)
+    desk.deliver(build_document())
+    claim, report = desk.messages
+    assert isinstance(claim, Claim)
+    assert isinstance(report, Report)
+    assert report.refusal.startswith("cacert /ca.pem cannot be used: No such file")
+    assert (report.start, report.done, find_fault(report, 5, 9)) == (5, 5, None)

@@ -1,4 +1,4 @@
-"""The beat of a worker: its progress as a Celery event, once a second, and the check that it is of use.
+"""The beat of a worker: its progress as a Celery event, once a second or less, and the check that it is of use.
 
 A thread of its own, so that a broker that is away holds nothing up. A worker whose event loop does not
 answer sends no event, and so counts as dead.
@@ -22,6 +22,7 @@ from oku_workers.station import Station
 _log = logging.getLogger(__name__)
 
 _INTERVAL_S = 1.0
+_LONGEST_INTERVAL_S = 60.0
 _LOOP_TIMEOUT_S = 5.0
 _QUEUE_LOOK_S = 5.0
 EXIT_STUCK = 70
@@ -52,6 +53,7 @@ class Beat(threading.Thread):
         self._station = station
         self._crew = crew
         self._ending = threading.Event()
+        self._interval_s = _INTERVAL_S
         self._exit_process = exit_process
         self._idle = IdleWatch(idle_limit_s)
 
@@ -63,6 +65,10 @@ class Beat(threading.Thread):
             except Exception as error:  # noqa: BLE001  # transports raise errors of their own; silence means death
                 _log.warning("no progress can be sent: %s: %s; trying again", type(error).__name__, error)
                 self._ending.wait(_INTERVAL_S)
+
+    def set_interval(self, interval_s: float) -> None:
+        """Send progress so often from now on: less than once a second where there are many workers."""
+        self._interval_s = min(max(interval_s, _INTERVAL_S), _LONGEST_INTERVAL_S)
 
     def end(self) -> None:
         """Send one last beat and end."""
@@ -85,7 +91,7 @@ class Beat(threading.Thread):
                 if time.monotonic() >= next_look:
                     next_look = time.monotonic() + _QUEUE_LOOK_S
                     self._end_if_stuck(_count_waiting(connection))
-                next_beat = max(next_beat + _INTERVAL_S, time.monotonic())
+                next_beat = max(next_beat + self._interval_s, time.monotonic())
                 self._ending.wait(next_beat - time.monotonic())
 
     def _take_progress(self) -> Progress | None:

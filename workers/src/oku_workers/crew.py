@@ -58,6 +58,9 @@ class Crew:
         """Send the requests of a lease; None when it is in hand already.
 
         The lease counts as in hand until `let_go`.
+
+        Raises:
+            EngineError: its spec cannot be carried out here; it is not in hand any more.
         """
         if lease.id in self._hands:
             return None
@@ -109,6 +112,7 @@ class Crew:
             worker=self._name,
             boot=self._boot,
             at=time.time(),
+            seconds=round(second.seconds, 3),
             leases={lease: list(hand.outcomes) for lease, hand in self._hands.items()},
             in_flight=self._engine.in_flight if self._engine else 0,
             outcomes=second.outcomes,
@@ -205,8 +209,11 @@ def _measure_cpu_share(hand: Hand) -> float:
     return min((time.process_time() - hand.cpu_at_start_s) / wall_s, 1.0) if wall_s > 0 else 0.0
 
 
-def build_empty_report(lease: Lease, execution: str, name: str, boot: str) -> Report:
-    """The report of a lease that was not begun: all of it is given back."""
+def build_empty_report(lease: Lease, execution: str, name: str, boot: str, refusal: str = "") -> Report:
+    """The report of a lease that was not begun: all of it is given back.
+
+    With a refusal, no worker could begin with it, and the run has failed.
+    """
     now = time.time()
     return Report(
         lease=lease.id,
@@ -218,4 +225,5 @@ def build_empty_report(lease: Lease, execution: str, name: str, boot: str) -> Re
         outcomes=[0] * len(OUTCOMES),
         started_at=now,
         ended_at=now,
+        refusal=refusal,
     )

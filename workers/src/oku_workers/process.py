@@ -20,7 +20,7 @@ from celery.exceptions import SecurityWarning
 from celery.worker import state
 from celery.worker.control import control_command
 
-from oku_core.messaging import LEASES_IN_HAND, LEASES_QUEUE, STOP_COMMAND, build_app
+from oku_core.messaging import LEASES_IN_HAND, LEASES_QUEUE, PACE_COMMAND, STOP_COMMAND, build_app
 from oku_workers.beat import Beat
 from oku_workers.crew import Crew
 from oku_workers.settings import WorkerSettings
@@ -46,7 +46,7 @@ class Worker:
         self._consumer: Any = None
         self._has_signal = False
         register_lease_task(self._app, self._station, self._crew, settings.name, boot)
-        _register_stop_command(self._station, self._crew)
+        _register_orders(self._station, self._crew, self._beat)
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
@@ -121,7 +121,13 @@ def _build_celery_worker(app: Celery, name: str) -> Any:
     )
 
 
-def _register_stop_command(station: Station, crew: Crew) -> None:
+def _register_orders(station: Station, crew: Crew, beat: Beat) -> None:
+    """What the coordinator may order beside leases, by Celery's remote control."""
+
     @control_command(name=STOP_COMMAND)
     def stop(_: object, run: str | None = None, leases: Any = (), grace_s: float = 0.0) -> None:
         station.ask(lambda: crew.stop(run=run, leases=leases, grace_s=grace_s))
+
+    @control_command(name=PACE_COMMAND)
+    def set_pace(_: object, progress_every_s: float) -> None:
+        beat.set_interval(progress_every_s)

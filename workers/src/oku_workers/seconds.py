@@ -14,8 +14,9 @@ from oku_workers.hand import Hand
 
 @dataclass
 class Second:
-    """What one second brought; minimum and maximum latency are those of the buckets."""
+    """What one second, or some, brought; minimum and maximum latency are those of the buckets."""
 
+    seconds: float
     outcomes: list[int]
     bytes_received: int
     latency: Latency
@@ -68,13 +69,16 @@ class SecondMeter:
         for hand in self._left:
             self._seen.pop(hand, None)
         self._left.clear()
-        return Second(outcomes, received, _build_latency(counts, sum_us), self._take_cpu_share())
+        cpu_s, seconds = self._take_times()
+        share = cpu_s / seconds if seconds > 0 else 0.0
+        return Second(seconds, outcomes, received, _build_latency(counts, sum_us), share)
 
-    def _take_cpu_share(self) -> float:
+    def _take_times(self) -> tuple[float, float]:
+        """Processor time and time since the last call of this."""
         cpu_s, at = time.process_time(), time.monotonic()
-        share = (cpu_s - self._cpu_s) / (at - self._at) if at > self._at else 0.0
+        taken = cpu_s - self._cpu_s, at - self._at
         self._cpu_s, self._at = cpu_s, at
-        return share
+        return taken
 
 
 def _add_new_counts(counts: dict[int, int], hand: Hand, seen: dict[int, int]) -> None:

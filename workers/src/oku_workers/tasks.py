@@ -11,9 +11,10 @@ from typing import Any
 
 from celery import Celery, Task
 
-from oku_core.lease import Claim, Lease
+from oku_core.lease import LONGEST_REFUSAL, Claim, Lease
 from oku_core.messaging import LEASE_TASK, MalformedMessageError, decode_lease, send_message
 from oku_workers.crew import Crew, build_empty_report
+from oku_workers.engines.error import EngineError
 from oku_workers.station import Station
 
 _log = logging.getLogger(__name__)
@@ -35,7 +36,13 @@ def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, bo
             send_message(app, build_empty_report(lease, execution, name, boot))
             return
         send_message(app, Claim(lease=lease.id, execution=execution, worker=name, boot=boot, at=time.time()))
-        report = station.await_result(crew.carry_out(lease, execution))
+        try:
+            report = station.await_result(crew.carry_out(lease, execution))
+        except EngineError as error:
+            _log.error("lease %s cannot be carried out here: %s", lease.id, error)
+            refusal = str(error)[:LONGEST_REFUSAL]
+            send_message(app, build_empty_report(lease, execution, name, boot, refusal))
+            return
         if report is None:
             _log.info("lease %s came twice", lease.id)
             return

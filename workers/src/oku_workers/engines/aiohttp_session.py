@@ -23,6 +23,7 @@ from multidict import istr
 from oku_core.spec import Spec
 from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
+from oku_workers.engines.error import EngineError
 from oku_workers.engines.tls import build_tls
 
 
@@ -30,7 +31,7 @@ def build_session(spec: Spec) -> ClientSession:
     """A session that sends each request once; the engine sees to timeouts.
 
     Raises:
-        EngineError: a file of the spec cannot be used here.
+        EngineError: a file of the spec cannot be used here, or this aiohttp cannot.
     """
     session = ClientSession(
         connector=_Connector(
@@ -46,7 +47,7 @@ def build_session(spec: Spec) -> ClientSession:
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
     if not hasattr(session, "_retry_connection"):
-        raise RuntimeError("this aiohttp cannot be kept from sending requests twice")
+        raise EngineError("this aiohttp cannot be kept from sending requests twice")
     session._retry_connection = False  # noqa: SLF001
     return session
 

@@ -18,18 +18,24 @@ from oku_workers.engines.httptools_origin import Origin
 from oku_workers.hand import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
 
 LONGEST_HEAD_BYTES = 65_536
-"""Status line and headers of a response; a longer head is a protocol error."""
+"""Status line and headers of a response, and of all interim ones before it; more is a protocol error."""
 LARGEST_BODY_BYTES = 2**40
 """Bodies are dropped as they come: this only ends what no honest server sends."""
 
-_CONNECTING, _IDLE, _SENT, _READING, _CLOSED = range(5)
+LARGE_REQUEST_BYTES = 16_384
+"""A longer request may not be out when it is answered; shorter ones are, unless the socket was full."""
+
+_CONNECTING, _IDLE, _SENDING, _SENT, _READING, _CLOSED = range(6)
 _NO_FILE = -1
 _FIRST_FINAL_STATUS = 200
 _SWITCHING_PROTOCOLS = 101
 _WITHOUT_BODY = (101, 204, 304)
 
-_HAS_LENGTH = re.compile(rb"\r\n(?:content-length:|transfer-encoding:[^\r]*\bchunked\b)", re.IGNORECASE)
-_SAYS_CLOSE = re.compile(rb"\AHTTP/1\.0|\r\nconnection:[^\r]*\bclose\b", re.IGNORECASE)
+# As the parser reads them: a space before the colon, and values over several lines.
+_HAS_LENGTH = re.compile(
+    rb"\r\n(?:content-length *:|transfer-encoding *:(?:[^\r]|\r\n[ \t])*\bchunked\b)", re.IGNORECASE
+)
+_SAYS_CLOSE = re.compile(rb"\AHTTP/1\.0|\r\nconnection *:(?:[^\r]|\r\n[ \t])*\bclose\b", re.IGNORECASE)
 
 
 class Owner(Protocol):
@@ -80,6 +86,7 @@ class Connection(asyncio.Protocol):
         "_find_known",
         "_has_head",
         "_head",
+        "_head_from",
         "_is_complete",
         "_is_kept",
         "_owner",
@@ -100,6 +107,7 @@ class Connection(asyncio.Protocol):
     _is_kept: bool
     _ends_by_close: bool
     _head: bytes
+    _head_from: int
     _received: int
 
     def __init__(self, owner: Owner, origin: Origin, hand: Hand, index: int, request: bytes) -> None:
@@ -182,6 +190,8 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """The parser: the head of a response is complete."""
+        if self._is_complete:  # of a response that nobody asked for
+            return
         assert self._parser is not None
         self._status = status = self._parser.get_status_code()
         self._has_head = True
@@ -212,7 +222,7 @@ class Connection(asyncio.Protocol):
             self._is_complete, self._is_kept = True, False
         else:  # an interim response; the one that counts is still to come
             self._has_head = False
-            self._head = self._head.partition(b"\r\n\r\n")[2]
+            self._head_from = self._head.find(b"\r\n\r\n", self._head_from) + 4
 
     def _write(self, request: bytes) -> None:
         """Send at once what the socket takes; the transport would first deal with all that came elsewhere."""
@@ -225,6 +235,8 @@ class Connection(asyncio.Protocol):
         if sent < len(request):
             self._file = _NO_FILE  # what follows must not overtake the rest
             self._transport.write(request[sent:])
+            if sent or len(request) > LARGE_REQUEST_BYTES:
+                self._state = _SENDING
 
     def _read(self, data: bytes) -> None:
         if self.hand is None:
@@ -234,7 +246,7 @@ class Connection(asyncio.Protocol):
         is_whole = self._state == _SENT
         self._state = _READING
         if not self._has_head:
-            self._head += data
+            self._head = (self._head + data).lstrip(b"\r\n")  # the parser takes no notice of these either
         try:
             self._get_parser().feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
@@ -255,7 +267,9 @@ class Connection(asyncio.Protocol):
         """A response that was parsed is complete."""
         now_ns = perf_counter_ns()
         hand, latency_ns = self.hand, now_ns - self.since_ns
-        parsed, is_kept = self._build_parsed(), self._is_kept
+        # Who answers before the request is out need not read the rest, and what follows would wait for it.
+        is_kept = self._is_kept and not self._transport.get_write_buffer_size()
+        parsed = self._build_parsed()
         self._forget_response()
         if is_kept:
             self._owner.go_on(self, now_ns)
@@ -282,12 +296,13 @@ class Connection(asyncio.Protocol):
         return self._parser
 
     def _cut_head(self) -> bytes:
-        return self._head.partition(b"\r\n\r\n")[0]
+        return self._head[self._head_from : self._head.find(b"\r\n\r\n", self._head_from)]
 
     def _forget_response(self) -> None:
         self._has_head = self._is_complete = self._ends_by_close = False
         self._is_kept = True
         self._head = b""
+        self._head_from = 0
         self._received = 0
         if not self._owner.has_bodies:
             self._parser = None  # it waits for the body that was announced

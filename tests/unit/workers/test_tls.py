@@ -1,0 +1,88 @@
+import re
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.kit.certificates import Certificates
+
+from oku_core.spec import Spec
+from oku_workers.engines.error import EngineError
+from oku_workers.engines.tls import build_tls
+
+URLS = ("https://h/",)
+
+
+def build(**fields: Any) -> ssl.SSLContext:
+    """The settings for an https target."""
+    context = build_tls(Spec(**({"urls": URLS} | fields)))
+    assert context is not None
+    return context
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Made once: keys take their time."""
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def test_certificates_are_checked() -> None:
+    """Against the authorities of the system, and for the name."""
+    context = build()
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+def test_the_authorities_of_the_spec_stand_in_the_place_of_the_system_s(files: Certificates) -> None:
+    """Who trusts a service of his own need not trust the world."""
+    context = build(cacert=files.cacert)
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert context.cert_store_stats()["x509_ca"] == 1
+
+
+def test_insecure_takes_any_certificate(files: Certificates) -> None:
+    """Whatever else the spec says."""
+    for cacert in (None, files.cacert):
+        context = build(insecure=True, cacert=cacert)
+        assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+
+
+BAD_FILES: dict[str, Callable[[Certificates], dict[str, Any]]] = {
+    "no cacert": lambda files: {"cacert": files.missing},
+    "cacert is a folder": lambda files: {"cacert": str(files.folder)},
+    "cacert is no PEM": lambda files: {"cacert": files.nonsense},
+    "cacert is a key": lambda files: {"cacert": files.key},
+    "no cert": lambda files: {"cert": files.missing, "key": files.key},
+    "cert is no PEM": lambda files: {"cert": files.nonsense, "key": files.key},
+    "cert without a key": lambda files: {"cert": files.cert},
+    "no key": lambda files: {"cert": files.cert, "key": files.missing},
+    "key is no PEM": lambda files: {"cert": files.cert, "key": files.nonsense},
+    "key of another": lambda files: {"cert": files.cert, "key": files.other_key},
+    "key behind a passphrase": lambda files: {"cert": files.cert, "key": files.lock_key()},
+}
+
+
+@pytest.mark.parametrize("urls", [("http://h/", "HTTPS://h/"), ("https://h/{i}",)])
+def test_one_https_target_is_enough(urls: tuple[str, ...]) -> None:
+    """Among others, however it is spelt."""
+    assert build(urls=urls).check_hostname
+
+
+def test_what_comes_to_speak_no_tls_has_no_settings() -> None:
+    """The certificates of the system are not loaded for nothing; a redirection may lead to https."""
+    urls = ("http://https/https:",)
+    assert build_tls(Spec(urls=urls)) is None
+    assert build(urls=urls, max_redirects=1).check_hostname
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_a_file_that_cannot_be_used(files: Certificates, case: str) -> None:
+    """Is told in one line that names it; nobody is asked for a passphrase."""
+    fields = BAD_FILES[case](files)
+
+    with pytest.raises(EngineError) as caught:
+        build_tls(Spec(urls=("http://h/",), **fields))
+
+    message = str(caught.value)
+    assert message.isprintable()
+    assert re.match(r"(cacert|cert) \S+ (with the key \S+ )?cannot be used: \S", message)
+    assert all(path in message for path in fields.values())
