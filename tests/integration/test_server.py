@@ -1,5 +1,4 @@
 import asyncio
-import contextlib
 import http.client
 import os
 import signal
@@ -7,19 +6,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from tests.kit.delay_server import OKU, PATIENCE_S, DelayServer, Start, until
 
 from oku_core.delay import parse_delay
 from oku_server.count_table import read_count
 from oku_server.fault import Fault, FaultRates
 
-OKU = Path(sys.executable).parent / "oku"
-PATIENCE_S = 10.0
 TIMER_ERROR_S = 0.002
 """The event loop counts in milliseconds."""
 
@@ -28,60 +26,12 @@ needs_linux = pytest.mark.skipif(
 )
 
 
-class Server:
-    """An `oku server` on a free port."""
-
-    def __init__(self, folder: Path, *flags: str) -> None:
-        self._folder = folder
-        self._log = folder / "log"
-        ready_file = folder / "ready"
-        command = [str(OKU), "server", "--port", "0", "--ready-file", str(ready_file), *flags]
-        with self._log.open("wb") as log:
-            # A session of its own, so that whatever it starts can be ended in the end.
-            self.process = subprocess.Popen(command, stderr=log, stdout=log, start_new_session=True)
-        until(lambda: ready_file.exists() or self.process.poll() is not None)
-        assert self.process.poll() is None, self.log
-        self.address = ready_file.read_text().rstrip("\n")
-        self.url = f"http://{self.address}"
-        host, _, port = self.address.rpartition(":")
-        self.endpoint = (host.strip("[]"), int(port))
-
-    @property
-    def log(self) -> str:
-        """What it said so far."""
-        return self._log.read_text()
-
-    @property
-    def children(self) -> list[int]:
-        """The process ids of its children."""
-        pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-    def end(self) -> None:
-        """Kill it and everything that it started, and wait."""
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-
-Start = Callable[..., Server]
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers that end with the test."""
-    servers: list[Server] = []
-
-    def start_server(*flags: str) -> Server:
-        folder = tmp_path / f"server-{len(servers)}"
-        folder.mkdir()
-        servers.append(Server(folder, *flags))
-        return servers[-1]
-
-    yield start_server
-    for server in servers:
-        server.end()
+    servers = Start(tmp_path)
+    yield servers
+    servers.end()
 
 
 @pytest.fixture
@@ -95,14 +45,6 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that other processes do."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and waits for its parent does not."""
     try:
@@ -111,16 +53,18 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-async def fetch_served(client: aiohttp.ClientSession, server: Server, run: str) -> int:
+async def fetch_served(client: aiohttp.ClientSession, server: DelayServer, run: str) -> int:
     """What the server counted for a run."""
     async with client.get(f"{server.url}/-/served", params={"run": run}) as response:
         answer: dict[str, Any] = await response.json()
-    assert answer == {"run": run, "served": answer["served"]}
+    assert answer.keys() == {"run", "served", "store", "processes"}
+    assert answer["run"] == run
+    assert all(5 < process["peak_rss_mb"] < 5000 for process in answer["processes"])
     served: int = answer["served"]
     return served
 
 
-async def send(client: aiohttp.ClientSession, server: Server, run: str, count: int) -> None:
+async def send(client: aiohttp.ClientSession, server: DelayServer, run: str, count: int) -> None:
     """Make `count` requests of a run."""
 
     async def send_one(index: int) -> None:
@@ -130,7 +74,7 @@ async def send(client: aiohttp.ClientSession, server: Server, run: str, count: i
     await asyncio.gather(*(send_one(index) for index in range(count)))
 
 
-async def fetch_delays(client: aiohttp.ClientSession, server: Server, count: int) -> list[float]:
+async def fetch_delays(client: aiohttp.ClientSession, server: DelayServer, count: int) -> list[float]:
     """The delays that the first indices are told, each of them waited for."""
 
     async def fetch_delay(index: int) -> float:

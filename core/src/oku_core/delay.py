@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 from oku_core.errors import format_value
@@ -55,8 +56,13 @@ def uniform(seed: int, index: int) -> float:
     SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) on the
     index, started at a point that the seed chooses.
     """
-    z = _mix(seed & _MASK) + (index + 1) * 0x9E3779B97F4A7C15 & _MASK
+    z = _find_start(seed) + (index + 1) * 0x9E3779B97F4A7C15 & _MASK
     return (_mix(z) >> 11) * 2.0**-53
+
+
+@lru_cache(maxsize=16)
+def _find_start(seed: int) -> int:
+    return _mix(seed & _MASK)
 
 
 def parse_delay(value: object) -> Delay:

@@ -10,6 +10,7 @@ import fcntl
 import itertools
 import mmap
 import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +26,10 @@ class CountStore(Protocol):
     def blocks(self) -> Sequence[mmap.mmap]:
         """One block for each process of the server, made before they are forked."""
 
+    @property
+    def id(self) -> str:
+        """The same for all servers whose requests are in the sums, and for no other."""
+
     def fetch_served(self, run: str) -> int:
         """The requests of `run` that were received, over all processes."""
 
@@ -33,6 +38,7 @@ class MemoryStore:
     """Tables in memory that forked processes share."""
 
     def __init__(self, processes: int) -> None:
+        self.id = secrets.token_hex(8)
         self.blocks = [mmap.mmap(-1, TABLE_BYTES) for _ in range(processes)]
         for block in self.blocks:
             block[:] = EMPTY_TABLE
@@ -53,10 +59,12 @@ class FileStore:
         self._directory = directory
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            status = directory.stat()
             free = (block for number in itertools.count() if (block := _map_free(self._path(number))))
             self.blocks = list(itertools.islice(free, processes))
         except OSError as error:
             raise UserError(f"--counts-dir: {directory} cannot be used: {error.strerror}") from error
+        self.id = f"{status.st_dev:x}-{status.st_ino:x}"
 
     def fetch_served(self, run: str) -> int:
         """The requests of `run` that were received, over all processes of all servers of the directory."""

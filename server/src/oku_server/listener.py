@@ -27,6 +27,8 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
             listening = socket.socket(family, socket.SOCK_STREAM)
             sockets.append(listening)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # Connections inherit it: that of a client which vanished without a word ends some day.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             # The first socket is bound without sharing and shares afterwards: it fails if another server,
             # one that shares its port too, has that port.
             if len(sockets) > 1:

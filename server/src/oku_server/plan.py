@@ -31,36 +31,44 @@ class Planner:
         faults: how often each fault happens.
         seed: chooses which delay and which fault each index gets.
         chance: a random number in `[0, 1)`, for names that are no index.
+
+    Attributes:
+        always: the plan of every request, if all have the same.
     """
 
     def __init__(self, delay: Delay, faults: FaultRates, seed: int, chance: Callable[[], float]) -> None:
         self._delay = delay
         self._faults = faults
+        self._has_faults = bool(faults)
         self._seed = seed
         self._chance = chance
         # Quantiles grow: where the ends are equal, there is nothing to draw.
         low_s, high_s = delay.quantile_s(0.0), delay.quantile_s(_LAST_NUMBER)
-        self._always = Plan(low_s, None) if low_s == high_s and not faults else None
+        self.always = Plan(low_s, None) if low_s == high_s and not self._has_faults else None
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: bytes) -> Plan:
         """The plan of the request with this name."""
-        if self._always is not None:
-            return self._always
+        if self.always is not None:
+            return self.always
         index = parse_index(name)
         if index is None:
             return Plan(self._delay.quantile_s(self._chance()), self._faults.choose(self._chance()))
-        fault = self._faults.draw(self._seed, index) if self._faults else None
+        fault = self._faults.draw(self._seed, index) if self._has_faults else None
         return Plan(self._delay.draw_s(self._seed, index), fault)
 
 
-def find_name(target: str) -> str:
-    """The name in the target of a request: its path without the first slash."""
-    if target.startswith("/"):
-        return target[1 : target.index("?")] if "?" in target else target[1:]
+def find_name(target: bytes) -> bytes:
+    """The name in the target of a request: its path without the first slash.
+
+    Raises:
+        ValueError: the target is no URL.
+    """
+    if target.startswith(b"/"):
+        return target[1:].partition(b"?")[0]
     # A client that takes this server for a proxy names the whole URL.
-    return urlsplit(target).path.removeprefix("/")
+    return urlsplit(target.decode("latin-1")).path.removeprefix("/").encode("latin-1")
 
 
-def parse_index(name: str) -> int | None:
+def parse_index(name: bytes) -> int | None:
     """The index that a numeric name is; None for any other name."""
-    return int(name) if name.isdecimal() and name.isascii() and len(name) <= _INDEX_DIGITS else None
+    return int(name) if name.isdigit() and len(name) <= _INDEX_DIGITS else None

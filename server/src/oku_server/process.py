@@ -11,24 +11,29 @@ import random
 import resource
 import signal
 import socket
+import time
 from collections.abc import Callable
 
 import uvloop
 
+from oku_server.connection import Connection
 from oku_server.count_store import CountStore, FileStore, MemoryStore
 from oku_server.count_table import CountTable
 from oku_server.listener import BACKLOG, format_address, open_sockets
 from oku_server.plan import Planner
+from oku_server.question import Description
 from oku_server.ready_file import remove_ready_file, write_ready_file
 from oku_server.service import Service
 from oku_server.settings import ServerSettings
+from oku_server.sizes import list_sizes
 from oku_server.supervisor import Supervisor
+from oku_server.wheel import Wheel
 
 MAX_OPEN_FILES = 1_048_576
 """Connections of one process that this asks the system for, within what it permits."""
 GC_THRESHOLD = 10_000
 """Requests leave no cycles behind; with thousands waiting, the default of 700 makes the collector walk over
-them all the time, which is a tenth of the processor."""
+them all the time, which is some percent of the processor."""
 
 _log = logging.getLogger(__name__)
 
@@ -71,20 +76,38 @@ def _run(
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
     planner = Planner(settings.delay, settings.faults, settings.seed, random.random)
-    service = Service(planner, settings.body, CountTable(store.blocks[number]), store.fetch_served)
+    counts = CountTable(store.blocks[number])
+
+    def describe(run: str) -> Description:
+        return {
+            "run": run,
+            "served": store.fetch_served(run),
+            "store": store.id,
+            "processes": list_sizes(settings.processes),
+        }
+
+    def build_service(loop: asyncio.AbstractEventLoop) -> Service:
+        wheel = Wheel(loop.call_later, time.monotonic)
+        return Service(planner, settings.body, counts, wheel, describe)
+
     # What is there by now stays: the garbage collector need not look at it again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
-    uvloop.run(_answer(service, listening, on_started))
+    uvloop.run(_answer(build_service, listening, on_started))
 
 
-async def _answer(service: Service, listening: socket.socket, on_started: Callable[[], None]) -> None:
+async def _answer(
+    build_service: Callable[[asyncio.AbstractEventLoop], Service],
+    listening: socket.socket,
+    on_started: Callable[[], None],
+) -> None:
     loop = asyncio.get_running_loop()
+    service = build_service(loop)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = await loop.create_server(service.build_web_server(), sock=listening, backlog=BACKLOG)
+    server = await loop.create_server(lambda: Connection(service), sock=listening, backlog=BACKLOG)
     on_started()
     await stop.wait()
     server.close()

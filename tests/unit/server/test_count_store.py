@@ -85,3 +85,13 @@ def test_a_directory_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path
     path.touch()
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} cannot be used: File exists$"):
         FileStore(path, 1)
+
+
+def test_stores_with_the_same_counts_have_the_same_id(tmp_path: Path) -> None:
+    """So that whoever asks several servers can tell whose counts to add up."""
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    stores: list[CountStore] = [FileStore(tmp_path / name, 1) for name in ("a", "a", "link", "b")]
+    stores += [MemoryStore(1), MemoryStore(1)]
+    first, second, linked, *others = [store.id for store in stores]
+    assert first == second == linked
+    assert len({first, *others}) == 4

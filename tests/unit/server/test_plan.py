@@ -24,19 +24,25 @@ def _no_chance() -> float:
 )
 def test_the_name_is_the_path_without_its_slash(target: str, name: str) -> None:
     """Query, scheme and host of a target do not matter."""
-    assert find_name(target) == name
+    assert find_name(target.encode()) == name.encode()
+
+
+def test_a_target_that_is_no_url_has_no_name() -> None:
+    """Whoever reads it says what becomes of the request."""
+    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
+        find_name(b"http://[/1")
 
 
 @pytest.mark.parametrize(("name", "index"), [("0", 0), ("12", 12), ("007", 7), ("9" * 18, 10**18 - 1)])
 def test_a_numeric_name_is_an_index(name: str, index: int) -> None:
     """Decimal digits are an index."""
-    assert parse_index(name) == index
+    assert parse_index(name.encode()) == index
 
 
 @pytest.mark.parametrize("name", ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000])
 def test_any_other_name_is_no_index(name: str) -> None:
     """Neither digits of other scripts nor numbers beyond every request space are one."""
-    assert parse_index(name) is None
+    assert parse_index(name.encode()) is None
 
 
 @pytest.mark.parametrize("text", ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "20ms"])
@@ -45,13 +51,13 @@ def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) ->
     delay, faults = parse_delay(text), FaultRates(error=0.3)
     planner = Planner(delay, faults, 5, _no_chance)
     for index in range(50):
-        assert planner.plan(str(index)) == Plan(delay.draw_s(5, index), faults.draw(5, index))
+        assert planner.plan(b"%d" % index) == Plan(delay.draw_s(5, index), faults.draw(5, index))
 
 
 def test_another_seed_gives_another_plan() -> None:
     """Seeds make servers differ."""
     plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, _no_chance) for seed in (1, 2)]
-    first, second = ([plan.plan(str(index)) for index in range(50)] for plan in plans)
+    first, second = ([plan.plan(b"%d" % index) for index in range(50)] for plan in plans)
     assert first != second
 
 
@@ -59,7 +65,7 @@ def test_any_other_name_is_planned_by_chance() -> None:
     """The first number decides on the delay, the second on the fault."""
     numbers = iter([0.75, 0.1, 0.25, 0.6])
     planner = Planner(parse_delay("0ms..80ms"), FaultRates(error=0.5), 0, lambda: next(numbers))
-    first, second = planner.plan("a"), planner.plan("a")
+    first, second = planner.plan(b"a"), planner.plan(b"a")
     assert (first.fault, second.fault) == (Fault.ERROR, None)
     assert (first.delay_s, second.delay_s) == pytest.approx((0.06, 0.02))
 
@@ -68,4 +74,4 @@ def test_any_other_name_is_planned_by_chance() -> None:
 def test_a_delay_that_never_changes_is_not_drawn(text: str, delay_s: float) -> None:
     """Nothing is left to chance for any name where there is one delay and no fault."""
     planner = Planner(parse_delay(text), FaultRates(), 0, _no_chance)
-    assert planner.plan("a") == planner.plan("1") == Plan(delay_s, None)
+    assert planner.plan(b"a") == planner.plan(b"1") == planner.always == Plan(delay_s, None)

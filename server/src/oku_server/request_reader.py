@@ -1,0 +1,162 @@
+"""Requests from the bytes of one connection, by the parser of httptools (llhttp).
+
+Each request is counted as soon as its head is complete, and given when all of it came; its body is dropped.
+What cannot be read ends in a refusal, and nothing is read after it, nor after a request that closes its
+connection.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from oku_server.answer import CLOSE, KEEP_ALIVE
+from oku_server.count_table import NO_RUN, CountTable
+from oku_server.plan import find_name
+
+RUN_HEADER = b"oku-run"
+"""Names the run that a request belongs to; in lower case."""
+OWN_PREFIX = b"-/"
+"""Names that begin so are questions to the server itself: neither counted nor delayed."""
+LONGEST_HEAD_BYTES = 65_536
+"""Target and headers (and trailers) of a request; also what may come without being either or body."""
+
+_BAD_REQUEST = b"400 Bad Request"
+_TOO_LARGE = b"431 Request Header Fields Too Large"
+
+
+class Request(NamedTuple):
+    """What the server wants to know of a request.
+
+    Attributes:
+        target: of its first line.
+        name: in its target.
+        is_head: whether its method is HEAD.
+        connection: what its answer says on the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
+        refusal: the status with which it is refused, if it is.
+    """
+
+    target: bytes
+    name: bytes
+    is_head: bool
+    connection: bytes
+    refusal: bytes = b""
+
+
+class HeadTooLargeError(Exception):
+    """A head is longer than `LONGEST_HEAD_BYTES`."""
+
+
+class RequestReader:
+    """See the module.
+
+    Args:
+        counts: counts what is received.
+
+    Attributes:
+        requests: those that are complete, in their order; whoever answers them takes them away.
+        run: of the last head.
+        is_partial: whether a request has begun and is not complete.
+        is_over: whether nothing more is read.
+        must_continue: whether the client waits for leave to send the body of the partial request.
+    """
+
+    __slots__ = (
+        "_counts", "_hosts", "_parser", "_request", "_size", "_target", "_unaccounted",
+        "is_over", "is_partial", "must_continue", "requests", "run",
+    )  # fmt: skip
+
+    def __init__(self, counts: CountTable) -> None:
+        self.requests: deque[Request] = deque()
+        self.run = NO_RUN
+        self.is_partial = self.is_over = self.must_continue = False
+        self._counts = counts
+        self._unaccounted = 0
+        self._parser: HttpRequestParser | None = HttpRequestParser(self)
+        self.on_message_begin()
+        self.is_partial = False
+
+    def feed(self, data: bytes) -> None:
+        """Read on; complete requests are added to `requests`."""
+        self._unaccounted += len(data)
+        while data and not self.is_over:
+            assert self._parser is not None
+            try:
+                self._parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                # An upgrade that is offered need not be taken: the connection goes on as it was.
+                data = data[upgrade.args[0] :]
+            except HttpParserError as error:
+                too_large = isinstance(error.__context__, HeadTooLargeError)
+                self._refuse(_TOO_LARGE if too_large else _BAD_REQUEST)
+            else:
+                break
+        if self._unaccounted > LONGEST_HEAD_BYTES and self.is_partial and not self.is_over:
+            self._refuse(_TOO_LARGE)
+
+    def close(self) -> None:
+        """Read nothing more, forget everything."""
+        self.requests.clear()
+        self.is_over = True
+        self._parser = None  # it refers to this reader
+
+    def on_message_begin(self) -> None:
+        """The parser: a request begins."""
+        self.is_partial = True
+        self.run = NO_RUN
+        self._target = b""
+        self._size = self._hosts = 0
+        self._request: Request | None = None
+        self.must_continue = False
+
+    def on_url(self, piece: bytes) -> None:
+        """The parser: a piece of the target."""
+        self._target += piece
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """The parser: a header or, after the body, a trailer."""
+        self._size += len(name) + len(value)
+        if self._size > LONGEST_HEAD_BYTES:
+            raise HeadTooLargeError
+        if self._request is not None:
+            return
+        if len(name) == len(RUN_HEADER) and name.lower() == RUN_HEADER:
+            self.run = self.run or value.strip().decode("latin-1")
+        elif len(name) == 4 and name.lower() == b"host":
+            self._hosts += 1
+        elif len(name) == 6 and name.lower() == b"expect":
+            self.must_continue = value.strip().lower() == b"100-continue"
+
+    def on_headers_complete(self) -> None:
+        """The parser: the head is complete."""
+        parser = self._parser
+        assert parser is not None
+        if self._size + len(self._target) > LONGEST_HEAD_BYTES:
+            raise HeadTooLargeError
+        self._unaccounted = 0
+        is_old = parser.get_http_version() != "1.1"
+        if self._hosts > 1 or not (self._hosts or is_old):
+            raise ValueError("a request needs one Host (RFC 9112, section 3.2)")
+        connection = (KEEP_ALIVE if is_old else b"") if parser.should_keep_alive() else CLOSE
+        self.must_continue &= not is_old
+        name = find_name(self._target)
+        self._request = Request(self._target, name, parser.get_method() == b"HEAD", connection)
+        if not name.startswith(OWN_PREFIX):
+            self._counts.add(self.run)
+
+    def on_body(self, _piece: bytes) -> None:
+        """The parser: a piece of the body."""
+        self._unaccounted = 0
+
+    def on_message_complete(self) -> None:
+        """The parser: the request is complete."""
+        assert self._request is not None
+        self.is_partial = self.must_continue = False
+        self.requests.append(self._request)
+        self.is_over = self._request.connection == CLOSE
+
+    def _refuse(self, status: bytes) -> None:
+        # After a request that closes its connection, whatever comes is an error to the parser.
+        if not self.is_over:
+            self.is_over = True
+            self.requests.append(Request(b"", b"", is_head=False, connection=CLOSE, refusal=status))

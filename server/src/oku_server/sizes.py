@@ -1,0 +1,46 @@
+"""How large the processes of this server are, as the system says: for the summaries of runs."""
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict
+
+_PROC = Path("/proc")
+
+
+class ProcessSize(TypedDict):
+    """A process and the largest resident memory it had so far, in MB of 10**6 bytes."""
+
+    pid: int
+    peak_rss_mb: float
+
+
+def list_sizes(processes: int) -> list[ProcessSize]:
+    """The sizes of all processes that share the port; only of this one where the system tells no others.
+
+    Args:
+        processes: how many there are; when there are several, they are children of one parent.
+    """
+    sizes = sorted(_list_siblings(), key=lambda size: size["pid"]) if processes > 1 else []
+    return sizes or [ProcessSize(pid=os.getpid(), peak_rss_mb=_measure_own_mb())]
+
+
+def _list_siblings() -> Iterator[ProcessSize]:
+    parent = str(os.getppid())
+    for status in _PROC.glob("[0-9]*/status"):
+        try:
+            lines = (line.split(":", 1) for line in status.read_text().splitlines())
+            fields = {name: value.strip() for name, value in lines}
+        except OSError:
+            continue  # it has ended
+        if fields.get("PPid") == parent and "VmHWM" in fields:
+            yield ProcessSize(
+                pid=int(fields["Pid"]), peak_rss_mb=int(fields["VmHWM"].split()[0]) * 1024 / 1e6
+            )
+
+
+def _measure_own_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (peak if sys.platform == "darwin" else peak * 1024) / 1e6

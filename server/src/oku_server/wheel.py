@@ -1,0 +1,107 @@
+"""The timing wheel: wakes thousands of waiters, each at its own time, with one timer of the event loop.
+
+Waiters of the same millisecond share a bucket. A waiter is never woken early, and late by two milliseconds at
+the most while the event loop keeps up: one for the bucket, one for the clock of the loop.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+TICKS_PER_S = 1000
+LOOK_AHEAD = 32
+"""Of more buckets than this, the next one is looked for in so many ticks, and again after them."""
+
+_ROUNDED_UP_S = 0.5 / TICKS_PER_S
+_NEVER = float("inf")
+
+
+class Waiter(Protocol):
+    """Something that waits."""
+
+    def wake(self) -> None:
+        """The time has come."""
+
+
+class Timer(Protocol):
+    """A timer that is set."""
+
+    def cancel(self) -> None:
+        """Forget it."""
+
+
+class Wheel:
+    """Buckets of waiters by the tick in which they are due.
+
+    Args:
+        set_timer: `call_later` of the event loop: calls a function after so many seconds.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, set_timer: Callable[[float, Callable[[], None]], Timer], clock: Callable[[], float]
+    ) -> None:
+        self._call_later = set_timer
+        self._clock = clock
+        self._buckets: dict[int, dict[Waiter, None]] = {}
+        self._turned = 0
+        self._timer: Timer | None = None
+        self._timer_tick = _NEVER
+
+    def add(self, waiter: Waiter, delay_s: float) -> int:
+        """Wake `waiter` once, after `delay_s` seconds; gives the tick, which `remove` wants to know."""
+        tick = int((self._clock() + delay_s) * TICKS_PER_S) + 1
+        bucket = self._buckets.get(tick)
+        if bucket is not None:
+            bucket[waiter] = None
+            return tick
+        self._buckets[tick] = {waiter: None}
+        if tick < self._timer_tick:
+            self._set_timer(tick)
+        return tick
+
+    def remove(self, waiter: Waiter, tick: int) -> None:
+        """Do not wake a waiter that was added for `tick`, if it waits still."""
+        bucket = self._buckets.get(tick)
+        if bucket is not None:
+            bucket.pop(waiter, None)
+            if not bucket:
+                del self._buckets[tick]
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return sum(map(len, self._buckets.values()))
+
+    def _turn(self) -> None:
+        now = self._now()
+        due = [self._buckets.pop(tick) for tick in self._list_ticks(now)]
+        self._turned = now
+        self._timer, self._timer_tick = None, _NEVER
+        if self._buckets:
+            self._set_timer(self._find_next(now))
+        for bucket in due:
+            for waiter in bucket:
+                waiter.wake()
+
+    def _list_ticks(self, now: int) -> list[int]:
+        """The ticks up to now that have a bucket, in their order."""
+        passed = range(self._turned + 1, now + 1)
+        if len(passed) < len(self._buckets):
+            return [tick for tick in passed if tick in self._buckets]
+        return sorted(tick for tick in self._buckets if tick <= now)
+
+    def _find_next(self, now: int) -> int:
+        """The tick of the next bucket, or one before it: looking again costs less than looking at all."""
+        if len(self._buckets) <= LOOK_AHEAD:
+            return min(self._buckets)
+        ahead = range(now + 1, now + LOOK_AHEAD)
+        return next((tick for tick in ahead if tick in self._buckets), now + LOOK_AHEAD)
+
+    def _set_timer(self, tick: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_tick = tick
+        # The event loop rounds to its own milliseconds, and a timer that comes too early must be set again.
+        self._timer = self._call_later(tick / TICKS_PER_S - self._clock() + _ROUNDED_UP_S, self._turn)
+
+    def _now(self) -> int:
+        return int(self._clock() * TICKS_PER_S)

@@ -1,0 +1,147 @@
+"""The client of one connection of a service, without a network; and a clock that the test moves on."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oku_core.delay import parse_delay
+from oku_server.connection import Connection
+from oku_server.count_table import EMPTY_TABLE, CountTable, read_count
+from oku_server.fault import FaultRates
+from oku_server.plan import Planner
+from oku_server.question import Description
+from oku_server.service import Service
+from oku_server.wheel import Wheel
+
+LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
+GET = b"GET /1 HTTP/1.1\r\n" + LINES
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nDelay: 0\r\n\r\nHello, World!"
+
+
+class Client(asyncio.Transport):
+    """Says what it wants to a new connection, keeps what the server writes."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = self.was_reset = False
+        self.is_read = True
+        self.connection = Connection(service)
+        self.connection.connection_made(self)
+
+    def say(self, *pieces: bytes) -> bytes:
+        """Send `pieces`, one by one as far as they are read, and give what is answered at once."""
+        before = len(self.written)
+        for piece in pieces:
+            if not self.closed:
+                self.connection.data_received(piece)
+        return self.written[before:]
+
+    def leave(self) -> None:
+        """The client goes away."""
+        self.connection.connection_lost(None)
+
+    def write(self, data: Any) -> None:
+        """The server writes."""
+        assert not self.closed
+        self.written += data
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        """The server writes several buffers."""
+        self.write(b"".join(list_of_data))
+
+    def pause_reading(self) -> None:
+        """The server reads no more for now."""
+        assert self.is_read
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        """The server reads again."""
+        assert not self.is_read
+        self.is_read = True
+
+    def is_closing(self) -> bool:
+        """Whether the server closed it."""
+        return self.closed
+
+    def close(self) -> None:
+        """The server closes it."""
+        self.closed = True
+
+    def abort(self) -> None:
+        """The server resets it."""
+        self.closed = self.was_reset = True
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Its socket."""
+        return self if name == "socket" else default
+
+    def setsockopt(self, *_: Any) -> None:
+        """The socket is to be reset when it is closed."""
+
+
+class Timer:
+    """Calls a function at a time."""
+
+    def __init__(self, time: "Time", due_s: float, callback: Callable[[], None]) -> None:
+        self._time = time
+        self.due_s = due_s
+        self.ring = callback
+
+    def cancel(self) -> None:
+        """Forget it."""
+        self._time.timers.remove(self)
+
+
+class Time:
+    """A clock with timers."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self.timers: list[Timer] = []
+
+    def clock(self) -> float:
+        """Seconds."""
+        return self.now_s
+
+    def set_timer(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` in `delay_s` seconds."""
+        self.timers.append(Timer(self, self.now_s + delay_s, callback))
+        return self.timers[-1]
+
+    def pass_s(self, seconds: float, step_s: float = 0.001) -> None:
+        """Let time pass, in steps."""
+        end_s = self.now_s + seconds
+        while self.now_s < end_s:
+            self.now_s += step_s
+            for timer in [timer for timer in self.timers if timer.due_s <= self.now_s]:
+                self.timers.remove(timer)
+                timer.ring()
+
+
+class Server:
+    """A service, the time it lives in, and what it counted."""
+
+    def __init__(self, *, delay: str = "0s", body: bytes = b"Hello, World!", **rates: float) -> None:
+        self.block = bytearray(EMPTY_TABLE)
+        self.time = Time()
+        planner = Planner(parse_delay(delay), FaultRates(**rates), 0, lambda: 0.0)
+        wheel = Wheel(self.time.set_timer, self.time.clock)
+        self.service = Service(planner, body, CountTable(self.block), wheel, self.describe)
+
+    def connect(self) -> Client:
+        """A new connection."""
+        return Client(self.service)
+
+    def connect_known(self) -> Client:
+        """A new connection, to a server that knows the lines of `GET`; nothing is counted for that."""
+        self.service.known_heads.add(GET, "r1")
+        return self.connect()
+
+    def count(self, run: str) -> int:
+        """The requests of a run that it received."""
+        return read_count(self.block, run)
+
+    def describe(self, run: str) -> Description:
+        """As the process of a server."""
+        return {"run": run, "served": self.count(run), "store": "s", "processes": []}
