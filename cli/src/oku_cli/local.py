@@ -3,6 +3,7 @@
 import math
 import os
 import resource
+import sys
 import time
 from collections.abc import Awaitable, Callable
 
@@ -20,8 +21,8 @@ _FILES_BESIDE_REQUESTS = 100
 _PLENTY_OF_FILES = 1_048_576
 _FULL_SHARE = 0.8
 """Of the files that a server process may open: the system deals connections out by chance."""
-_CONNECTIONS_PER_PORT = 16_000
-"""Outgoing connections to one port come from as many ports: there are 28,232 on Linux, 16,384 elsewhere."""
+_CONNECTIONS_PER_ADDRESS = 16_000
+"""Connections to one port come from as many ports of an address; Linux has 28,232 of them for that."""
 
 
 async def run_locally(
@@ -72,7 +73,7 @@ async def run_locally(
 def build_plan(spec: Spec) -> StackPlan:
     """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
 
-    Connections to the delay servers take more of them where one process, or one port, could not hold all.
+    Many connections take more processes of the delay server, and more than one address to come from.
 
     Raises:
         UserError: the processes of this machine may not open enough files for the concurrency.
@@ -87,13 +88,16 @@ def build_plan(spec: Spec) -> StackPlan:
             f"--concurrency: {spec.concurrency} is more than the {allowed_at_once} connections "
             "that a process may open here (ulimit -n)"
         )
+    connections = workers * spec.concurrency
     return StackPlan(
         workers=workers,
-        servers=_share_servers(spec, workers * spec.concurrency, half, allowed)
-        if spec.brings_servers
-        else (),
+        servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,
         delay=spec.delay,
         seed=spec.seed,
+        # Only Linux has more than one loopback address without being told so.
+        spreads_addresses=spec.brings_servers
+        and connections > _CONNECTIONS_PER_ADDRESS
+        and sys.platform == "linux",
     )
 
 
@@ -107,16 +111,14 @@ def raise_open_files() -> int:
     return hard
 
 
-def _share_servers(spec: Spec, connections: int, processes: int, files: int) -> tuple[int, ...]:
-    """How many processes each delay server has; each server has a port of its own."""
+def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:
+    """How many processes of the delay server: so many at least that they may open all connections."""
     needed = math.ceil(connections / (files * _FULL_SHARE))
     if spec.servers is not None and spec.servers < needed:
         raise UserError(
             f"--servers: {spec.servers} cannot hold {connections} connections, at least {needed} are needed"
         )
-    processes = spec.servers or max(processes, needed)
-    ports = min(processes, math.ceil(connections / _CONNECTIONS_PER_PORT))
-    return tuple(processes // ports + (number < processes % ports) for number in range(ports))
+    return spec.servers or max(processes, needed)
 
 
 def build_resume_hint(data_dir: DataDir) -> str:

@@ -37,15 +37,17 @@ class StackPlan:
 
     Args:
         workers: how many.
-        servers: how many processes each delay server has; none for a target that is not Oku's own.
+        servers: how many processes of the delay server; 0 for none.
         delay: of the delay servers.
         seed: of their delays.
+        spreads_addresses: whether each worker sends from a loopback address of its own.
     """
 
     workers: int
-    servers: tuple[int, ...]
+    servers: int
     delay: str
     seed: int
+    spreads_addresses: bool = False
 
 
 class StackError(Exception):
@@ -68,11 +70,11 @@ class LocalStack:
         self._watching: asyncio.Task[None] | None = None
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Raises `StackError` when a child cannot be kept alive."""
-        port, *server_ports = _pick_ports(1 + len(plan.servers))
+        port, server_port = _pick_ports(2)
         self.endpoint = Endpoint(f"http://127.0.0.1:{port}", secrets.token_urlsafe(24))
-        self._server_urls = [f"http://127.0.0.1:{server_port}" for server_port in server_ports]
+        self._server_url = f"http://127.0.0.1:{server_port}" if plan.servers else None
         self._socket = valkey.choose_socket(data_dir.broker)
-        self.children = list(self._build_children(plan, port, server_ports))
+        self.children = list(self._build_children(plan, port, server_port))
         """The broker first; the order is that of starting."""
 
     async def start(self) -> None:
@@ -147,13 +149,15 @@ class LocalStack:
         self._data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
 
     async def _wait_until_ready(self) -> None:
-        probes = [f"{self.endpoint.url}/readyz", *(f"{url}/-/healthz" for url in self._server_urls)]
+        probes = [f"{self.endpoint.url}/readyz"]
+        if self._server_url:
+            probes.append(f"{self._server_url}/-/healthz")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
             for probe in probes:
                 while not await _answers(session, probe):  # noqa: ASYNC110  # they are asked, they do not call
                     await asyncio.sleep(0.02)
 
-    def _build_children(self, plan: StackPlan, port: int, server_ports: list[int]) -> Iterator[Child]:
+    def _build_children(self, plan: StackPlan, port: int, server_port: int) -> Iterator[Child]:
         """The broker first; the order is that of starting."""
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
         # What is set for an `oku coordinator` or `oku worker` of its own must not reach these.
@@ -164,21 +168,21 @@ class LocalStack:
             return Child(name, command, data_dir.logs / f"{name}.log", environment | extra)
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
-        server_flags = [word for url in self._server_urls for word in ("--server-url", url)]
+        server_flags = ["--server-url", self._server_url] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags,
             OKU_TOKEN=self.endpoint.token,
         )  # fmt: skip
-        for number, (server_port, processes) in enumerate(zip(server_ports, plan.servers, strict=True), 1):
-            name = "server" if len(server_ports) == 1 else f"server-{number}"
+        if self._server_url:
             yield build(
-                name, *oku, "server", "--port", str(server_port), "--processes", str(processes),
+                "server", *oku, "server", "--port", str(server_port), "--processes", str(plan.servers),
                 "--delay", plan.delay, "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
             )  # fmt: skip
         for number in range(1, plan.workers + 1):
             name = f"worker-{number}"
-            yield build(name, *oku, "worker", "--broker-url", broker_url, "--name", name)
+            address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
+            yield build(name, *oku, "worker", "--broker-url", broker_url, "--name", name, *address)
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from oku_cli import local
@@ -18,27 +20,31 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_half_the_processors_send_and_half_answer() -> None:
     """Unless the spec says; without delay servers of our own, none is started."""
     plan = local.build_plan(Spec())
-    assert (plan.workers, plan.servers) == (4, (4,))
+    assert (plan.workers, plan.servers) == (4, 4)
     plan = local.build_plan(Spec(workers=2, servers=1, delay="1s", seed=3))
-    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, (1,), "1s", 3)
-    assert local.build_plan(Spec(urls=("http://h/",))).servers == ()
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
+    assert local.build_plan(Spec(urls=("http://h/",))).servers == 0
 
 
 @pytest.mark.usefixtures("processors")
 @pytest.mark.parametrize(
-    ("changes", "servers"),
+    ("changes", "servers", "spreads"),
     [
-        ({"workers": 1, "concurrency": 16_000}, (4,)),
-        ({"workers": 1, "concurrency": 16_001}, (2, 2)),
-        ({"workers": 4, "concurrency": 15_000}, (1, 1, 1, 1)),
-        ({"workers": 5, "concurrency": 15_000}, (1, 1, 1, 1, 1)),
-        ({"workers": 4, "concurrency": 15_000, "servers": 6}, (2, 2, 1, 1)),
-        ({"workers": 1, "concurrency": 16_001, "servers": 2}, (1, 1)),
+        ({"workers": 1, "concurrency": 16_000}, 4, False),
+        ({"workers": 1, "concurrency": 16_001}, 4, True),
+        ({"workers": 4, "concurrency": 16_000}, 4, True),
+        ({"workers": 5, "concurrency": 15_000}, 5, True),
+        ({"workers": 4, "concurrency": 15_000, "servers": 6}, 6, True),
+        ({"workers": 4, "concurrency": 15_000, "urls": ("http://h/",)}, 0, False),
     ],
 )
-def test_many_connections_take_more_servers(changes: dict[str, int], servers: tuple[int, ...]) -> None:
-    """No process opens more files than it may, no port gets more connections than others can make."""
-    assert local.build_plan(Spec(**changes)).servers == servers  # type: ignore[arg-type]
+def test_many_connections_take_more_servers_and_addresses(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], servers: int, *, spreads: bool
+) -> None:
+    """No process opens more files than it may, no address gives more connections than it has ports."""
+    monkeypatch.setattr("sys.platform", "linux")
+    plan = local.build_plan(Spec(**changes))
+    assert (plan.servers, plan.spreads_addresses) == (servers, spreads)
 
 
 @pytest.mark.usefixtures("processors")

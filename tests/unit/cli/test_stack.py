@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from oku_cli.data_dir import DataDir
 from oku_cli.stack import LocalStack, StackError, StackPlan
 
-PLAN = StackPlan(workers=2, servers=(1,), delay="0..3s", seed=7)
+PLAN = StackPlan(workers=2, servers=1, delay="0..3s", seed=7)
 
 
 @pytest.fixture
@@ -21,17 +22,21 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(data_dir: DataD
     """In the order of starting; the servers only when Oku brings them."""
     names = [child.name for child in LocalStack(data_dir, PLAN, print).children]
     assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
-    several = StackPlan(workers=1, servers=(2, 1), delay="0s", seed=0)
-    children = {child.name: child.command for child in LocalStack(data_dir, several, print).children}
-    assert list(children) == ["broker", "coordinator", "server-1", "server-2", "worker-1"]
-    assert [children[name][children[name].index("--processes") + 1] for name in ("server-1", "server-2")] == [
-        "2", "1",
-    ]  # fmt: skip
-    assert children["coordinator"].count("--server-url") == 2
-    without = StackPlan(workers=1, servers=(), delay="0s", seed=0)
+    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
     assert [child.name for child in LocalStack(data_dir, without, print).children] == [
         "broker", "coordinator", "worker-1",
     ]  # fmt: skip
+
+
+async def test_each_worker_may_send_from_an_address_of_its_own(data_dir: DataDir) -> None:
+    """More connections than an address has ports need several of them."""
+    plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)
+    commands = {child.name: child.command for child in LocalStack(data_dir, plan, print).children}
+    assert commands["worker-1"][-2:] == ("--local-address", "127.0.0.2")
+    assert len({commands[f"worker-{number}"][-1] for number in range(1, 255)}) == 254
+    assert commands["worker-255"][-1] == "127.0.0.2"
+    children = LocalStack(data_dir, PLAN, print).children
+    assert not any("--local-address" in child.command for child in children)
 
 
 async def test_settings_of_the_users_shell_do_not_reach_the_children(

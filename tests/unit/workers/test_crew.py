@@ -74,7 +74,7 @@ class Hangar:
         self.engines: list[FakeEngine] = []
         self.error: Exception | None = None
 
-    def build(self, spec: Spec, feed: Feed) -> FakeEngine:
+    def build(self, spec: Spec, feed: Feed, _local_address: str | None) -> FakeEngine:
         """Stands for `build_engine`."""
         if self.error is not None:
             raise self.error

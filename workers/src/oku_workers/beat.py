@@ -1,4 +1,4 @@
-"""The beat of a worker: its progress as a Celery event, once a second or less, and the check that it is of use.
+"""The beat of a worker: progress as a Celery event, once a second or less, and the check that it is of use.
 
 A thread of its own, so that a broker that is away holds nothing up. A worker whose event loop does not
 answer sends no event, and so counts as dead.

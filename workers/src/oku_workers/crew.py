@@ -28,11 +28,13 @@ class Crew:
     Args:
         name: of the worker.
         boot: of its process.
+        local_address: what to send from; the system chooses unless given.
     """
 
-    def __init__(self, name: str, boot: str) -> None:
+    def __init__(self, name: str, boot: str, local_address: str | None = None) -> None:
         self._name = name
         self._boot = boot
+        self._local_address = local_address
         self._feed = Feed()
         self._hands: dict[str, Hand] = {}
         self._under_way: set[Hand] = set()
@@ -143,7 +145,7 @@ class Crew:
             if self._engine_spec != spec:
                 await self._close_engine()
                 _warn_of_open_files(spec.concurrency)
-                self._engine = build_engine(spec, self._feed)
+                self._engine = build_engine(spec, self._feed, self._local_address)
                 self._engine_spec = spec
                 self._engine.start()
             self._under_way.add(hand)

@@ -41,7 +41,7 @@ class Worker:
         boot = secrets.token_hex(8)
         self._app = build_app(settings.broker_url)
         self._station = Station()
-        self._crew = Crew(settings.name, boot)
+        self._crew = Crew(settings.name, boot, settings.local_address)
         self._beat = Beat(self._app, self._station, self._crew, settings.idle_limit_s)
         self._consumer: Any = None
         self._has_signal = False

@@ -11,10 +11,12 @@ class WorkerSettings:
         broker_url: of the broker, as Celery takes it.
         name: of the worker; no two that run at the same time may share one.
         grace_s: how long requests in flight may go on after SIGTERM.
+        local_address: what to send from; the system chooses unless given.
         idle_limit_s: a worker that has had no lease for so long, although leases wait, ends itself.
     """
 
     broker_url: str
     name: str
     grace_s: float = 20.0
+    local_address: str | None = None
     idle_limit_s: float = 30.0

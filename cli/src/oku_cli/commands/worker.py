@@ -1,5 +1,6 @@
 """`oku worker`: a worker by itself, as a pod runs it."""
 
+import ipaddress
 import platform
 import sys
 
@@ -8,6 +9,13 @@ import click
 from oku_cli.logs import configure_logs
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
+
+
+def _check_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        return value and str(ipaddress.ip_address(value))
+    except ValueError:
+        raise UserError(f"--local-address: {value} is no IP address") from None
 
 
 @click.command(name="worker")
@@ -30,7 +38,13 @@ from oku_core.quantity import parse_duration_s
     show_default=True,
     help="How long requests in flight may go on after SIGTERM.",
 )
-def command(broker_url: str, name: str, grace: str) -> None:
+@click.option(
+    "--local-address",
+    envvar="OKU_LOCAL_ADDRESS",
+    callback=_check_address,
+    help="Address of this machine to send from; the system chooses unless given.",
+)
+def command(broker_url: str, name: str, grace: str, local_address: str | None) -> None:
     """Take leases from the broker, send their requests, report them; SIGTERM drains."""
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
@@ -40,4 +54,5 @@ def command(broker_url: str, name: str, grace: str) -> None:
         grace_s = parse_duration_s(grace)
     except ValueError as error:
         raise UserError(f"--grace: {error}") from error
-    sys.exit(serve(WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s)))
+    settings = WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s, local_address=local_address)
+    sys.exit(serve(settings))

@@ -31,12 +31,21 @@ class EngineProtocol(Protocol):
         ...
 
 
-def build_engine(spec: Spec, feed: Feed) -> EngineProtocol:
-    """The engine that the spec names."""
-    return _ENGINES[spec.engine](spec, feed)
+def build_engine(spec: Spec, feed: Feed, local_address: str | None = None) -> EngineProtocol:
+    """The engine that the spec names.
+
+    Args:
+        spec: what to send; its URLs are those to ask.
+        feed: where the indices come from.
+        local_address: what to send from; the system chooses unless given.
+
+    Raises:
+        EngineError: the spec cannot be carried out here.
+    """
+    return _ENGINES[spec.engine](spec, feed, local_address)
 
 
-_ENGINES: Mapping[Engine, Callable[[Spec, Feed], EngineProtocol]] = {
+_ENGINES: Mapping[Engine, Callable[[Spec, Feed, str | None], EngineProtocol]] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,
 }

@@ -70,17 +70,9 @@ class _Slot:
 
 
 class AiohttpEngine:
-    """See `oku_workers.engines.EngineProtocol`. Belongs to the thread of the event loop.
+    """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
 
-    Args:
-        spec: what to send; its URLs are those to ask.
-        feed: where the indices come from.
-
-    Raises:
-        EngineError: the spec cannot be carried out here.
-    """
-
-    def __init__(self, spec: Spec, feed: Feed) -> None:
+    def __init__(self, spec: Spec, feed: Feed, local_address: str | None = None) -> None:
         self._feed = feed
         self._method = spec.method
         self._limit_ns = int(spec.timeout_s * 1e9)
@@ -91,7 +83,7 @@ class AiohttpEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
-        self._session = build_session(spec)
+        self._session = build_session(spec, local_address)
 
     @property
     def in_flight(self) -> int:

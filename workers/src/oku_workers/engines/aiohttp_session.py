@@ -4,12 +4,10 @@ Two habits of aiohttp would make requests that nobody counts or answers that nob
 public switch, so an aiohttp that does not know the names used here is refused at the start.
 """
 
-import socket
 from time import monotonic
 from typing import Any
 
 from aiohttp import (
-    AddrInfoType,
     ClientRequest,
     ClientSession,
     ClientTimeout,
@@ -24,10 +22,11 @@ from oku_core.spec import Spec
 from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.error import EngineError
+from oku_workers.engines.sockets import build_socket
 from oku_workers.engines.tls import build_tls
 
 
-def build_session(spec: Spec) -> ClientSession:
+def build_session(spec: Spec, local_address: str | None = None) -> ClientSession:
     """A session that sends each request once; the engine sees to timeouts.
 
     Raises:
@@ -35,7 +34,10 @@ def build_session(spec: Spec) -> ClientSession:
     """
     session = ClientSession(
         connector=_Connector(
-            limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=_build_socket, ssl=build_tls(spec) or True
+            limit=0,
+            keepalive_timeout=KEEPALIVE_S,
+            socket_factory=lambda address: build_socket(address[0], local_address),
+            ssl=build_tls(spec) or True,
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
         # Cookies of addresses count as well: many targets of a load test have no name.
@@ -58,23 +60,7 @@ class _Request(ClientRequest):
     DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {
         istr(name): value for name, value in DEFAULT_HEADERS.items()
     }
-
-
-class _LentSocket(socket.socket):
-    """A socket that nobody closes by dropping it.
-
-    uvloop takes a connected socket over. If the peer resets the connection at that very moment, uvloop (0.23)
-    closes it and leaves the socket with a file number that the next connection gets. Closing that one, too,
-    cuts off somebody else's request, or aborts the process in libuv (uvloop issues 645 and 738).
-    """
-
-    def __del__(self) -> None:
-        self.detach()
-
-
-def _build_socket(address: AddrInfoType) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    return _LentSocket(family, kind, protocol)
+    POST_METHODS: set[str] = set()  # noqa: RUF012  # aiohttp's type; it says of these what type no body has
 
 
 class _Connector(TCPConnector):

@@ -282,11 +282,15 @@ class Connection(asyncio.Protocol):
 
     def _count(self, hand: Hand | None, parsed: Parsed, latency_ns: int) -> None:
         assert hand is not None
-        if latency_ns > self._owner.limit_ns:
-            hand.fail(TIMEOUT)
-        else:
-            status, received, is_expected = parsed
-            hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+        try:
+            if latency_ns > self._owner.limit_ns:
+                hand.fail(TIMEOUT)
+            else:
+                status, received, is_expected = parsed
+                hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+        except Exception as error:  # a fault of our own, and the lease must not hang then
+            hand.abandon(error)
+            raise
 
     def _get_parser(self) -> HttpResponseParser:
         if self._parser is None:

@@ -24,6 +24,7 @@ from oku_workers.engines.tls import build_tls
 from oku_workers.engines.urls import parse_origin
 from oku_workers.feed import Feed
 from oku_workers.hand import CONNECT_ERROR, TIMEOUT, Hand
+from oku_workers.vitals import measure_open_files_limit
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -32,6 +33,9 @@ _log = logging.getLogger(__name__)
 
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
+SPARE_CONNECTIONS = 16
+FILES_BESIDE = 64
+"""Files of a worker that are no connection to a target."""
 SWEEP_S = 0.25
 SHORTEST_SWEEP_S = 0.005
 MOST_FAILURES_AT_ONCE = 100
@@ -39,25 +43,19 @@ MOST_FAILURES_AT_ONCE = 100
 
 
 class HttptoolsEngine:
-    """See `oku_workers.engines.EngineProtocol`. Belongs to the thread of the event loop.
+    """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
 
-    Args:
-        spec: what to send; its URLs are those to ask.
-        feed: where the indices come from.
-
-    Raises:
-        EngineError: the spec cannot be carried out here.
-    """
-
-    def __init__(self, spec: Spec, feed: Feed) -> None:
+    def __init__(self, spec: Spec, feed: Feed, local_address: str | None = None) -> None:
         self.limit_ns = int(spec.timeout_s * 1e9)
         self.expected = build_expected_statuses(spec)
         self.has_bodies = spec.method != "HEAD"
         self.known = KnownResponses()
         self._feed = feed
         self._window = self._free = max(1, spec.concurrency)
-        self._urls = _build_urls(spec)
+        self._urls = _build_urls(spec, local_address)
         self._turns = len(self._urls)
+        self._origins = list({origin for _, origin in self._urls if origin is not None})
+        self._most_connections = _choose_most_connections(self._window, len(self._origins))
         self._connections: set[Connection] = set()
         self._connecting: dict[Connection, asyncio.Task[None]] = {}
         self._errors = FirstErrors()
@@ -163,12 +161,21 @@ class HttptoolsEngine:
             if connection is not None:
                 connection.send(hand, index, build(index), perf_counter_ns())
                 continue
+            if len(self._connections) >= self._most_connections:
+                self._close_idle()
             connection = Connection(self, origin, hand, index, build(index))
             self._connections.add(connection)
             # A callback, for a task that is cancelled before its first step runs none of its own code.
             connecting = asyncio.ensure_future(origin.connect(connection))
             connecting.add_done_callback(partial(self._end_connecting, connection))
             self._connecting[connection] = connecting
+
+    def _close_idle(self) -> None:
+        """Make room for a connection where there is the most that nobody needs."""
+        origin = max(self._origins, key=lambda origin: len(origin.idle))
+        if origin.idle:
+            oldest = next(iter(origin.idle))
+            self._drop(oldest)
 
     def _end_connecting(self, connection: Connection, connecting: asyncio.Task[None]) -> None:
         """It is made, or cannot be, or nobody wants it any more: its request is accounted for then."""
@@ -204,7 +211,17 @@ class HttptoolsEngine:
                     self.lose(connection, TIMEOUT, "no complete response within the limit")
 
 
-def _build_urls(spec: Spec) -> list[tuple[BuildRequest, Origin | None]]:
+def _choose_most_connections(window: int, origins: int) -> int:
+    """How many connections there may be: more than the window where several origins take turns.
+
+    Which of them is asked next is not the one that has just answered: with none to spare, connections would
+    be closed here and made there all the time.
+    """
+    spare = 0 if origins <= 1 else SPARE_CONNECTIONS + window // 4
+    return max(window, min(window + spare, int(min(measure_open_files_limit(), 2**31)) - FILES_BESIDE))
+
+
+def _build_urls(spec: Spec, local_address: str | None) -> list[tuple[BuildRequest, Origin | None]]:
     """For each URL the bytes of its requests, and where they go; None where nobody can be asked."""
     tls = build_tls(spec)
     origins: dict[URL, Origin] = {}
@@ -219,7 +236,7 @@ def _build_urls(spec: Spec) -> list[tuple[BuildRequest, Origin | None]]:
             continue
         place = origin.with_user(None)
         if place not in origins:
-            origins[place] = Origin(place, tls if origin.scheme == "https" else None)
+            origins[place] = Origin(place, tls if origin.scheme == "https" else None, local_address)
         urls.append((build, origins[place]))
     return urls
 

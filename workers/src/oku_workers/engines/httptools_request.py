@@ -11,13 +11,11 @@ from yarl import URL
 
 from oku_core.spec import Spec
 from oku_core.target import INDEX_PLACEHOLDER
-from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS
+from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
 from oku_workers.engines.urls import parse_target
 
 BuildRequest = Callable[[int], bytes]
 
-_SAY_LENGTH = frozenset({"POST", "PUT", "PATCH"})
-"""Methods that say so when there is no body (RFC 9110, section 8.6)."""
 _MALFORMED = re.compile(r"[\r\n\0]")
 _PLACEHOLDER = INDEX_PLACEHOLDER.encode()
 
@@ -35,7 +33,7 @@ def build_request(spec: Spec, url: str, origin: URL) -> BuildRequest:
         if _MALFORMED.search(line):
             raise ValueError(f"{line!r} cannot stand in a request")
     body = "" if spec.body is None else spec.body
-    if _has_header(spec, "content-length") or (spec.body is None and spec.method not in _SAY_LENGTH):
+    if _has_header(spec, "content-length") or (spec.body is None and spec.method in METHODS_WITHOUT_BODY):
         return _build_template("\r\n".join([*lines, "", body]))
     if INDEX_PLACEHOLDER not in body:
         return _build_template("\r\n".join([*lines, f"Content-Length: {len(body.encode())}", "", body]))
