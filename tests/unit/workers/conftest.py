@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from oku_core.lease import Lease
 from oku_core.spec import Spec
+from oku_workers import vitals
 from oku_workers.hand import Hand
 
 settings.register_profile("oku", deadline=None)
@@ -31,3 +33,11 @@ def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[[int, int], Hand]:
         return Hand(lease, loop.create_future())
 
     return build
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A system that does not tell how long a thread has waited for a processor; the file that would."""
+    file = tmp_path / "schedstat"
+    monkeypatch.setattr(vitals, "_SCHEDSTAT", file)
+    return file

@@ -350,6 +350,7 @@ class Lateness:
         return worst_s
 
 
+@pytest.mark.usefixtures("no_waiting")
 async def test_a_report_has_the_worst_of_its_time(
     crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +376,7 @@ async def test_a_report_has_the_worst_of_its_time(
     assert report.cpu_s == pytest.approx(1.3)
 
 
+@pytest.mark.usefixtures("no_waiting")
 async def test_a_lease_that_waits_has_no_share_in_the_seconds_before_it(
     crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,6 +395,7 @@ async def test_a_lease_that_waits_has_no_share_in_the_seconds_before_it(
     assert [(await receive(task)).cpu_share for task in tasks] == [pytest.approx(0.95), pytest.approx(0.2)]
 
 
+@pytest.mark.usefixtures("no_waiting")
 async def test_a_lease_shorter_than_a_second_has_the_share_of_all_of_it(
     crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:

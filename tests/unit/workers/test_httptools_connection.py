@@ -1,5 +1,6 @@
 """What a connection makes of the bytes of a response, however they are cut, with its engine in memory."""
 
+import asyncio
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,18 +21,18 @@ PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
 
 @dataclass
-class Transport:
+class Transport(asyncio.Transport):
     """A connection to a server that the test is."""
 
     written: list[bytes] = field(default_factory=list)
     is_aborted: bool = False
     unsent: int = 0
 
-    def get_extra_info(self, name: str) -> object:
+    def get_extra_info(self, name: str, default: object = None) -> object:
         """As if it spoke TLS, for there is no file to write to."""
-        return self if name == "ssl_object" else None
+        return self if name == "ssl_object" else default
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: Any) -> None:
         """Send."""
         self.written.append(data)
 
@@ -173,26 +174,25 @@ def encode_chunked(draw: st.DrawFn, body: bytes) -> bytes:
     return encoded + b"0\r\n" + draw(st.sampled_from([b"", b"X-Sum: 1\r\n"])) + b"\r\n"
 
 
-def cut(draw: st.DrawFn, content: bytes) -> list[bytes]:
+def cut(data: st.DataObject, content: bytes) -> list[bytes]:
     """Pieces of any size, mostly one."""
-    if draw(st.booleans()):
+    if data.draw(st.booleans()):
         return [content]
-    places = sorted(draw(st.lists(st.integers(0, len(content)), max_size=5)))
+    places = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=5)))
     return [content[a:b] for a, b in zip([0, *places], [*places, len(content)], strict=True)]
 
 
 @given(st.data(), st.sampled_from(["GET", "HEAD"]))
 def test_responses_mean_the_same_however_they_are_cut(data: st.DataObject, method: str) -> None:
     """Status, bytes and whether the connection is kept, also of those that were seen before."""
-    draw: st.DrawFn = data.draw
-    kinds = draw(st.lists(responses(method), min_size=1, max_size=3))
+    kinds = data.draw(st.lists(responses(method), min_size=1, max_size=3))
     bench = Bench(method)
-    sent = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=12))
+    sent = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=12))
 
     for response in sent:
         if bench.transport.is_aborted:
             bench.connect()
-        bench.receive(*cut(draw, response.content))
+        bench.receive(*cut(data, response.content))
         assert bench.kept[-1] == response.is_kept
 
     outcomes, statuses, received, kept = bench.tell()
@@ -220,7 +220,7 @@ def test_a_response_byte_by_byte(response: Response) -> None:
 def test_a_response_that_ends_early_is_none(response: Response, data: st.DataObject) -> None:
     """Whatever is missing at its end."""
     bench = Bench()
-    bench.receive(*cut(data.draw, response.content[: data.draw(st.integers(0, len(response.content) - 1))]))
+    bench.receive(*cut(data, response.content[: data.draw(st.integers(0, len(response.content) - 1))]))
     bench.end()
     assert bench.hand.outcomes[DISCONNECTED] == 1
     assert bench.hand.bytes_received == 0
@@ -232,7 +232,7 @@ def test_what_comes_with_a_response_answers_nobody(
 ) -> None:
     """The response counts, the connection is given up, and nothing of it is remembered."""
     bench = Bench()
-    pieces = [*cut(data.draw, response.content)]
+    pieces = [*cut(data, response.content)]
     pieces[-1] += surplus
     if data.draw(st.booleans()):
         bench.receive(response.content)  # it is known then, if it may be

@@ -1,12 +1,19 @@
 import asyncio
 import math
 import resource
+import time
 from pathlib import Path
 
 import pytest
 
 from oku_workers import vitals
-from oku_workers.vitals import LagMeter, measure_open_files_limit, measure_peak_rss_mb, measure_rss_mb
+from oku_workers.vitals import (
+    LagMeter,
+    measure_busy_s,
+    measure_open_files_limit,
+    measure_peak_rss_mb,
+    measure_rss_mb,
+)
 
 
 def test_memory_is_in_megabytes() -> None:
@@ -101,3 +108,20 @@ async def test_the_event_loop_calls_by_itself(clock: Clock, monkeypatch: pytest.
     clock.now += 0.5
     assert meter.take_worst_s() == pytest.approx(1.0)
     meter.stop()
+
+
+def test_busy_is_what_ran_and_what_waited(monkeypatch: pytest.MonkeyPatch, no_waiting: Path) -> None:
+    """In seconds; a system that does not tell of waiting knows of none."""
+    monkeypatch.setattr(time, "process_time", lambda: 2.0)
+    assert measure_busy_s() == 2.0
+    no_waiting.write_text("1000000000 250000000 7\n")
+    assert measure_busy_s() == 2.25
+    no_waiting.write_text("")
+    assert measure_busy_s() == 2.0
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
+def test_the_system_tells_of_waiting() -> None:
+    """In a form that is understood: waiting only grows."""
+    first = measure_busy_s()
+    assert 0 < time.process_time() <= first <= measure_busy_s()

@@ -17,7 +17,13 @@ from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import SecondMeter
-from oku_workers.vitals import LagMeter, measure_open_files_limit, measure_peak_rss_mb, measure_rss_mb
+from oku_workers.vitals import (
+    LagMeter,
+    measure_busy_s,
+    measure_open_files_limit,
+    measure_peak_rss_mb,
+    measure_rss_mb,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +115,7 @@ class Crew:
         for hand in self._hands.values():
             hand.max_lag_s = max(hand.max_lag_s, lag_s)
             if hand.has_begun:
-                hand.max_cpu_share = max(hand.max_cpu_share or 0.0, min(second.cpu_share, 1.0))
+                hand.max_busy_share = max(hand.max_busy_share or 0.0, min(second.busy_share, 1.0))
         return Progress(
             worker=self._name,
             boot=self._boot,
@@ -193,7 +199,7 @@ class Crew:
             cpu_s=new_cpu_s,
             peak_rss_mb=measure_peak_rss_mb(),
             max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
-            cpu_share=_measure_cpu_share(hand),
+            cpu_share=_measure_busy_share(hand),
         )
 
 
@@ -203,12 +209,12 @@ def _warn_of_open_files(connections: int) -> None:
         _log.warning("%d connections may be needed, %d open files are allowed", connections, allowed)
 
 
-def _measure_cpu_share(hand: Hand) -> float:
+def _measure_busy_share(hand: Hand) -> float:
     """The largest share of any second; of a lease that was shorter than one, the share of all of it."""
-    if hand.max_cpu_share is not None:
-        return hand.max_cpu_share
+    if hand.max_busy_share is not None:
+        return hand.max_busy_share
     wall_s = hand.ended_at - hand.started_at
-    return min((time.process_time() - hand.cpu_at_start_s) / wall_s, 1.0) if wall_s > 0 else 0.0
+    return min((measure_busy_s() - hand.busy_at_start_s) / wall_s, 1.0) if wall_s > 0 else 0.0
 
 
 def build_empty_report(lease: Lease, execution: str, name: str, boot: str, refusal: str = "") -> Report:

@@ -10,6 +10,7 @@ import time
 from oku_core.histogram import BUCKETS, HIGHEST_US, SUB_BUCKET_BITS, Latency, bucket_index, build_buckets
 from oku_core.lease import Lease
 from oku_core.outcome import OUTCOMES
+from oku_workers.vitals import measure_busy_s
 
 OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = range(len(OUTCOMES))
 """The outcomes as indices, for the hot path."""
@@ -25,14 +26,14 @@ class Hand:
     """
 
     __slots__ = (
+        "busy_at_start_s",
         "bytes_received",
         "counts",
-        "cpu_at_start_s",
         "ended",
         "ended_at",
         "finished",
         "lease",
-        "max_cpu_share",
+        "max_busy_share",
         "max_lag_s",
         "max_us",
         "min_us",
@@ -60,13 +61,13 @@ class Hand:
         self.max_us = 0
         self.unfinished: list[int] = []
         self.max_lag_s = 0.0
-        self.max_cpu_share: float | None = None
+        self.max_busy_share: float | None = None
         self.restart_clock()
 
     def restart_clock(self) -> None:
         """The first request is about to be sent: the lease has come to the front of the feed."""
         self.started_at = self.ended_at = time.time()
-        self.cpu_at_start_s = time.process_time()
+        self.busy_at_start_s = measure_busy_s()
 
     @property
     def has_begun(self) -> bool:

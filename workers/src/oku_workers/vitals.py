@@ -4,11 +4,14 @@ import asyncio
 import math
 import resource
 import sys
+import time
 from pathlib import Path
 from time import monotonic
 
 _STATM = Path("/proc/self/statm")
 _STATUS = Path("/proc/self/status")
+_SCHEDSTAT = Path("/proc/thread-self/schedstat")
+"""Nanoseconds on a processor, nanoseconds waiting for one, turns (Linux, scheduler/sched-stats)."""
 _PAGE_MB = resource.getpagesize() / 1e6
 _MAXRSS_MB = 1e-6 if sys.platform == "darwin" else 1e-6 * 1024
 
@@ -30,6 +33,19 @@ def measure_peak_rss_mb() -> float:
     except (OSError, IndexError):
         pass
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_MB
+
+
+def measure_busy_s() -> float:
+    """Time that this process ran on a processor, or the calling thread waited for one, in seconds.
+
+    A worker whose requests queue because others take the processors is as saturated as one that uses up its
+    own. Systems that do not tell of waiting count as if there were none.
+    """
+    try:
+        waited_s = int(_SCHEDSTAT.read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        waited_s = 0.0
+    return time.process_time() + waited_s
 
 
 def measure_open_files_limit() -> float:
