@@ -1,8 +1,9 @@
-"""`./task bench`: measures all benchmarks or the named ones, in turn, and writes the page anew."""
+"""`./task bench`: measures the benchmarks, or the named ones, in turn, and writes the page anew."""
 
 import argparse
 import dataclasses
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -15,9 +16,22 @@ import msgspec
 
 from oku_core.errors import UserError
 
-from . import clients, ledger, memory, throughput, window
+from . import (
+    clients,
+    connections,
+    cpu,
+    hundred_million,
+    ledger,
+    memory,
+    peers,
+    scaling,
+    scaling_trillion,
+    wide,
+    window,
+)
 from .document import Document, encode_results, read_documents, write_document
 from .error import BenchmarkError
+from .kept import move_kept
 from .machine import fetch_commit, fetch_machine, fetch_versions
 from .page import build_page
 from .plan import FULL, QUICK, Plan
@@ -25,12 +39,27 @@ from .progress import log
 from .vitals import is_supported
 
 BENCHMARKS: Mapping[str, Callable[[Plan, Path], msgspec.Struct]] = {
-    "throughput": throughput.measure,
+    "peers": peers.measure,
+    "cpu": cpu.measure,
+    "connections": connections.measure,
+    "wide": wide.measure,
     "window": window.measure,
     "memory": memory.measure,
     "ledger": ledger.measure,
+    "scaling": scaling.measure,
+    "trillion": scaling_trillion.measure,
     "clients": clients.measure,
+    hundred_million.NO_DELAY: hundred_million.measure_no_delay,
+    hundred_million.POSTS: hundred_million.measure_posts,
 }
+_LONG = (hundred_million.NO_DELAY, hundred_million.POSTS)
+"""Measured only when they are named."""
+_SHORT_NAMES = {
+    "hundred-million": _LONG,
+    "no-delay": (hundred_million.NO_DELAY,),
+    "posts": (hundred_million.POSTS,),
+}
+_NAMES = ", ".join([*(name for name in BENCHMARKS if name not in _LONG), *_SHORT_NAMES])
 _QUIET_LOAD = 0.5
 
 
@@ -38,22 +67,27 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and write; 1 when a benchmark could not be measured, 2 on wrong arguments."""
     parser = _build_parser()
     options = parser.parse_args(arguments)
-    if unknown := [name for name in options.names if name not in BENCHMARKS]:
-        parser.error(f"{unknown[0]} is not one of {', '.join(BENCHMARKS)}")
-    if options.rounds is not None and options.rounds < 1:
-        parser.error(f"--rounds: {options.rounds} is not at least 1")
+    names = [name for given in options.names for name in _SHORT_NAMES.get(given, (given,))]
+    if unknown := [name for name in names if name not in BENCHMARKS]:
+        parser.error(f"{unknown[0]} is not one of {_NAMES}")
+    for flag, value in (("--rounds", options.rounds), ("--requests", options.requests)):
+        if value is not None and value < 1:
+            parser.error(f"{flag}: {value} is not at least 1")
     if not is_supported():
         log("bench: this system has no /proc to read processor time and memory from; it needs Linux")
         return 2
     plan = QUICK if options.quick else FULL
     if options.rounds:
         plan = dataclasses.replace(plan, rounds=options.rounds)
-    docs = Path("build/benchmarks") if plan.quick else Path("docs")
+    if options.requests:
+        plan = dataclasses.replace(plan, hundred_million=options.requests)
+    docs = Path("build/benchmarks") if plan.quick or options.requests else Path("docs")
     failed = []
     if not options.page:
         _allow_connections()
-        names = options.names or list(BENCHMARKS)
+        names = names or [name for name in BENCHMARKS if name not in _LONG]
         failed = [name for name in names if not _measure(name, plan, docs / "benchmarks", arguments)]
+    docs.mkdir(parents=True, exist_ok=True)
     page = docs / "benchmarks.md"
     page.write_text(build_page(read_documents(docs / "benchmarks")), encoding="utf-8")
     log(f"{page} is written")
@@ -62,9 +96,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./task bench --", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; else all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {_NAMES}; else all but the last three"
+    )
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")
+    parser.add_argument("--requests", type=int, help="of hundred-million, to try it; written likewise")
     parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
     return parser
 
@@ -78,12 +115,18 @@ def _measure(name: str, plan: Plan, docs: Path, arguments: Sequence[str]) -> boo
     scratch.mkdir(exist_ok=True)
     began = time.monotonic()
     # On the disk of the checkout, where a user's .oku would be.
-    with tempfile.TemporaryDirectory(dir=scratch, prefix="bench-", ignore_cleanup_errors=True) as folder:
-        try:
-            results = BENCHMARKS[name](plan, Path(folder).absolute())
-        except (BenchmarkError, UserError) as error:
-            log(f"bench: {name}: {error}")
-            return False
+    folder = Path(tempfile.mkdtemp(dir=scratch, prefix="bench-")).absolute()
+    is_kept = False
+    try:
+        results = BENCHMARKS[name](plan, folder)
+        move_kept(folder, docs)
+    except (BenchmarkError, UserError) as error:
+        is_kept = True
+        log(f"bench: {name}: {error}; its logs are in {scratch / folder.name}")
+        return False
+    finally:
+        if not is_kept:
+            shutil.rmtree(folder, ignore_errors=True)
     document = Document(
         benchmark=name,
         command=" ".join(["./task bench", *(["--", *arguments] if arguments else [])]),

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from .delay_server import DelayServer
 from .error import BenchmarkError
 from .machine import fetch_available_mb
 from .observer import find_common_peak_mb, find_peak_mb
-from .oku_turn import WORKER, open_data_dir, play_oku
+from .oku_turn import WORKER, Load, open_data_dir, play_oku
 from .plan import Plan
 from .progress import log
-from .target import Target
 from .turn import Stage
 
 OKU = "oku"
@@ -58,7 +58,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 def measure(plan: Plan, folder: Path) -> Results:
     """Each client with rising numbers of requests."""
     runs: list[ClientRun] = []
-    with Target(folder) as target:
+    with DelayServer(folder) as target:
         stage = Stage(target, folder, timeout_s=3 * plan.client_limit_s)
         for client in PEERS:
             runs += _measure_client(client, plan, partial(_play_peer, stage, client))
@@ -112,8 +112,8 @@ def _play_peer(stage: Stage, client: str, requests: int) -> ClientRun:
 
 
 def _play_oku(stage: Stage, requests: int) -> ClientRun:
-    with open_data_dir(stage) as data_dir:
-        played = play_oku(stage, data_dir, requests=requests, concurrency=CONCURRENCY)
+    with open_data_dir(stage.folder) as data_dir:
+        played = play_oku(stage, data_dir, Load(requests=requests, concurrency=CONCURRENCY))
     samples = played.turn.samples
     return ClientRun(
         client=OKU,

@@ -42,7 +42,7 @@ def write_document(folder: Path, document: Document) -> Path:
 
 def read_documents(folder: Path) -> dict[str, Document]:
     """All documents of `folder`, by benchmark."""
-    documents = (
-        msgspec.json.decode(path.read_bytes(), type=Document) for path in sorted(folder.glob("*.json"))
-    )
+    # Beside them lie summaries, whose names have a further dot.
+    paths = (path for path in sorted(folder.glob("*.json")) if "." not in path.stem)
+    documents = (msgspec.json.decode(path.read_bytes(), type=Document) for path in paths)
     return {document.benchmark: document for document in documents}

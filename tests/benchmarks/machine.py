@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -13,10 +14,22 @@ import msgspec
 from oku_cli import valkey
 from oku_core.errors import UserError
 
+from .install import BUILT, find_program
+
 _PACKAGES = (
     "aiohttp", "yarl", "uvloop", "celery", "kombu", "redis", "msgspec",
-    "locust", "gevent", "geventhttpclient", "requests", "requests-futures",
+    "locust", "gevent", "geventhttpclient", "requests", "requests-futures", "httptools", "matplotlib",
 )  # fmt: skip
+_PROGRAMS = {
+    "nginx": (("-v",), r"nginx/(\S+)"),
+    "wrk": (("-v",), r"wrk (\S+)"),
+    "h2load": (("--version",), r"nghttp2/(\S+)"),
+    "oha": (("--version",), r"oha (\S+)"),
+    "k6": (("version",), r"k6 v(\S+)"),
+    "perf": (("--version",), r"version (\S+)"),
+    "valgrind": (("--version",), r"valgrind-(\S+)"),
+}
+"""How a program tells its version, and where in its output that stands."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +56,17 @@ def fetch_machine() -> Machine:
 
 
 def fetch_versions() -> dict[str, str]:
-    """Of Python, the packages and the broker; `missing` for what is not there."""
+    """Of Python, the packages, the broker and the peers; `missing` for what is not there."""
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
             versions[package] = "missing"
-    return versions | {"valkey": _fetch_valkey_version()}
+    programs = {name: _fetch_program_version(name, *how) for name, how in _PROGRAMS.items()}
+    # These do not tell the version that they were installed as.
+    pinned = {name: BUILT[name].version if find_program(name) else "missing" for name in ("hey", "vegeta")}
+    return versions | programs | pinned | {"valkey": _fetch_valkey_version()}
 
 
 def fetch_commit() -> str:
@@ -72,6 +88,15 @@ def fetch_available_mb() -> float:
 def _fetch_memory_gb() -> float | None:
     total_kb = _find(r"MemTotal:\s*(\d+) kB", Path("/proc/meminfo"))
     return round(int(total_kb) * 1024 / 1e9, 1) if total_kb else None
+
+
+def _fetch_program_version(name: str, arguments: Sequence[str], pattern: str) -> str:
+    program = find_program(name)
+    if program is None:
+        return "missing"
+    result = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    match = re.search(pattern, result.stdout + result.stderr)
+    return match[1] if match else "unknown"
 
 
 def _fetch_valkey_version() -> str:

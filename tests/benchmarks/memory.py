@@ -4,11 +4,11 @@ from pathlib import Path
 
 import msgspec
 
+from .delay_server import DelayServer
 from .observer import cut_window, find_peak_mb
-from .oku_turn import COORDINATOR, WORKER, open_data_dir, play_oku
+from .oku_turn import COORDINATOR, WORKER, Load, open_data_dir, play_oku
 from .plan import Plan
 from .progress import log
-from .target import Target
 from .turn import Stage
 
 CONCURRENCY = 1000
@@ -35,10 +35,10 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 def measure(plan: Plan, folder: Path) -> Results:
     """One run with one worker."""
     early, late = plan.memory_requests
-    with Target(folder) as target:
+    with DelayServer(folder) as target:
         stage = Stage(target, folder, timeout_s=600)
-        with open_data_dir(stage) as data_dir:
-            turn = play_oku(stage, data_dir, requests=late, concurrency=CONCURRENCY).turn
+        with open_data_dir(stage.folder) as data_dir:
+            turn = play_oku(stage, data_dir, Load(requests=late, concurrency=CONCURRENCY)).turn
     window = cut_window(turn.samples, early, late)
     begin, end = window.begin.vitals, window.end.vitals
     names = sorted(begin.keys() & end.keys())

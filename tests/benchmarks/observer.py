@@ -13,6 +13,10 @@ from .vitals import Vitals, read_vitals
 LOOK_S = 0.05
 
 
+def look_on(_: "Sample") -> None:
+    """What most do at a look: nothing."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sample:
     """One look.
@@ -20,11 +24,13 @@ class Sample:
     Args:
         at: monotonic seconds.
         sent: requests that reached the target since the observer was made.
-        vitals: of each process, by its name.
+        pids: of the processes that are looked at, by name.
+        vitals: of those of them that live.
     """
 
     at: float
     sent: int
+    pids: Mapping[str, int]
     vitals: Mapping[str, Vitals]
 
 
@@ -69,14 +75,29 @@ class Observer:
         self._sent_before = target.read_served()
         self.samples: list[Sample] = []
 
-    def watch(self, child: Child, timeout_s: float) -> None:
-        """Look until `child` has ended; `BenchmarkError` when it fails or takes too long."""
+    def watch(
+        self,
+        child: Child,
+        timeout_s: float,
+        look_s: float = LOOK_S,
+        act: Callable[[Sample], None] = look_on,
+    ) -> None:
+        """Look until `child` has ended; `BenchmarkError` when it fails or takes too long.
+
+        Args:
+            child: what is watched.
+            timeout_s: longest time of it.
+            look_s: between two looks.
+            act: called with every look.
+        """
         deadline = time.monotonic() + timeout_s
         while (code := child.find_death()) is None:
             if time.monotonic() > deadline:
                 raise BenchmarkError(f"{child.name} did not end within {timeout_s:.0f} s")
-            self.samples.append(self._look())
-            time.sleep(LOOK_S)
+            sample = self._look()
+            self.samples.append(sample)
+            act(sample)
+            time.sleep(look_s)
         if code != 0:
             raise BenchmarkError(f"{child.name} ended with {code}: {child.read_last_line()}")
 
@@ -85,10 +106,14 @@ class Observer:
         return self._target.read_served() - self._sent_before
 
     def _look(self) -> Sample:
-        vitals = {name: read_vitals(pid) for name, pid in self._find_pids().items()}
+        sent = self.count_sent()
+        at = time.monotonic()
+        pids = self._find_pids()
+        vitals = {name: read_vitals(pid) for name, pid in pids.items()}
         return Sample(
-            at=time.monotonic(),
-            sent=self.count_sent(),
+            at=at,
+            sent=sent,
+            pids=pids,
             vitals={name: value for name, value in vitals.items() if value is not None},
         )
 

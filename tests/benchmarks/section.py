@@ -43,10 +43,10 @@ class Section:
 
 
 def fill_text(template: str, **values: object) -> str:
-    """A template with its values in place and its paragraphs wrapped; tables stay as they are."""
+    """A template with its values in place and its paragraphs wrapped; tables and images stay as they are."""
     blocks = template.format(**values).strip().split("\n\n")
     return "\n\n".join(
-        block if block.startswith("|") else textwrap.fill(block, 110, break_on_hyphens=False)
+        block if block.startswith(("|", "![")) else textwrap.fill(block, 110, break_on_hyphens=False)
         for block in blocks
     )
 

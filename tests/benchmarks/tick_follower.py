@@ -1,4 +1,7 @@
-"""Follows the ticks of the one run of a local stack, in a thread, from its beginning to its rest."""
+"""Follows the ticks of the one run of a local stack, in a thread, from its beginning to its rest.
+
+A coordinator that is killed on the way is followed again when it is back.
+"""
 
 import asyncio
 import threading
@@ -26,6 +29,9 @@ class TickFollower(threading.Thread):
         self._data_dir = data_dir
         self._ending = threading.Event()
         self.ticks: list[Tick] = []
+        self.run_id = ""
+        """Of the run; empty until it is known."""
+        self._is_at_rest = False
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -42,18 +48,21 @@ class TickFollower(threading.Thread):
         asyncio.run(self._follow())
 
     async def _follow(self) -> None:
-        while not self._ending.is_set():
+        while not (self._ending.is_set() or self._is_at_rest):
             # Not DataDir.find_endpoint, which tries the lock that `oku run` is about to take.
             if stack := read_stack(self._data_dir):
+                # A coordinator that was killed is soon back.
                 with suppress(UnreachableError):
                     await self._follow_at(Endpoint(stack["url"], stack["token"]))
-                    return
             await asyncio.sleep(_RETRY_S)
 
     async def _follow_at(self, endpoint: Endpoint) -> None:
         async with Client(endpoint) as client:
             while not (runs := await client.fetch_runs()):  # noqa: ASYNC110  # they are asked, they do not call
                 await asyncio.sleep(_RETRY_S)
-            async for item in client.follow(runs[0]["run"]):
+            self.run_id = runs[0]["run"]
+            async for item in client.follow(self.run_id):
                 if isinstance(item, Tick):
                     self.ticks.append(item)
+                else:
+                    self._is_at_rest = True

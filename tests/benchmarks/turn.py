@@ -5,13 +5,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from oku_cli.child import Child
 
-from .observer import Observer, Sample
+from .observer import LOOK_S, Observer, Sample, look_on
 from .target import Target
 
 CONTESTANTS = Path(__file__).with_name("contestants")
@@ -22,7 +22,7 @@ class Turn:
     """What came of it.
 
     Args:
-        account: what the contestant wrote of itself, as JSON.
+        account: what the contestant wrote of itself, as JSON; empty when it writes none.
         samples: what was seen from outside.
         sent: requests that reached the target.
         took_s: from the start of the process to its end.
@@ -42,11 +42,17 @@ class Stage:
         target: what they ask.
         folder: for their logs and accounts; each takes the place of the one before.
         timeout_s: longest time of a turn.
+        look_s: between two looks at a contestant.
+        act: called with every look.
+        beside: other processes that are looked at, by name.
     """
 
     target: Target
     folder: Path
     timeout_s: float = 300.0
+    look_s: float = LOOK_S
+    act: Callable[[Sample], None] = look_on
+    beside: Mapping[str, int] = field(default_factory=dict)
 
     def play(
         self,
@@ -58,26 +64,28 @@ class Stage:
 
         Args:
             name: of its process in the samples.
-            command: builds it, given the file that it must write its account to.
+            command: builds it, given the file that it may write its account to.
             find_pids: its processes by name, when they are more than the one.
 
         Raises:
             BenchmarkError: it failed or took too long.
         """
         account = self.folder / f"{name}.json"
+        account.unlink(missing_ok=True)
         child = Child(name, command(account), self.folder / f"{name}.log", os.environ)
-        observer = Observer(self.target, find_pids or (lambda: {name: child.pid}))
+        find_own = find_pids or (lambda: {name: child.pid})
+        observer = Observer(self.target, lambda: {**find_own(), **self.beside})
         began = time.monotonic()
         child.start()
         try:
-            observer.watch(child, self.timeout_s)
+            observer.watch(child, self.timeout_s, self.look_s, self.act)
             took_s = time.monotonic() - began
         finally:
             # The stack of `oku run` dies with it.
             child.kill()
             child.wait(10.0)
         return Turn(
-            account=json.loads(account.read_bytes()),
+            account=json.loads(account.read_bytes()) if account.exists() else {},
             samples=observer.samples,
             sent=observer.count_sent(),
             took_s=took_s,

@@ -45,3 +45,12 @@ def read_vitals(pid: int) -> Vitals | None:
         rss_mb=sizes_mb["VmRSS"],
         peak_rss_mb=sizes_mb["VmHWM"],
     )
+
+
+def find_children(pid: int) -> list[int]:
+    """The processes that a process has started and that live, by their ids; none when it is gone."""
+    try:
+        lists = [path.read_text() for path in (_PROC / str(pid) / "task").glob("*/children")]
+    except OSError:
+        return []
+    return sorted(int(child) for text in lists for child in text.split())

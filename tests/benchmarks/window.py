@@ -19,12 +19,12 @@ import msgspec
 from oku_cli.data_dir import DataDir
 from oku_core.delay import parse_delay
 
+from .delay_server import DelayServer
 from .error import BenchmarkError
 from .observer import Sample
-from .oku_turn import open_data_dir, play_oku
+from .oku_turn import Load, open_data_dir, play_oku
 from .plan import Plan
 from .progress import log
-from .target import Target
 from .tick_follower import TickFollower
 from .turn import Stage
 
@@ -68,12 +68,12 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(plan: Plan, folder: Path) -> Results:
     """The posts' case with each number of workers, then the even one of both clients."""
-    with Target(folder, POSTS_DELAY) as target:
+    with DelayServer(folder, POSTS_DELAY) as target:
         stage = Stage(target, folder)
         runs = [
             _measure_oku(stage, POSTS_DELAY, workers, plan.window_requests) for workers in plan.window_workers
         ]
-    with Target(folder, EVEN_DELAY) as target:
+    with DelayServer(folder, EVEN_DELAY) as target:
         stage = Stage(target, folder)
         runs.append(_measure_loop(stage, plan.window_even_requests))
         runs.append(_measure_oku(stage, EVEN_DELAY, 1, plan.window_even_requests))
@@ -88,8 +88,8 @@ def _measure_loop(stage: Stage, requests: int) -> WindowRun:
 
 def _measure_oku(stage: Stage, delay: str, workers: int, requests_of_each: int) -> WindowRun:
     requests = workers * requests_of_each
-    with open_data_dir(stage) as data_dir, TickFollower(data_dir) as follower:
-        played = play_oku(stage, data_dir, requests=requests, concurrency=CONCURRENCY, workers=workers)
+    with open_data_dir(stage.folder) as data_dir, TickFollower(data_dir) as follower:
+        played = play_oku(stage, data_dir, Load(requests=requests, concurrency=CONCURRENCY, workers=workers))
         leases = _count_leases(data_dir)
     kept = cut_margins(played.turn.samples, requests)
     wall_s = time.time() - time.monotonic()
@@ -120,11 +120,11 @@ def _fill_in(run: WindowRun, samples: Sequence[Sample]) -> WindowRun:
     return run
 
 
-def cut_margins(samples: Sequence[Sample], requests: int) -> list[Sample]:
+def cut_margins(samples: Sequence[Sample], requests: int, margin_s: float = MARGIN_S) -> list[Sample]:
     """Without what is near the first request and the last answer."""
     first = next(sample.at for sample in samples if sample.sent > 0)
     last = next(sample.at for sample in samples if sample.sent >= requests) + _LONGEST_DELAY_S
-    kept = [sample for sample in samples if first + MARGIN_S <= sample.at <= last - MARGIN_S]
+    kept = [sample for sample in samples if first + margin_s <= sample.at <= last - margin_s]
     if len(kept) < 2 or kept[-1].at - kept[0].at < 2 * STEP_S:
         raise BenchmarkError("the run is too short for a full window")
     return kept

@@ -4,8 +4,17 @@ from pathlib import Path
 import pytest
 from tests.kit.local_run import Start, starting_runs
 
+from oku_core.spec import Engine
+
 LOAD = ("--concurrency", "50", "--delay", "5ms..50ms", "--workers", "2")
 """About 3,600 requests a second over two workers, which leaves the processors idle enough for faults."""
+
+
+@pytest.fixture(params=list(Engine), ids=str)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine, for what happens to workers and requests; other tests name the one that they take."""
+    assert isinstance(request.param, Engine)
+    return request.param
 
 
 @pytest.fixture
@@ -16,6 +25,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def start_load(start: Start) -> Start:
+def start_load(start: Start, engine: Engine) -> Start:
     """Starts a run of so many requests at a steady rate against delay servers of its own."""
-    return lambda requests, *flags: start("run", "--requests", str(requests), *LOAD, *flags)
+    return lambda requests, *flags: start(
+        "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags
+    )

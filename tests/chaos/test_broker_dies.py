@@ -4,10 +4,14 @@ import os
 import shutil
 import signal
 
+import pytest
 from tests.kit.account import assert_completed
 from tests.kit.local_run import Start, is_alive, wait_until
 
+from oku_core.spec import Engine
 
+
+@pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> None:
     """Three deaths of the broker cost no request."""
     run = start_load(60_000)
@@ -22,6 +26,7 @@ def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> 
     assert not any(worker["lost"] for worker in summary["workers"])
 
 
+@pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_broker_is_killed_and_restarted_empty(start_load: Start) -> None:
     """Messages are hints: when all of them are lost, the ledger deals out again what they stood for."""
     run = start_load(60_000)

@@ -2,10 +2,14 @@
 
 import signal
 
+import pytest
 from tests.kit.account import assert_account_balances, assert_completed, list_flags
 from tests.kit.local_run import Start, is_alive, wait_until
 
+from oku_core.spec import Engine
 
+
+@pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_command_is_killed_and_the_run_resumed(start: Start, start_load: Start) -> None:
     """No child survives the command, and `oku resume` goes on where the ledger stands."""
     run = start_load(60_000)
@@ -27,6 +31,7 @@ def test_the_command_is_killed_and_the_run_resumed(start: Start, start_load: Sta
     assert {"interrupted", "resent"} <= list_flags(summary)
 
 
+@pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
     """A run survives any number of deaths of the command; what is accounted never becomes less."""
     run = start_load(40_000, "--range-size", "2000")
@@ -42,6 +47,7 @@ def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) 
     assert_completed(run.finish())
 
 
+@pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start) -> None:
     """What was in flight is accounted, the exit code is 3, and the resumed run sends the rest."""
     run = start_load(40_000)
@@ -63,9 +69,13 @@ def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start
     assert summary["servers"]["served"] == summary["requests"]
 
 
-def test_ctrl_c_twice_stops_at_once(start: Start) -> None:
+@pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
+def test_ctrl_c_twice_stops_at_once(start: Start, engine: Engine) -> None:
     """A second Ctrl-C does not wait for requests in flight; the run can be resumed all the same."""
-    run = start("run", "--requests", "3000", "--concurrency", "500", "--delay", "0..3s", "--grace", "60s")
+    run = start(
+        "run", "--requests", "3000", "--concurrency", "500", "--delay", "0..3s", "--grace", "60s",
+        "--engine", engine,
+    )  # fmt: skip
     run.wait_for_leases()
     wait_until(lambda: "running" in run.output, 10, "it runs")
     run.process.send_signal(signal.SIGINT)

@@ -3,10 +3,14 @@
 import random
 import time
 
+import pytest
 from tests.kit.account import assert_completed
 from tests.kit.local_run import Start
 
+from oku_core.spec import Engine
 
+
+@pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     """The run goes on over ten deaths of the coordinator, and no worker is started again."""
     run = start_load(80_000)

@@ -58,7 +58,7 @@ def test_all_workers_are_killed_at_once(start_load: Start) -> None:
 
 def test_a_worker_is_stopped_for_30_s_and_continued(start_load: Start) -> None:
     """A stopped worker is declared dead; what it reports when it continues does not count."""
-    run = start_load(150_000)
+    run = start_load(100_000)
     run.wait_for_accounted(10_000)
     pid = run.kill("worker-1", signal.SIGSTOP)
     time.sleep(30)

@@ -1,12 +1,15 @@
-"""What aiohttp does on its own that would falsify the account, and that the engine keeps it from."""
+"""What the aiohttp engine alone can do: proxies, redirections, cookies. To others the parser refuses it."""
 
-import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ThreadedResolver
+import trustme
+from tests.kit.certificates import build_server_tls
 from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, Serve, always, build_response
+from tests.kit.hostile_server import Exchange, HostileServer, Script, Serve, always, build_response
+from tests.kit.proxy import Proxy
 
 from oku_core.spec import Engine, Spec
 
@@ -15,56 +18,185 @@ OK = build_response(body=b"hi")
 
 def build_spec(url: str, **changes: Any) -> Spec:
     """What to send, with this engine."""
-    return Spec(
-        urls=(f"{url}/{{i}}",), engine=Engine.AIOHTTP, **({"concurrency": 1, "timeout_s": 5.0} | changes)
+    fields: dict[str, Any] = {"concurrency": 2, "timeout_s": 5.0}
+    return Spec(urls=(url,), engine=Engine.AIOHTTP, **(fields | changes))
+
+
+@pytest.fixture
+async def open_proxy() -> AsyncIterator[Callable[..., Awaitable[Proxy]]]:
+    """Starts proxies that outlive the worker's requests."""
+    proxies: list[Proxy] = []
+
+    async def start(*, refuses: bool = False) -> Proxy:
+        proxies.append(Proxy(refuses=refuses))
+        await proxies[-1].start()
+        return proxies[-1]
+
+    yield start
+    for proxy in proxies:
+        await proxy.end()
+
+
+async def test_plain_requests_through_a_proxy(
+    worker: EngineWorker, serve: Serve, open_proxy: Callable[..., Awaitable[Proxy]]
+) -> None:
+    """The proxy is asked for the whole URL, and the target gets each request once."""
+    server, proxy = await serve(always(OK)), await open_proxy()
+    spec = build_spec(f"{server.url}/{{i}}", proxy=f"http://me:secret@{proxy.authority}")
+
+    report = await worker.run(spec, 20)
+
+    assert count(report) == {"ok": 20}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(20))
+    assert {line.split(" ")[1].rpartition("/")[0] for line in proxy.asked} == {server.url}
+    assert set(proxy.credentials) == {"Basic bWU6c2VjcmV0"}
+
+
+async def test_tls_through_a_proxy(
+    worker: EngineWorker,
+    serve: Serve,
+    open_proxy: Callable[..., Awaitable[Proxy]],
+    tmp_path: Path,
+) -> None:
+    """The proxy makes a tunnel, and the certificate is checked all the same."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    server = await serve(always(OK), tls=build_server_tls(authority, "127.0.0.1"))
+    proxy = await open_proxy()
+    spec = build_spec(f"{server.url}/{{i}}", proxy=f"http://{proxy.authority}")
+
+    refused = await worker.run(spec, 5)
+    trusted = await worker.run(
+        build_spec(spec.urls[0], proxy=spec.proxy, cacert=str(tmp_path / "ca.pem")), 20
     )
 
+    assert count(refused) == {"connect_error": 5}
+    assert count(trusted) == {"ok": 20}
+    assert set(proxy.asked) == {f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(20))
 
-@pytest.mark.parametrize(
-    "surplus", [OK, b"surplus", build_response("408 Request Timeout")], ids=["answer", "nonsense", "408"]
-)
-async def test_what_comes_on_an_idle_connection_answers_nothing(
-    worker: EngineWorker, serve: Serve, surplus: bytes
+
+@pytest.mark.parametrize("is_tunnel", [False, True])
+async def test_a_proxy_that_refuses(
+    worker: EngineWorker,
+    serve: Serve,
+    open_proxy: Callable[..., Awaitable[Proxy]],
+    *,
+    is_tunnel: bool,
 ) -> None:
-    """Who sends more than was asked for loses the connection; the next request gets an answer of its own."""
-    is_idle = asyncio.Event()
+    """Its answer is one as good as another, unless it is about a tunnel: then nothing was sent."""
+    server, proxy = await serve(always(OK)), await open_proxy(refuses=True)
+    url = server.url.replace("http:", "https:") if is_tunnel else server.url
 
-    async def script(exchange: Exchange) -> None:
-        index = exchange.request.target[1:].encode()
-        await exchange.send(build_response("200 OK", index))
-        if server.received == 1:
-            await is_idle.wait()
-            await exchange.send(surplus)
+    report = await worker.run(build_spec(url, proxy=f"http://{proxy.authority}"), 5)
 
-    server = await serve(script)
-    spec = build_spec(server.url, expect_status=("200",))
-
-    first = await worker.run(spec, 1, start=7)
-    is_idle.set()
-    await asyncio.sleep(0.1)
-    second = await worker.run(spec, 1, start=1234)
-
-    assert (count(first), first.bytes_received) == ({"ok": 1}, 1)
-    assert (count(second), second.bytes_received) == ({"ok": 1}, 4)
-    assert server.targets == ["/7", "/1234"]
-    assert server.connections == 2
+    assert count(report) == ({"connect_error": 5} if is_tunnel else {"unexpected_status": 5})
+    assert server.received == 0
 
 
-async def test_a_name_with_several_addresses(
-    worker: EngineWorker, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are tried until one of them answers; the request is sent to that one alone."""
+async def test_a_proxy_that_is_not_there(worker: EngineWorker, serve: Serve) -> None:
+    """Nobody falls back on asking the target."""
     server = await serve(always(OK))
 
-    async def resolve(_: object, host: str, port: int = 0, family: int = 0) -> list[dict[str, Any]]:
-        return [
-            {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": 0}
-            for address in ("127.0.0.2", "127.0.0.3", "127.0.0.1")
-        ]
+    report = await worker.run(build_spec(server.url, proxy="http://127.0.0.1:1"), 5)
 
-    monkeypatch.setattr(ThreadedResolver, "resolve", resolve)
+    assert count(report) == {"connect_error": 5}
+    assert server.received == 0
 
-    report = await worker.run(build_spec(f"http://several.invalid:{server.port}", concurrency=4), 40)
 
-    assert count(report) == {"ok": 40}
-    assert sorted(server.targets) == sorted(f"/{index}" for index in range(40))
+def redirect(times: int, status: str = "302 Found") -> Script:
+    """Sends each request on to the next path, `/7` to `/7/1` to `/7/2`, so many times."""
+
+    async def script(exchange: Exchange) -> None:
+        first, _, step = exchange.request.target[1:].partition("/")
+        done = int(step or 0)
+        if done < times:
+            await exchange.send(build_response(status, b"on", f"Location: /{first}/{done + 1}"))
+        else:
+            await exchange.send(build_response("200 OK", b"there"))
+
+    return script
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
+async def test_redirections_are_followed(worker: EngineWorker, serve: Serve, status: str) -> None:
+    """As many as the spec allows; the request counts once, with its last response."""
+    server = await serve(redirect(3, status))
+
+    report = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=3), 10)
+
+    assert count(report) == {"ok": 10}
+    assert (report.statuses, report.bytes_received) == ({"200": 10}, 50)
+    assert server.received == 40
+
+
+async def test_one_redirection_more_than_allowed(worker: EngineWorker, serve: Serve) -> None:
+    """Is followed as far as allowed and no further, and ends as a `protocol_error`."""
+    server = await serve(redirect(3))
+
+    report = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=2), 10)
+
+    assert count(report) == {"protocol_error": 10}
+    assert server.received == 30
+
+
+async def test_redirections_are_answers_by_default(worker: EngineWorker, serve: Serve) -> None:
+    """Nothing is sent that nobody asked for."""
+    server = await serve(redirect(3))
+
+    report = await worker.run(build_spec(f"{server.url}/{{i}}"), 10)
+
+    assert (report.statuses, server.received) == ({"302": 10}, 10)
+
+
+@pytest.mark.parametrize("location", ["ftp://127.0.0.1/", "http://[::1", "mailto:nobody"])
+async def test_a_redirection_to_nowhere(worker: EngineWorker, serve: Serve, location: str) -> None:
+    """The request was sent and answered, with what makes no sense."""
+    server = await serve(always(build_response("302 Found", b"", f"Location: {location}")))
+
+    report = await worker.run(build_spec(server.url, max_redirects=3), 10)
+
+    assert count(report) == {"protocol_error": 10}
+    assert server.received == 10
+
+
+async def test_a_redirection_without_a_place(worker: EngineWorker, serve: Serve) -> None:
+    """It is the last response."""
+    server = await serve(always(build_response("302 Found")))
+
+    report = await worker.run(build_spec(server.url, max_redirects=3), 10)
+
+    assert (report.statuses, server.received) == ({"302": 10}, 10)
+
+
+async def test_the_limit_is_that_of_all_redirections(worker: EngineWorker, serve: Serve) -> None:
+    """Time runs from the first request to the last response."""
+    server: HostileServer = await serve(redirect(100))
+    script = server.script
+
+    async def slowly(exchange: Exchange) -> None:
+        await exchange.send(b"HTTP/1.1 103 Early Hints\r\n\r\n", b"", pause_s=0.05)
+        await script(exchange)
+
+    server.script = slowly
+
+    report = await worker.run(build_spec(server.url + "/{i}", max_redirects=100, timeout_s=0.4), 2)
+
+    assert count(report) == {"timeout": 2}
+
+
+@pytest.mark.parametrize("cookies", [True, False])
+async def test_cookies(worker: EngineWorker, serve: Serve, *, cookies: bool) -> None:
+    """They are sent back if the spec says so, and by no means else."""
+
+    async def script(exchange: Exchange) -> None:
+        target = exchange.request.target
+        await exchange.send(build_response("200 OK", b"", f"Set-Cookie: last={target[1:]}; Path=/"))
+
+    server = await serve(script)
+
+    report = await worker.run(build_spec(f"{server.url}/{{i}}", cookies=cookies, concurrency=1), 3)
+
+    assert count(report) == {"ok": 3}
+    sent = [request.header("cookie") for request in server.requests]
+    assert sent == ([[], ["last=0"], ["last=1"]] if cookies else [[], [], []])

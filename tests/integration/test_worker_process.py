@@ -48,7 +48,7 @@ class Desk:
         """The next claim or report."""
         message = self._reports.get(timeout=timeout_s)
         message.ack()
-        return decode_message(message.payload)
+        return decode_message(message.body)
 
     def receive_report(self) -> Report:
         """The next report; what comes before it must be claims."""

@@ -7,6 +7,7 @@ so that a request that was on its way is counted like any other.
 import asyncio
 import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -54,8 +55,12 @@ class Exchange:
     def hang_up(self) -> None:
         """Close our side of the connection."""
         self.is_over = True
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self.transport.can_write_eof():
             self.transport.write_eof()
+        else:  # TLS knows no half of a connection
+            self.transport.close()
 
     def reset(self) -> None:
         """End the connection with an RST."""
@@ -69,11 +74,14 @@ Script = Callable[[Exchange], Awaitable[None]]
 
 @dataclass
 class HostileServer:
-    """Serves on a free port of the loopback from `start` to `end`.
+    """Serves on the loopback from `start` to `end`.
 
     Attributes:
         script: answers each request.
         greet: called with each new connection, before any request.
+        tls: speaks TLS so.
+        host: the address that it listens on.
+        port: the port that it listens on; 0 takes a free one.
         requests: all that came, in their order.
         connections: how many were made.
         most_at_once: the most requests that waited for their answer at the same time.
@@ -81,10 +89,12 @@ class HostileServer:
 
     script: Script
     greet: Callable[[asyncio.Transport], None] | None = None
+    tls: ssl.SSLContext | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     most_at_once: int = 0
-    port: int = 0
     _at_once: int = 0
     _server: asyncio.Server | None = None
     _open: set["_Connection"] = field(default_factory=set)
@@ -92,7 +102,8 @@ class HostileServer:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'http' if self.tls is None else 'https'}://{host}:{self.port}"
 
     @property
     def received(self) -> int:
@@ -113,7 +124,7 @@ class HostileServer:
         """Listen."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Connection(self), "127.0.0.1", self.port, backlog=2048
+            lambda: _Connection(self), self.host, self.port, backlog=2048, ssl=self.tls
         )
         self.port = self._server.sockets[0].getsockname()[1]
 

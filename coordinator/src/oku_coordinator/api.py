@@ -27,7 +27,7 @@ from oku_coordinator.summaries import format_time
 from oku_core.errors import UserError
 from oku_core.interval import ConservationError
 from oku_core.run import TransitionError
-from oku_core.spec import build_mapping
+from oku_core.spec_parser import build_mapping
 
 _log = logging.getLogger(__name__)
 

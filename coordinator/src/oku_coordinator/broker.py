@@ -6,17 +6,19 @@ after its commit, so that a killed coordinator loses none.
 """
 
 import logging
+import math
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from celery import Celery
-from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
+from kombu.exceptions import OperationalError
 
 from oku_core.lease import Lease, Message
 from oku_core.messaging import (
+    PACE_COMMAND,
     PROGRESS_EVENT,
     REPORTS_QUEUE,
     STOP_COMMAND,
@@ -32,7 +34,13 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 200
 _POLL_S = 1.0
+_LINGER_S = 0.05
+"""A batch waits this long for more: a commit costs the same for one report as for many."""
 _RETRY_S = 0.5
+_GATHER_S = 0.1
+"""Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
+_MOST_EVENTS = 500
+_STUCK_S = 10.0
 
 
 class Broker:
@@ -41,23 +49,40 @@ class Broker:
     def __init__(self, app: Celery) -> None:
         self._app = app
 
-    def send_lease(self, lease: Lease) -> bool:
-        """Put a lease into the queue; False when the broker did not take it."""
-        try:
-            send_lease(self._app, lease)
-        except (OperationalError, OSError) as error:
-            _log.warning("the broker did not take lease %s: %s", lease.id, error)
-            return False
-        return True
+    def send_leases(self, leases: Sequence[Lease]) -> int:
+        """Put leases into the queue, in this order; how many the broker took before it did not take one."""
+        for sent, lease in enumerate(leases):
+            try:
+                send_lease(self._app, lease)
+            except (OperationalError, OSError) as error:
+                _log.warning("the broker did not take lease %s: %s", lease.id, error)
+                return sent
+        return len(leases)
 
     def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
         """Tell all workers to stop with a run, or with single leases; may be lost."""
+        self._order(STOP_COMMAND, {"run": run, "leases": list(leases), "grace_s": grace_s})
+
+    def send_pace(self, progress_every_s: float) -> None:
+        """Tell all workers how often to send progress; may be lost."""
+        self._order(PACE_COMMAND, {"progress_every_s": progress_every_s})
+
+    def fetch_peak_mb(self) -> float | None:
+        """The most memory that the broker has allocated, in MB; None when it does not say so, or is away."""
+        with self._app.connection_for_read() as connection:
+            if connection.transport.driver_type != "redis":
+                return None
+            try:
+                return int(connection.default_channel.client.info("memory")["used_memory_peak"]) / 1e6
+            except (OperationalError, OSError, KeyError, *connection.connection_errors) as error:
+                _log.warning("the broker did not say how large it is: %s", error)
+                return None
+
+    def _order(self, command: str, arguments: dict[str, Any]) -> None:
         try:
-            self._app.control.broadcast(
-                STOP_COMMAND, arguments={"run": run, "leases": list(leases), "grace_s": grace_s}
-            )
+            self._app.control.broadcast(command, arguments=arguments)
         except (OperationalError, OSError) as error:
-            _log.warning("the broker did not take the order to stop: %s", error)
+            _log.warning("the broker did not take the order %s: %s", command, error)
 
 
 class _Listener(threading.Thread):
@@ -68,6 +93,8 @@ class _Listener(threading.Thread):
         self._app = app
         self._ending = threading.Event()
         self.is_connected = False
+        self.caught_up_at = time.monotonic()
+        """When nothing waited to be taken, in monotonic seconds."""
 
     def run(self) -> None:
         """Listen until told to end, through every loss of the broker."""
@@ -95,10 +122,14 @@ class ReportListener(_Listener):
     Args:
         app: the application.
         take_in: stores a batch durably; what it raises leaves the batch in the queue.
+        may_decode: cleared meanwhile.
     """
 
-    def __init__(self, app: Celery, take_in: Callable[[Sequence[Message]], None]) -> None:
+    def __init__(
+        self, app: Celery, take_in: Callable[[Sequence[Message]], None], may_decode: threading.Event
+    ) -> None:
         super().__init__(app, "reports")
+        self._may_decode = may_decode
         self._take_in = take_in
         self._batch: list[Any] = []
 
@@ -123,23 +154,32 @@ class ReportListener(_Listener):
                     self._finish_batch()
 
     def _fill_batch(self, connection: Any) -> None:
-        wait_s = _POLL_S
+        wait_s, deadline = _POLL_S, math.inf
         while len(self._batch) < _BATCH:
             try:
                 connection.drain_events(timeout=wait_s)
             except TimeoutError:
+                self.caught_up_at = time.monotonic()
                 return
-            wait_s = 0.002
+            if deadline == math.inf:
+                deadline = time.monotonic() + _LINGER_S
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return
 
     def _finish_batch(self) -> None:
         messages: list[Message] = []
         for envelope in self._batch:
             try:
-                messages.append(decode_message(envelope.payload))
-            except (MalformedMessageError, DecodeError, ContentDisallowed) as error:
+                messages.append(decode_message(read_json_body(envelope)))
+            except MalformedMessageError as error:
                 _log.warning("dropped a message that is none of ours: %s", error)
         if messages:
-            self._take_in(messages)
+            self._may_decode.clear()
+            try:
+                self._take_in(messages)
+            finally:
+                self._may_decode.set()
         for envelope in self._batch:
             envelope.ack()
         self._batch.clear()
@@ -150,28 +190,71 @@ class ProgressListener(_Listener):
 
     Args:
         app: the application.
-        hear: called with each, in this thread.
+        hear: called with all that came together, in this thread.
+        may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
+            statement, and a thread that decodes gives it back late: a commit would take ten times as long.
     """
 
-    def __init__(self, app: Celery, hear: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, app: Celery, hear: Callable[[Sequence[Progress]], None], may_decode: threading.Event
+    ) -> None:
         super().__init__(app, "progress")
         self._hear = hear
+        self._may_decode = may_decode
+        self._heard: list[Progress] = []
+        self._stirred_at = time.monotonic()
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether it waits for ever, at `now` in monotonic seconds.
+
+        Valkey drops a subscriber that is too slow, and the client library may then wait on a new connection
+        that has subscribed to nothing.
+        """
+        return now - self._stirred_at > _STUCK_S
 
     def _listen(self) -> None:
         with self._app.connection_for_read() as connection:
-            receiver = self._app.events.Receiver(
-                connection,
-                handlers={PROGRESS_EVENT: self._on_event},
-                routing_key=PROGRESS_EVENT.replace("-", "."),
-            )
-            with receiver.Consumer() as (listening, _, _):
+            receiver = self._app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
+            consumer = connection.Consumer(queues=[receiver.queue], no_ack=True, accept=["json"])
+            consumer.on_message = self._on_event
+            with consumer:
                 self.is_connected = True
                 while not self._ending.is_set():
-                    with suppress(TimeoutError):
-                        listening.drain_events(timeout=_POLL_S)
+                    self._take_burst(connection)
+                    self._ending.wait(_GATHER_S)
 
-    def _on_event(self, event: dict[str, Any]) -> None:
+    def _take_burst(self, connection: Any) -> None:
+        wait_s = _POLL_S
+        while not self._ending.is_set():
+            self._stirred_at = time.monotonic()
+            try:
+                # On Redis one call takes all that is there, and what comes meanwhile.
+                connection.drain_events(timeout=wait_s)
+            except TimeoutError:
+                self.caught_up_at = time.monotonic()
+                self._hand_over()
+                return
+            wait_s = 0.0
+
+    def _hand_over(self) -> None:
+        heard, self._heard = self._heard, []
+        if heard:
+            self._hear(heard)
+
+    def _on_event(self, envelope: Any) -> None:
+        self._stirred_at = time.monotonic()
         try:
-            self._hear(decode_progress(event.get("progress")))
+            self._may_decode.wait()
+            self._heard.append(decode_progress(read_json_body(envelope)))
         except MalformedMessageError as error:
             _log.warning("dropped an event that is none of ours: %s", error)
+        if len(self._heard) >= _MOST_EVENTS:
+            self._hand_over()
+
+
+def read_json_body(envelope: Any) -> bytes | str:
+    """The body of a message that says that it is JSON; `MalformedMessageError` when it does not."""
+    if envelope.content_type != "application/json":
+        raise MalformedMessageError(f"it is of type {envelope.content_type}")
+    body: bytes | str = envelope.body
+    return body

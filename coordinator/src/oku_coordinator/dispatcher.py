@@ -7,14 +7,14 @@ least twice a second.
 import asyncio
 import logging
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord
+from oku_coordinator.ledger.record import ExpiryReason, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
 from oku_coordinator.sizing import size_lease
 from oku_core.lease import Lease
@@ -29,6 +29,8 @@ RUN_HEADER = "Oku-Run"
 _START_WITHIN_S = 60.0
 """A lease message older than this is stale."""
 _STOP_EVERY_S = 1.0
+_BATCH = 100
+"""So many leases are cut in one transaction; then others have their turn."""
 
 
 class Dispatcher:
@@ -47,6 +49,8 @@ class Dispatcher:
         self._broker = broker
         self._server_urls = tuple(server_urls)
         self._stopped_at = -math.inf
+        self.has_more = False
+        """Whether hands are still free after the last step."""
 
     async def step(self, now: float, wall_now: float) -> RunRecord | None:
         """Do what there is to do; returns the run that has its turn.
@@ -55,6 +59,7 @@ class Dispatcher:
             now: monotonic seconds.
             wall_now: Unix time.
         """
+        self.has_more = False
         run = self._ledger.fetch_next_run()
         if run is None:
             return None
@@ -70,27 +75,26 @@ class Dispatcher:
         return run
 
     async def _deal(self, run: RunRecord, now: float) -> None:
+        workers = self._roster.workers()
+        hands = find_free_hands(workers, self._ledger.count_held(run.run))
+        if not hands or not self._ledger.fetch_pending(run.run):
+            return
+        self.has_more = len(hands) > _BATCH
+        mean_rps = self._roster.measure_mean_rate()
+        choices = [
+            partial(size_lease, run.spec, workers=len(workers), rate_rps=worker.rate_rps or mean_rps)
+            for worker in hands[:_BATCH]
+        ]
         spec = build_sent_spec(run, self._server_urls)
-        for worker in find_free_hands(self._roster.workers(), self._ledger.fetch_active_leases(run.run)):
-            pending = self._ledger.fetch_pending(run.run)
-            if pending == 0:
-                return
-            size = size_lease(
-                run.spec,
-                pending=pending,
-                workers=len(self._roster.workers()),
-                rate_rps=worker.rate_rps or self._roster.measure_mean_rate(),
-            )
-            cut = self._ledger.cut_lease(run.run, size, now)
-            if cut is None:
-                return
-            start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
-            lease = Lease(
-                id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec
-            )
-            if not await asyncio.to_thread(self._broker.send_lease, lease):
-                self._ledger.expire_leases([cut.id], ExpiryReason.NOT_SENT, now)
-                return
+        start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
+        leases = [
+            Lease(id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec)
+            for cut in self._ledger.cut_leases(run.run, choices, now)
+        ]
+        sent = await asyncio.to_thread(self._broker.send_leases, leases)
+        if sent < len(leases):
+            self.has_more = False  # not before the next round
+            self._ledger.expire_leases([lease.id for lease in leases[sent:]], ExpiryReason.NOT_SENT, now)
 
     async def _call_back(self, run: RunRecord, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
@@ -100,20 +104,18 @@ class Dispatcher:
         await asyncio.to_thread(self._broker.send_stop, run=run.run, leases=(), grace_s=run.spec.drain_s)
 
 
-def find_free_hands(workers: Sequence[WorkerState], leases: Sequence[LeaseRecord]) -> list[WorkerState]:
+def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:
     """Which workers can take a lease, each as often as it has a free hand, the emptiest first.
 
-    A lease that nobody has claimed yet will be taken by some worker, so it fills a hand of one.
+    Args:
+        workers: those that live.
+        held: how many leases each has; None stands for leases that nobody has claimed yet. Some worker will
+            take such a lease, so it fills a hand of one.
     """
-    held = Counter(lease.worker for lease in leases if lease.worker is not None)
-    unclaimed = sum(lease.worker is None for lease in leases)
-    hands = [
-        (held[worker.name] + used, worker)
-        for worker in workers
-        for used in range(max(0, LEASES_IN_HAND - held[worker.name]))
-    ]
-    hands.sort(key=lambda hand: hand[0])
-    return [worker for _, worker in hands[unclaimed:]]
+    hands: list[WorkerState] = []
+    for others in range(LEASES_IN_HAND):
+        hands += [worker for worker in workers if held.get(worker.name, 0) <= others]
+    return hands[held.get(None, 0) :]
 
 
 def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:

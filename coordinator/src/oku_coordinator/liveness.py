@@ -74,8 +74,8 @@ class Roster:
         known.clock_ahead_s = progress.at - wall_now
         known.listed_at |= dict.fromkeys(progress.leases, now)
         if ended := sum(progress.outcomes):
-            before = known.rate_rps
-            known.rate_rps = ended if before is None else before + _RATE_SMOOTHING * (ended - before)
+            before, rate_rps = known.rate_rps, ended / progress.seconds
+            known.rate_rps = rate_rps if before is None else before + _RATE_SMOOTHING * (rate_rps - before)
 
     def is_gone(self, boot: str) -> bool:
         """Whether this process was declared dead or replaced, and has not spoken since."""

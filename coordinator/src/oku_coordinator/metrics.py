@@ -26,6 +26,7 @@ class Metrics:
         self._commit = Histogram(
             "oku_commit_seconds", "Time of the transaction of a batch of messages.", registry=self._registry
         )
+        self._progress = Counter("oku_progress", "Progress events of workers.", registry=self._registry)
         self._workers = Gauge("oku_workers", "Workers that live.", registry=self._registry)
         self._requests = Gauge(
             "oku_run_requests",
@@ -51,6 +52,10 @@ class Metrics:
     def count_expired(self, reason: ExpiryReason) -> None:
         """A lease was taken back."""
         self._expired.labels(reason).inc()
+
+    def count_progress(self) -> None:
+        """A worker has said how it goes."""
+        self._progress.inc()
 
     def show_workers(self, count: int) -> None:
         """So many workers live."""

@@ -7,11 +7,15 @@ lives, takes lost leases back, deals out new ones and, once a second, makes a ti
 import asyncio
 import errno
 import logging
+import math
 import os
 import signal
 import sqlite3
+import sys
+import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from aiohttp import web
 
@@ -24,6 +28,7 @@ from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
 from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
+from oku_coordinator.pace import Pacemaker
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.settings import CoordinatorSettings
@@ -37,7 +42,10 @@ from oku_core.run import ACTIVE_STATES, RunState
 _log = logging.getLogger(__name__)
 
 _ROUND_S = 0.5
+_LOOK_S = 1.0
+"""So often are all leases and workers looked at, beside what reports and claims change at once."""
 _LONGEST_PAUSE_S = 10.0
+_SWITCH_S = 0.0002
 _STALL_S = 2.0
 _LOCK_WAIT_S = 10.0
 
@@ -54,12 +62,19 @@ class Coordinator:
         self._expiry = ExpiryJudge(self._roster)
         app = build_app(settings.broker_url)
         self._broker = Broker(app)
-        self._reports = ReportListener(app, self._take_in)
-        self._progress = ProgressListener(app, self._hear_from_thread)
+        may_decode = threading.Event()
+        may_decode.set()
+        self._reports = ReportListener(app, self._take_in, may_decode)
+        self._build_listener = partial(ProgressListener, app, self._hear_from_thread, may_decode)
+        self._progress = self._build_listener()
         self._dispatcher = Dispatcher(self._ledger, self._roster, self._broker, settings.server_urls)
-        self._runs = Runs(self._ledger, ServedCounter(settings.server_urls), self._wake)
+        self._pacemaker = Pacemaker(self._broker, settings.term_s)
+        self._runs = Runs(
+            self._ledger, ServedCounter(settings.server_urls), self._wake, self._broker.fetch_peak_mb
+        )
         self._ticks = TickMaker()
         self._active: str | None = None
+        self._next_look = -math.inf
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
 
@@ -98,7 +113,7 @@ class Coordinator:
         while not self._ending.is_set():
             now = time.monotonic()
             self._woken.clear()  # what comes from here on is for the next round
-            if now - round_at > _STALL_S or not self._progress.is_connected:
+            if now - round_at > _STALL_S or self._is_deaf(now):
                 self._roster.forgive(now)
                 self._expiry.forgive(now)
             round_at = now
@@ -119,6 +134,11 @@ class Coordinator:
             pause_s = _ROUND_S
             await self._sleep(min(next_tick, now + _ROUND_S) - time.monotonic())
 
+    def _is_deaf(self, now: float) -> bool:
+        """Whether what workers say may not have come: there is no broker, or more waits than we can take."""
+        heard_at = min(self._progress.caught_up_at, self._reports.caught_up_at)
+        return not self._progress.is_connected or now - heard_at > _STALL_S
+
     async def _shutdown(self) -> None:
         self._reports.end()
         self._progress.end()
@@ -128,12 +148,25 @@ class Coordinator:
         self._lock.release()
 
     async def _round(self, now: float) -> None:
-        for worker in self._roster.remove_dead(now):
-            _log.warning("worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at)
-            self._ticks.forget_worker(worker.name)
-        await self._take_back_lost(now)
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_S
+            for worker in self._roster.remove_dead(now):
+                _log.warning("worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at)
+                self._ticks.forget_worker(worker.name)
+            await self._take_back_lost(now)
+            self._replace_stuck_listener(now)
+            await self._pacemaker.step(len(self._roster), now)
         run = await self._dispatcher.step(now, time.time())
+        if self._dispatcher.has_more:
+            self._wake()
         await self._watch_end(run)
+
+    def _replace_stuck_listener(self, now: float) -> None:
+        if self._progress.is_connected and self._progress.is_stuck(now):
+            _log.warning("no event can be heard any more: listening anew")
+            self._progress.end()
+            self._progress = self._build_listener()
+            self._progress.start()
 
     async def _take_back_lost(self, now: float) -> None:
         run = self._ledger.fetch_next_run()
@@ -159,7 +192,7 @@ class Coordinator:
             self._ticks = TickMaker()
             self._metrics.clear_run()
             try:
-                await self._runs.summarize(before)
+                await self._runs.end(before)
             finally:
                 self._runs.announce_rest()
 
@@ -168,8 +201,8 @@ class Coordinator:
         run = self._ledger.fetch_next_run()
         if run is None:
             return
-        snapshot = self._ledger.fetch_snapshot(run.run)
-        tick = self._ticks.build_tick(snapshot, workers=len(self._roster), now=time.time())
+        standing = self._ledger.fetch_standing(run.run)
+        tick = self._ticks.build_tick(standing, workers=len(self._roster), now=time.time())
         self._metrics.show_tick(tick)
         self._runs.publish(tick)
 
@@ -178,14 +211,20 @@ class Coordinator:
         self._metrics.count_messages(take_in(self._ledger, messages, time.time()), time.monotonic() - begun)
         self._loop.call_soon_threadsafe(self._wake)
 
-    def _hear_from_thread(self, progress: Progress) -> None:
-        self._loop.call_soon_threadsafe(self._hear, progress)
+    def _hear_from_thread(self, heard: Sequence[Progress]) -> None:
+        self._loop.call_soon_threadsafe(self._hear_all, heard)
+
+    def _hear_all(self, heard: Sequence[Progress]) -> None:
+        for progress in heard:
+            self._hear(progress)
 
     def _hear(self, progress: Progress) -> None:
+        self._metrics.count_progress()
         is_new = not self._roster.is_current(progress.worker, progress.boot)
         self._roster.hear(progress, time.monotonic(), time.time())
         if is_new:
             _log.info("worker %s is here", progress.worker)
+            self._next_look = -math.inf  # the leases of the one that it has replaced are lost
             self._wake()
         self._ticks.add(progress)
 
@@ -221,6 +260,9 @@ def _describe_listen_error(settings: CoordinatorSettings, error: OSError) -> str
 
 def serve(settings: CoordinatorSettings) -> None:
     """Run a coordinator until SIGTERM or SIGINT."""
+    # Threads that ask the broker release the interpreter at each call; with the default of 5 ms they would
+    # wait so long at each for the one that is decoding.
+    sys.setswitchinterval(_SWITCH_S)
 
     async def run() -> None:
         await Coordinator(settings).run()

@@ -12,10 +12,11 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.summaries import build_summary
+from oku_core.memory import measure_peak_rss_mb
 from oku_core.progress import Tick
 from oku_core.run import ACTIVE_STATES, RunState
-from oku_core.spec import Source, parse_spec
-from oku_core.summary import Summary
+from oku_core.spec_parser import Source, parse_spec
+from oku_core.summary import ProcessSummary, Summary
 
 _FOLLOWER_TICKS = 60
 
@@ -27,6 +28,7 @@ class Runs:
         ledger: where runs are kept.
         served: asks the delay servers what they counted.
         wake: called when a run has changed.
+        fetch_broker_mb: the most memory that the broker had, None when nobody knows; may block.
         clock: Unix time.
     """
 
@@ -35,16 +37,18 @@ class Runs:
         ledger: Ledger,
         served: ServedCounter,
         wake: Callable[[], None],
+        fetch_broker_mb: Callable[[], float | None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
         self._served = served
         self._wake = wake
+        self._fetch_broker_mb = fetch_broker_mb
         self._followers: set[asyncio.Queue[Tick | None]] = set()
 
     def submit(self, values: Mapping[str, Any]) -> RunRecord:
-        """Enter a run for a spec under the names of `oku_core.spec.FIELDS`; `SpecError` when it is wrong."""
+        """Enter a run for a spec under the names of `FIELDS`; `SpecError` when it is wrong."""
         spec, now = parse_spec(Source("spec", values)), self._clock()
         record = self._ledger.create_run(build_run_id(now), spec, now)
         self._wake()
@@ -77,13 +81,23 @@ class Runs:
         Their count is kept once the run is at rest: only then is it of the same moment as the account.
         """
         record = self._ledger.fetch_run(run)
-        served = await self._served.fetch(run) if record.spec.brings_servers else None
+        answer = await self._served.fetch(run) if record.spec.brings_servers else None
+        served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._ledger.set_served(run, served)
         snapshot = self._ledger.fetch_snapshot(run)
         if served is not None and not snapshot.record.is_at_rest:
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
         return build_summary(snapshot, self._clock())
+
+    async def end(self, run: str) -> None:
+        """A run has come to rest: keep what the delay servers counted, and how large the processes were."""
+        answer = await self._served.fetch(run) if self._ledger.fetch_run(run).spec.brings_servers else None
+        processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
+        if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
+            processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
+        self._ledger.keep_processes(run, [*processes, *(answer.processes if answer else ())])
+        await self.summarize(run)
 
     def publish(self, tick: Tick) -> None:
         """Hand a tick to everybody who follows; who is too slow misses the oldest ones."""

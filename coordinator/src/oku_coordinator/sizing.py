@@ -20,7 +20,7 @@ _SMALLEST_LEASE_S = 0.5
 _SMALLEST = 50
 
 
-def size_lease(spec: Spec, *, pending: int, workers: int, rate_rps: float | None) -> int:
+def size_lease(spec: Spec, pending: int, *, workers: int, rate_rps: float | None) -> int:
     """How many requests the next lease should have.
 
     Args:

@@ -32,6 +32,7 @@ def build_summary(snapshot: Snapshot, now: float) -> Summary:
         run=record.run,
         name=record.name,
         state=record.state,
+        reason=record.reason,
         engine=record.spec.engine,
         requests=record.spec.requests,
         accounted=snapshot.lengths.accounted,
@@ -46,6 +47,7 @@ def build_summary(snapshot: Snapshot, now: float) -> Summary:
         latency_ms=build_latency_summary(account.histogram),
         histogram=hdr.encode_base64(account.histogram),
         workers=snapshot.workers,
+        processes=snapshot.processes,
         servers=ServersSummary(served=record.served) if record.served is not None else None,
         validity=build_validity(
             snapshot.flags,

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from oku_coordinator.ledger.record import Snapshot
+from oku_coordinator.ledger.record import Standing
 from oku_core.histogram import Histogram, Latency
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress, Tick
@@ -34,21 +34,21 @@ class TickMaker:
         """A dead worker has nothing in flight."""
         self._in_flight.pop(worker, None)
 
-    def build_tick(self, snapshot: Snapshot, *, workers: int, now: float) -> Tick:
+    def build_tick(self, standing: Standing, *, workers: int, now: float) -> Tick:
         """The tick of what came since the last one.
 
         Args:
-            snapshot: the run as the ledger has it; only what was said of its active leases is under way.
+            standing: of the run in the ledger; only what was said of its active leases is under way.
             workers: how many live.
             now: Unix time.
         """
-        self._leases = {lease: counts for lease, counts in self._leases.items() if lease in snapshot.leases}
+        self._leases = {lease: counts for lease, counts in self._leases.items() if lease in standing.leases}
         latency = self._histogram.build_latency()
         self._window.append(latency)
         recent = Histogram()
         for second in self._window:
             recent.add(second)
-        record, lengths = snapshot.record, snapshot.lengths
+        record, lengths = standing.record, standing.lengths
         under_way = [sum(counts) for counts in zip(*self._leases.values(), strict=True)] or [0] * len(
             OUTCOMES
         )
@@ -66,7 +66,7 @@ class TickMaker:
             rate_rps=float(sum(self._outcomes)),
             in_flight=sum(self._in_flight.values()),
             outcomes=self._outcomes,
-            total_outcomes=[a + b for a, b in zip(snapshot.account.outcomes, under_way, strict=True)],
+            total_outcomes=[a + b for a, b in zip(standing.outcomes, under_way, strict=True)],
             bytes_received=self._bytes_received,
             latency=latency,
             p50_ms=recent.quantile_us(0.5) / 1000 if recent.total else None,

@@ -7,8 +7,8 @@ from oku_core.outcome import count_answered
 from oku_core.quantity import format_duration
 from oku_core.summary import Flag, Validity
 
-SATURATED_CPU_SHARE = 0.9
-"""From this share of one processor on, requests queue inside the worker."""
+SATURATED_SHARE = 0.9
+"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
 LAG_LIMIT_S = 0.1
 """An event loop that is later than this measures itself rather than the target."""
 
@@ -18,8 +18,8 @@ def judge_report(report: Report) -> Mapping[Flag, float]:
     flags: dict[Flag, float] = {}
     if not report.covered:
         return flags
-    if report.cpu_share >= SATURATED_CPU_SHARE:
-        flags[Flag.WORKER_SATURATED] = report.cpu_share
+    if report.busy_share >= SATURATED_SHARE:
+        flags[Flag.WORKER_SATURATED] = report.busy_share
     if report.max_lag_s >= LAG_LIMIT_S:
         flags[Flag.LOOP_LAG] = report.max_lag_s
     return flags
@@ -63,7 +63,7 @@ def build_validity(
 
 def _describe(flag: Flag, worst: float) -> str:
     if flag == Flag.WORKER_SATURATED:
-        return f"a worker used {worst:.0%} of its processor: latencies include its own queueing"
+        return f"a worker was busy for {worst:.0%} of a second: latencies include its own queueing"
     if flag == Flag.LOOP_LAG:
         return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that"
     return "leases of lost workers were dealt out again; the load had a dip"

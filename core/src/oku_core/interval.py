@@ -108,6 +108,33 @@ def _settled_pieces(start: int, stop: int, done: int, unfinished: Sequence[int])
     yield Slice(done, stop, SliceState.PENDING)
 
 
+def check_replacement(removed: Iterable[Slice], added: Iterable[Slice]) -> None:
+    """The first law over a change: what took the place of slices of a partition covers what they covered.
+
+    If the slices were a partition before, they are one after it, so that a change can be checked without a
+    look at the rest of the space.
+
+    Raises:
+        ConservationError: indices were lost or came twice, or a slice is empty.
+    """
+    gone, come = _build_cover(removed), _build_cover(added)
+    if gone != come:
+        raise ConservationError(f"slices that covered {gone} became slices that cover {come}")
+
+
+def _build_cover(slices: Iterable[Slice]) -> list[tuple[int, int]]:
+    """What slices cover together, in rising order and joined whatever their state."""
+    cover: list[tuple[int, int]] = []
+    for start, stop, state in sorted(slices):
+        if stop <= start or (cover and start < cover[-1][1]):
+            raise ConservationError(f"slice [{start}, {stop}) {state} does not follow on the one before")
+        if cover and start == cover[-1][1]:
+            cover[-1] = (cover[-1][0], stop)
+        else:
+            cover.append((start, stop))
+    return cover
+
+
 def check_partition(slices: Iterable[Slice], requests: int) -> Lengths:
     """The first law: the slices, in rising order, are disjoint and together `[0, requests)`.
 

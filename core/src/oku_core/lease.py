@@ -73,7 +73,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
         cpu_s: processor time of the worker since its last report.
         peak_rss_mb: largest resident memory of the worker so far.
         max_lag_s: largest lateness of its event loop while the lease was in hand; never below 0.
-        cpu_share: largest share of one processor in any second of it, 0 to 1.
+        busy_share: largest share of any second of it that the worker spent on a processor or waiting for
+            one, 0 to 1.
+        refusal: why the worker could not begin, because what the spec asks for is not there, such as a file
+            or an engine; one line, empty when it could. Such a report covers nothing.
     """
 
     lease: str
@@ -92,7 +95,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     cpu_s: float = 0.0
     peak_rss_mb: float = 0.0
     max_lag_s: float = 0.0
-    cpu_share: float = 0.0
+    busy_share: float = 0.0
+    refusal: str = ""
 
     @property
     def covered(self) -> int:
@@ -107,8 +111,10 @@ Message = Claim | Report
 _LIMIT = 2**53
 # What a server sends has three digits and need not be a status that exists.
 _STATUS = re.compile(r"[0-9]{1,3}")
+LONGEST_REFUSAL = 300
+"""Characters."""
 _FIGURES = (
-    "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "cpu_share"
+    "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share"
 )  # fmt: skip
 
 
@@ -119,6 +125,7 @@ def find_fault(report: Report, start: int, stop: int) -> str | None:
         or _find_outcome_fault(report)
         or _find_answer_fault(report)
         or _find_figure_fault(report)
+        or _find_refusal_fault(report)
     )
 
 
@@ -157,4 +164,12 @@ def _find_figure_fault(report: Report) -> str | None:
         figure = getattr(report, name)
         if not 0 <= figure < _LIMIT:  # holds for no NaN either
             return f"{name} is {figure}"
+    return None
+
+
+def _find_refusal_fault(report: Report) -> str | None:
+    if report.refusal and report.done != report.start:
+        return f"it refuses the lease and covers [{report.start}, {report.done})"
+    if len(report.refusal) > LONGEST_REFUSAL or not report.refusal.isprintable():
+        return f"the refusal is no line of up to {LONGEST_REFUSAL} printable characters"
     return None

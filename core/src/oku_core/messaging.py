@@ -1,19 +1,21 @@
 """The Celery application that coordinator and workers share, and the only module that configures it.
 
 Two queues: `leases` (coordinator to workers) and `reports` (workers to coordinator), JSON only. Beside them
-Celery events carry progress and Celery's remote control carries the order to stop; both may be lost. What
+Celery events carry progress and Celery's remote control carries orders; both may be lost. What
 the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from celery import Celery
 from kombu.entity import Exchange, Queue
 
 from oku_core.errors import UserError, format_value
-from oku_core.lease import Claim, Lease, Message, Report
+from oku_core.lease import Lease, Message
 from oku_core.progress import Progress
+
+_T = TypeVar("_T")
 
 LEASES_QUEUE = "leases"
 REPORTS_QUEUE = "reports"
@@ -21,6 +23,7 @@ LEASE_TASK = "oku.lease"
 REPORT_TASK = "oku.report"
 PROGRESS_EVENT = "oku-progress"
 STOP_COMMAND = "oku_stop"
+PACE_COMMAND = "oku_pace"
 
 LEASES_IN_HAND = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
@@ -34,6 +37,17 @@ _REPORT_VISIBILITY_TIMEOUT_S = 5
 _SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
 _TEST_SCHEME = "memory"
 """kombu's broker within one process, for unit tests."""
+
+
+class _Event(msgspec.Struct, frozen=True):
+    """What we read of a Celery event."""
+
+    progress: Progress
+
+
+# Straight into our types: these come by the thousand, and kombu's own decoding goes through every object.
+_TASK_DECODER = msgspec.json.Decoder(tuple[tuple[Message], Any, Any])
+_EVENT_DECODER = msgspec.json.Decoder(_Event)
 
 
 class MalformedMessageError(ValueError):
@@ -114,22 +128,25 @@ def decode_lease(document: object) -> Lease:
     return lease
 
 
-def decode_message(body: object) -> Message:
-    """Read the body of a message of `reports`, in Celery's protocol 2: `[args, kwargs, embedded]`."""
-    if not (
-        isinstance(body, list | tuple) and body and isinstance(body[0], list | tuple) and len(body[0]) == 1
-    ):
-        raise MalformedMessageError("no task message with one argument")
-    message: Message = _convert(body[0][0], Claim | Report)
-    return message
+def decode_message(body: bytes | str) -> Message:
+    """Read the body of a message of `reports`, JSON in Celery's protocol 2: `[args, kwargs, embedded]`."""
+    arguments = _decode(body, _TASK_DECODER)[0]
+    return arguments[0]
 
 
-def decode_progress(document: object) -> Progress:
-    """Read what a progress event carries; `MalformedMessageError` when it is none."""
-    progress: Progress = _convert(document, Progress)
+def decode_progress(body: bytes | str) -> Progress:
+    """Read the body of a progress event, JSON; `MalformedMessageError` when it is none."""
+    progress = _decode(body, _EVENT_DECODER).progress
     if fault := progress.find_fault():
         raise MalformedMessageError(fault)
     return progress
+
+
+def _decode(body: bytes | str, decoder: msgspec.json.Decoder[_T]) -> _T:
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedMessageError(str(error)) from error
 
 
 def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: int | None) -> None:
@@ -137,6 +154,8 @@ def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: 
         task,
         args=[msgspec.to_builtins(payload)],
         queue=queue,
+        argsrepr="",  # nobody reads it, and it takes longer than the message itself
+        kwargsrepr="",
         retry=retries is None,
         retry_policy={
             "max_retries": retries,

@@ -13,19 +13,20 @@ from oku_core.run import RunState
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """One second of one worker.
+    """One second of one worker, or a few seconds where many workers live.
 
     Attributes:
         worker: its name.
         boot: its process.
         at: Unix time of the worker's clock.
+        seconds: how long the time is that it tells of.
         leases: ids of the leases in hand, with the outcomes of each so far.
         in_flight: requests sent and not yet answered, now.
-        outcomes: of this second, in the order of `OUTCOMES`.
-        bytes_received: of this second.
-        latency: of the requests answered in this second.
-        lag_s: largest lateness of the event loop in this second.
-        cpu_share: processor time over wall time of this second.
+        outcomes: of this time, in the order of `OUTCOMES`.
+        bytes_received: of this time.
+        latency: of the requests answered in this time.
+        lag_s: largest lateness of the event loop in this time.
+        cpu_share: processor time over wall time.
         rss_mb: resident memory now.
         stopping: whether it is about to leave and takes no lease any more.
     """
@@ -33,6 +34,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     boot: str
     at: float
+    seconds: float = 1.0
     leases: dict[str, list[int]] = {}
     in_flight: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)

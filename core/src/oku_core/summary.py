@@ -17,7 +17,7 @@ class Flag(StrEnum):
     """Why a number of a summary may mislead."""
 
     WORKER_SATURATED = "worker_saturated"
-    """A worker's processor was busy: latencies include its own queueing."""
+    """A worker was short of processor time: latencies include its own queueing."""
     LOOP_LAG = "loop_lag"
     """A worker's event loop was late: latencies include its stalls."""
     WORKER_LOST = "worker_lost"
@@ -74,6 +74,16 @@ class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
     lost: bool
 
 
+class ProcessSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The largest resident memory so far of a process that is no worker, in MB of 10**6 bytes.
+
+    Of the broker, the most that it has allocated.
+    """
+
+    name: str
+    peak_mb: float
+
+
 class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What Oku's own delay servers counted for the run: requests received."""
 
@@ -81,11 +91,12 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as it stands. `servers` is None when the target is not Oku's own."""
+    """A run as it stands. `servers` is None when the target is not Oku's own; `reason` says why it failed."""
 
     run: str
     name: str
     state: RunState
+    reason: str = ""
     engine: Engine
     requests: int
     accounted: int
@@ -100,6 +111,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: LatencySummary
     histogram: str
     workers: list[WorkerSummary]
+    processes: list[ProcessSummary] = []
     servers: ServersSummary | None
     validity: list[Validity]
 

@@ -1,11 +1,11 @@
 """How large the processes of this server are, as the system says: for the summaries of runs."""
 
 import os
-import resource
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
+
+from oku_core.memory import measure_peak_rss_mb
 
 _PROC = Path("/proc")
 
@@ -24,7 +24,7 @@ def list_sizes(processes: int) -> list[ProcessSize]:
         processes: how many there are; when there are several, they are children of one parent.
     """
     sizes = sorted(_list_siblings(), key=lambda size: size["pid"]) if processes > 1 else []
-    return sizes or [ProcessSize(pid=os.getpid(), peak_rss_mb=_measure_own_mb())]
+    return sizes or [ProcessSize(pid=os.getpid(), peak_rss_mb=measure_peak_rss_mb())]
 
 
 def _list_siblings() -> Iterator[ProcessSize]:
@@ -39,8 +39,3 @@ def _list_siblings() -> Iterator[ProcessSize]:
             yield ProcessSize(
                 pid=int(fields["Pid"]), peak_rss_mb=int(fields["VmHWM"].split()[0]) * 1024 / 1e6
             )
-
-
-def _measure_own_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return (peak if sys.platform == "darwin" else peak * 1024) / 1e6

@@ -1,8 +1,10 @@
 """Workers that send no request: they take leases from a real broker and report what could have come of them.
 
-`simulated_workers.py BROKER_URL WORKERS RATE FILE`: each worker gets through RATE requests per second. Claim,
-one progress event per second and worker, report and acknowledgement are real messages; statuses, latencies
-and memory in them are made up. Until SIGTERM; FILE then gets how many leases and requests there were.
+`python -m tests.benchmarks.contestants.simulated_workers BROKER_URL WORKERS RATE FILE`: each worker gets
+through RATE requests per second. Claim, progress, report are the messages that real workers send, in the
+envelopes that Celery makes; statuses, latencies and memory in them are made up. All workers share this
+process, which therefore asks Valkey itself in one pipeline after the other, and acknowledges a lease as it
+takes it. Until SIGTERM; FILE then gets what was sent and taken, and when.
 """
 
 import heapq
@@ -12,20 +14,25 @@ import secrets
 import signal
 import sys
 import time
-from collections import Counter
-from functools import lru_cache
+from base64 import b64decode, b64encode
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 import msgspec
+import redis
+from tests.benchmarks.contestants.simulated_latency import build_coarse_latency, build_latency
 
-from oku_core.histogram import Latency, bucket_bounds_us, bucket_index
 from oku_core.lease import Claim, Lease, Report
 from oku_core.messaging import (
     LEASES_IN_HAND,
     LEASES_QUEUE,
+    PACE_COMMAND,
     PROGRESS_EVENT,
+    REPORTS_QUEUE,
     build_app,
     decode_lease,
     send_message,
@@ -33,78 +40,159 @@ from oku_core.messaging import (
 from oku_core.progress import Progress
 
 _BYTES_OF_ANSWER = 13
-_DRAWS = 20_000
+_SLOT_S = 0.01
+"""So often is Valkey asked; what takes a real worker a millisecond takes these up to so long."""
+_MOST_AT_ONCE = 1_000
+_ARRIVALS_PER_S = 250
+"""So many workers come in a second, as a cluster would start them."""
+_PROGRESS_TOPIC = f"/0.celeryev/{PROGRESS_EVENT.replace('-', '.')}"
+_ORDERS_TOPIC = "/0.celery.pidbox"
+_BODY, _TAG = "BODY", "TAG"
 
 
-class Crew:
+class Envelope:
+    """Celery's envelope around a JSON body, as `make` leaves it in a queue of kombu's broker in memory."""
+
+    def __init__(self, make: Callable[[Any, Any], dict[str, Any]]) -> None:
+        app = build_app("memory://")
+        with app.connection_for_write() as connection:
+            message = make(app, connection)
+        message["properties"]["delivery_tag"] = _TAG
+        text = json.dumps(message | {"body": _BODY})
+        self._before, rest = text.encode().split(_BODY.encode(), 1)
+        self._between, self._after = rest.split(_TAG.encode(), 1)
+
+    def fill(self, body: bytes) -> bytes:
+        """The message with this body."""
+        tag = str(uuid4()).encode()
+        return b"".join((self._before, b64encode(body), self._between, tag, self._after))
+
+
+def _make_report(app: Any, connection: Any) -> dict[str, Any]:
+    queue = app.amqp.queues[REPORTS_QUEUE](connection.default_channel)
+    queue.declare()
+    send_message(app, Claim(lease="", execution="", worker="", boot="", at=0))
+    message: dict[str, Any] = connection.default_channel._get(queue.name)
+    return message
+
+
+def _make_event(app: Any, connection: Any) -> dict[str, Any]:
+    receiver = app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
+    receiver.queue(connection.default_channel).declare()
+    app.events.Dispatcher(connection, buffer_while_offline=False).send(PROGRESS_EVENT)
+    message: dict[str, Any] = connection.default_channel._get(receiver.queue.name)
+    return message
+
+
+class Fleet:
     """All the workers of this process.
 
     Args:
-        app: where messages go.
-        names: of the workers.
+        workers: how many.
         rate_rps: of each.
     """
 
-    def __init__(self, app: Any, names: list[str], rate_rps: float) -> None:
-        self._app = app
+    def __init__(self, workers: int, rate_rps: float) -> None:
         self._rate_rps = rate_rps
-        self._boots = {name: secrets.token_hex(8) for name in names}
-        self._free_at = dict.fromkeys(names, 0.0)
-        self._in_hand: dict[str, set[str]] = {name: set() for name in names}
-        self._ended: Counter[str] = Counter()
-        self._under_way: list[tuple[float, int, str, Lease, str, Any]] = []
+        self._random = Random(1)
+        self._boots = [secrets.token_hex(8) for _ in range(workers)]
+        self._free_at = [0.0] * workers
+        self._in_hand: list[dict[str, list[int]]] = [{} for _ in range(workers)]
+        self._has_arrived = [False] * workers
+        self._free_hands: deque[int] = deque()
+        self._under_way: list[tuple[float, int, int, Lease, str]] = []
         self._order = itertools.count()
-        self.leases = self.requests = 0
-
-    def take(self, body: Any, message: Any) -> None:
-        """Claim a lease for the worker that is free first."""
-        lease, execution = decode_lease(body[0][0]), secrets.token_hex(8)
+        self._report, self._event = Envelope(_make_report), Envelope(_make_event)
+        self.progress_every_s = 1.0
+        """As the coordinator wants it."""
         now = time.time()
-        name = min(self._free_at, key=self._free_at.__getitem__)
-        ends_at = max(now, self._free_at[name]) + (lease.stop - lease.start) / self._rate_rps
-        self._free_at[name] = ends_at
-        self._in_hand[name].add(lease.id)
-        claim = Claim(lease=lease.id, execution=execution, worker=name, boot=self._boots[name], at=now)
-        send_message(self._app, claim)
-        heapq.heappush(self._under_way, (ends_at, next(self._order), name, lease, execution, message))
+        self._beats = [(now + number / _ARRIVALS_PER_S, number) for number in range(workers)]
+        self.taken: list[tuple[str, float]] = []
+        """Leases, and when they were taken."""
+        self.reported: list[tuple[str, float]] = []
+        """Leases, and when their report was sent."""
+        self.requests = self.beats = 0
 
-    def finish_due(self) -> float:
-        """Report the leases that have ended; how long until the next does, at most a second."""
-        while self._under_way and self._under_way[0][0] <= time.time():
-            _, _, name, lease, execution, message = heapq.heappop(self._under_way)
-            self._report(name, lease, execution)
-            message.ack()
-            self._in_hand[name].discard(lease.id)
-        return min(1.0, self._under_way[0][0] - time.time()) if self._under_way else 1.0
+    @property
+    def free_hands(self) -> int:
+        """How many leases could be taken."""
+        return len(self._free_hands)
 
-    def beat(self, dispatcher: Any) -> None:
-        """The progress of every worker since the last beat, in whole leases."""
-        for name, boot in self._boots.items():
-            ended = self._ended.pop(name, 0)
-            progress = Progress(
-                worker=name,
-                boot=boot,
-                at=time.time(),
-                leases={lease: [0] * 6 for lease in self._in_hand[name]},
-                in_flight=1000,
-                outcomes=[ended, 0, 0, 0, 0, 0],
-                bytes_received=ended * _BYTES_OF_ANSWER,
-                latency=build_latency(ended),
-                cpu_share=0.5,
-                rss_mb=90.0,
-            )
-            dispatcher.send(PROGRESS_EVENT, progress=msgspec.to_builtins(progress))
+    def obey(self, message: bytes) -> None:
+        """Follow an order of the coordinator; only that of the pace means something here."""
+        order = json.loads(_read_body(message))
+        if order["method"] == PACE_COMMAND:
+            self.progress_every_s = order["arguments"]["progress_every_s"]
 
-    def _report(self, name: str, lease: Lease, execution: str) -> None:
-        count, now = lease.stop - lease.start, time.time()
-        self._ended[name] += count
-        self.leases += 1
-        self.requests += count
-        report = Report(
+    def take(self, message: bytes) -> bytes:
+        """Take a lease; its claim.
+
+        The first lease of a worker ends early, at random, so that from the start reports come evenly.
+        """
+        lease = decode_lease(json.loads(_read_body(message))[0][0])
+        now, number, execution = time.time(), self._free_hands.popleft(), secrets.token_hex(8)
+        length_s = (lease.stop - lease.start) / self._rate_rps
+        if not self._free_at[number]:
+            length_s *= self._random.random()
+        self._free_at[number] = ends_at = max(now, self._free_at[number]) + length_s
+        self._in_hand[number][lease.id] = [0] * 6
+        heapq.heappush(self._under_way, (ends_at, next(self._order), number, lease, execution))
+        self.taken.append((lease.id, now))
+        boot = self._boots[number]
+        return self._fill_task(
+            Claim(lease=lease.id, execution=execution, worker=_name(number), boot=boot, at=now)
+        )
+
+    def finish_due(self, now: float) -> Iterator[bytes]:
+        """The reports of the leases that have ended."""
+        while self._under_way and self._under_way[0][0] <= now:
+            _, _, number, lease, execution = heapq.heappop(self._under_way)
+            count = lease.stop - lease.start
+            self.requests += count
+            self.reported.append((lease.id, time.time()))
+            del self._in_hand[number][lease.id]
+            self._free_hands.append(number)
+            yield self._fill_task(self._build_report(number, lease, execution, count))
+
+    def beat_due(self, now: float) -> Iterator[bytes]:
+        """The progress of those whose turn it is."""
+        while self._beats[0][0] <= now:
+            at, number = self._beats[0]
+            if not self._has_arrived[number]:
+                self._has_arrived[number] = True
+                self._free_hands += [number] * LEASES_IN_HAND
+            heapq.heapreplace(self._beats, (at + self.progress_every_s, number))
+            self.beats += 1
+            yield self._build_event(number, time.time())
+
+    def _build_event(self, number: int, now: float) -> bytes:
+        leases, pace_s = self._in_hand[number], self.progress_every_s
+        ended = round(self._rate_rps * pace_s) if leases else 0
+        progress = Progress(
+            worker=_name(number),
+            boot=self._boots[number],
+            at=now,
+            seconds=pace_s,
+            leases=leases,
+            in_flight=1000,
+            outcomes=[ended, 0, 0, 0, 0, 0],
+            bytes_received=ended * _BYTES_OF_ANSWER,
+            latency=build_latency(ended) if pace_s == 1.0 else build_coarse_latency(ended),
+            lag_s=0.0021,
+            cpu_share=0.512,
+            rss_mb=90.1,
+        )
+        head = b'{"hostname": "gen1@simulated", "utcoffset": 0.0, "pid": 1, "clock": 1, "progress": '
+        tail = b', "timestamp": %f, "type": "%s"}' % (now, PROGRESS_EVENT.encode())
+        return self._event.fill(head + msgspec.json.encode(progress) + tail)
+
+    def _build_report(self, number: int, lease: Lease, execution: str, count: int) -> Report:
+        now = time.time()
+        return Report(
             lease=lease.id,
             execution=execution,
-            worker=name,
-            boot=self._boots[name],
+            worker=_name(number),
+            boot=self._boots[number],
             start=lease.start,
             done=lease.stop,
             outcomes=[count, 0, 0, 0, 0, 0],
@@ -116,65 +204,53 @@ class Crew:
             cpu_s=count / 20_000,
             peak_rss_mb=90.0,
             max_lag_s=0.01,
-            cpu_share=0.5,
+            busy_share=0.5,
         )
-        send_message(self._app, report)
+
+    def _fill_task(self, payload: Claim | Report) -> bytes:
+        embedded = b'{"callbacks": null, "errbacks": null, "chain": null, "chord": null}'
+        return self._report.fill(b"[[%s], {}, %s]" % (msgspec.json.encode(payload), embedded))
 
 
-@lru_cache(maxsize=64)
-def build_latency(count: int) -> Latency:
-    """So many latencies as in the posts' own case: 0, 1, 2 or 3 s, and some milliseconds (log-normal)."""
-    if not count:
-        return Latency()
-    random = Random(1)
-    drawn = Counter(
-        bucket_index(random.randint(0, 3) * 1_000_000 + int(random.lognormvariate(0, 0.8) * 3_000))
-        for _ in range(_DRAWS)
-    )
-    buckets: list[int] = []
-    seen = given = sum_us = 0
-    for index in sorted(drawn):
-        seen += drawn[index]
-        due = seen * count // _DRAWS
-        if due > given:
-            buckets += (index, due - given)
-            sum_us += (due - given) * bucket_bounds_us(index)[0]
-            given = due
-    return Latency(
-        buckets=buckets,
-        sum_us=sum_us,
-        min_us=bucket_bounds_us(buckets[0])[0],
-        max_us=bucket_bounds_us(buckets[-2])[0],
-    )
+def _name(number: int) -> str:
+    return f"simulated-{number + 1}"
 
 
-def run(broker_url: str, workers: int, rate_rps: float) -> Crew:
+def _read_body(message: bytes) -> bytes:
+    return b64decode(json.loads(message)["body"])
+
+
+def run(broker_url: str, workers: int, rate_rps: float) -> Fleet:
     """Work until SIGTERM."""
     ending: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ending.append(number))
-    app = build_app(broker_url)
-    crew = Crew(app, [f"simulated-{number}" for number in range(1, workers + 1)], rate_rps)
-    with app.connection_for_read() as connection, app.connection_for_write() as writing:
-        dispatcher = app.events.Dispatcher(writing, buffer_while_offline=False)
-        queue = app.amqp.queues[LEASES_QUEUE]
-        consumer = app.amqp.TaskConsumer(connection.channel(), queues=[queue], accept=["json"])
-        consumer.callbacks = [crew.take]
-        consumer.qos(prefetch_count=LEASES_IN_HAND * workers)
-        next_beat = 0.0
-        with consumer:
-            while not ending:
-                if time.monotonic() >= next_beat:
-                    next_beat = time.monotonic() + 1.0
-                    crew.beat(dispatcher)
-                wait_s = max(0.001, min(crew.finish_due(), next_beat - time.monotonic()))
-                try:
-                    connection.drain_events(timeout=wait_s)
-                except TimeoutError:
-                    continue
-    return crew
+    fleet = Fleet(workers, rate_rps)
+    client = redis.Redis.from_url(broker_url.replace("redis+socket", "unix"))
+    orders: Any = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+    orders.subscribe(_ORDERS_TOPIC)
+    claims: list[bytes] = []
+    while not ending:
+        now = time.time()
+        pipeline = client.pipeline(transaction=False)
+        if reports := [*claims, *fleet.finish_due(now)]:
+            pipeline.lpush(REPORTS_QUEUE, *reports)
+        for event in fleet.beat_due(now):
+            pipeline.publish(_PROGRESS_TOPIC, event)
+        if fleet.free_hands:
+            pipeline.rpop(LEASES_QUEUE, min(_MOST_AT_ONCE, fleet.free_hands))
+        results = pipeline.execute()
+        leases = (results[-1] if fleet.free_hands else None) or ()
+        claims = [fleet.take(message) for message in leases]
+        if order := orders.get_message():
+            fleet.obey(order["data"])
+        if not claims:
+            time.sleep(max(0.0, now + _SLOT_S - time.time()))
+    return fleet
 
 
 if __name__ == "__main__":
     broker_url, workers, rate_rps, file = sys.argv[1:]
-    crew = run(broker_url, int(workers), float(rate_rps))
-    Path(file).write_text(json.dumps({"leases": crew.leases, "requests": crew.requests}))
+    fleet = run(broker_url, int(workers), float(rate_rps))
+    counts: dict[str, Any] = {"leases": len(fleet.reported), "requests": fleet.requests, "beats": fleet.beats}
+    counts["progress_every_s"] = fleet.progress_every_s
+    Path(file).write_text(json.dumps(counts | {"taken": fleet.taken, "reported": fleet.reported}))

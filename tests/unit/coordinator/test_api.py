@@ -13,13 +13,11 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from oku_coordinator.api import build_api
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.record import LeaseRecord, Snapshot
+from oku_coordinator.ledger.record import LeaseRecord
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.ticks import TickMaker
-from oku_core.interval import Lengths
 from oku_core.lease import Report
 from oku_core.progress import Tick
 from oku_core.run import RunState
@@ -34,7 +32,7 @@ class World:
     """What stands behind the API."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.runs = Runs(ledger, ServedCounter([]), lambda: None)
+        self.runs = Runs(ledger, ServedCounter([]), lambda: None, lambda: None)
         self.metrics = Metrics()
         self.is_ready = True
 
@@ -268,11 +266,8 @@ async def test_a_run_that_does_not_balance_can_be_shown(
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
-    snapshot = Snapshot(
-        record=ledger.fetch_run(run), lengths=Lengths(0, 0, 0), account=Account(), leases=frozenset(),
-        workers=[], flags=[], breach=None,
-    )  # fmt: skip
-    return TickMaker().build_tick(snapshot, workers=1, now=0.0)
+    standing = ledger.fetch_standing(run)
+    return TickMaker().build_tick(standing, workers=1, now=0.0)
 
 
 async def wait_for_follower(world: World) -> None:

@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 from oku_coordinator.broker import Broker
 from oku_coordinator.dispatcher import Dispatcher, build_sent_spec, find_free_hands
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import LeaseRecord, LeaseState, RunRecord
+from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
 from oku_core.lease import Lease, Report
 from oku_core.progress import Progress
@@ -24,12 +25,13 @@ class BrokerTwin(Broker):
         self.stops: list[tuple[str | None, float]] = []
         self.on_send: Callable[[Lease], bool] = lambda _: True
 
-    def send_lease(self, lease: Lease) -> bool:
-        """Take a lease, unless told otherwise."""
-        is_taken = self.on_send(lease)
-        if is_taken:
+    def send_leases(self, leases: Sequence[Lease]) -> int:
+        """Take leases, until told otherwise."""
+        for sent, lease in enumerate(leases):
+            if not self.on_send(lease):
+                return sent
             self.leases.append(lease)
-        return is_taken
+        return len(leases)
 
     def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
         """Take an order to stop."""
@@ -62,14 +64,6 @@ def hear(roster: Roster, *workers: str, ended: int = 0, ahead_s: float = 0.0) ->
         roster.hear(progress, 0.0, 0.0)
 
 
-def build_lease(number: int, worker: str | None) -> LeaseRecord:
-    """A lease that is out, with a worker or not yet."""
-    return LeaseRecord(
-        id=f"l{number}", run="r1", start=number, stop=number + 1, state=LeaseState.ACTIVE, reason="",
-        cut_at=0.0, execution=worker, worker=worker, boot=worker,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("workers", "holders", "free"),
     [
@@ -93,8 +87,7 @@ def test_each_free_hand_takes_a_lease_the_emptiest_first(
 ) -> None:
     """A worker has two hands; a lease that nobody has claimed yet fills one, that of the emptiest."""
     states = [WorkerState(name, name, 0.0) for name in workers]
-    leases = [build_lease(number, worker) for number, worker in enumerate(holders)]
-    assert [worker.name for worker in find_free_hands(states, leases)] == free
+    assert [worker.name for worker in find_free_hands(states, Counter(holders))] == free
 
 
 def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: Callable[..., RunRecord]) -> None:
@@ -207,18 +200,20 @@ async def test_a_lease_that_the_broker_does_not_take_is_taken_back(
 async def test_nothing_more_is_dealt_of_a_run_that_was_stopped_meanwhile(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, state: RunState
 ) -> None:
-    """The broker takes its time, and somebody stops the run while a lease is sent."""
+    """The broker takes its time, and somebody stops the run while leases are sent; those are called back."""
     ledger.create_run("r1", Spec(requests=100, range_size=10), 0.0)
     hear(roster, "w1", "w2")
 
     def stop(_: Lease) -> bool:
-        ledger.change_state("r1", state, 1.0)
+        if not broker.leases:
+            ledger.change_state("r1", state, 1.0)
         return True
 
     broker.on_send = stop
     await dispatcher.step(0.0, 0.0)
-    assert len(broker.leases) == 1
-    assert len(ledger.fetch_active_leases("r1")) == 1
+    await dispatcher.step(0.5, 0.5)
+    assert len(broker.leases) == 4
+    assert len(ledger.fetch_active_leases("r1")) == 4
 
 
 @pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING])

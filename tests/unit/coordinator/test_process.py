@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.broker import Broker
+from oku_coordinator.broker import Broker, ProgressListener
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError
 from oku_coordinator.process import Coordinator
@@ -189,3 +189,58 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(
     ledger.create_run("r1", Spec(requests=100), 0.0)
     coordinator._tick()
     assert [(tick.run, tick.state, tick.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
+
+
+@pytest.mark.parametrize("listener", ["_progress", "_reports"])
+async def test_nobody_dies_while_more_waits_than_can_be_taken(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, listener: str
+) -> None:
+    """Silence of workers whose words wait in the broker is none."""
+    forgiven: list[float] = []
+    monkeypatch.setattr(coordinator._roster, "forgive", forgiven.append)
+    getattr(coordinator, listener).caught_up_at -= 3.0
+
+    async def end(_: float) -> None:
+        coordinator._ending.set()
+
+    monkeypatch.setattr(coordinator, "_round", end)
+    await coordinator._main_loop()
+    assert len(forgiven) == 1
+
+
+async def test_a_listener_that_waits_for_ever_is_replaced(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that is stuck while it takes itself for connected; not before."""
+    started: list[ProgressListener] = []
+
+    def start(listener: ProgressListener) -> None:
+        started.append(listener)
+
+    monkeypatch.setattr(ProgressListener, "start", start)
+    stuck = coordinator._progress
+    coordinator._replace_stuck_listener(stuck._stirred_at + 9.0)
+    assert coordinator._progress is stuck
+    coordinator._replace_stuck_listener(stuck._stirred_at + 11.0)
+    assert started == [coordinator._progress]
+    assert coordinator._progress is not stuck
+    assert "listening anew" in caplog.text
+
+
+async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with each report: the cost would grow with both."""
+    coordinator._broker = BrokerTwin()
+    coordinator._pacemaker._tell_at = 1e9
+    looks: list[float] = []
+
+    async def look(now: float) -> None:
+        looks.append(now)
+
+    monkeypatch.setattr(coordinator, "_take_back_lost", look)
+    for now in (1.0, 1.1, 1.9, 2.0, 2.1):
+        await coordinator._round(now)
+    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0))
+    await coordinator._round(2.2)
+    assert looks == [1.0, 2.0, 2.2]

@@ -5,17 +5,15 @@ from typing import Any
 import pytest
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, Snapshot
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.runs import Runs, build_run_id
-from oku_coordinator.served import ServedCounter
+from oku_coordinator.served import Served, ServedCounter
 from oku_coordinator.ticks import TickMaker
-from oku_core.interval import Lengths
 from oku_core.lease import Claim, Report
 from oku_core.progress import Tick
 from oku_core.run import RunState, TransitionError
-from oku_core.spec import SpecError
-from oku_core.summary import Flag, Summary
+from oku_core.spec_parser import SpecError
+from oku_core.summary import Flag, ProcessSummary, Summary
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]
@@ -28,14 +26,15 @@ class ServedTwin(ServedCounter):
 
     def __init__(self) -> None:
         self.served: int | None = None
+        self.processes: list[ProcessSummary] = []
         self.asked: list[str] = []
         self.on_fetch: Callable[[], object] = lambda: None
 
-    async def fetch(self, run: str) -> int | None:
+    async def fetch(self, run: str) -> Served | None:
         """What they counted."""
         self.asked.append(run)
         self.on_fetch()
-        return self.served
+        return None if self.served is None else Served(self.served, self.processes)
 
 
 @pytest.fixture
@@ -53,16 +52,13 @@ def wakes() -> list[None]:
 @pytest.fixture
 def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
     """Runs at a time that stands still."""
-    return Runs(ledger, served, lambda: wakes.append(None), lambda: NOW)
+    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, lambda: NOW)
 
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
-    snapshot = Snapshot(
-        record=ledger.fetch_run(run), lengths=Lengths(0, 0, 0), account=Account(), leases=frozenset(),
-        workers=[], flags=[], breach=None,
-    )  # fmt: skip
-    return TickMaker().build_tick(snapshot, workers=1, now=NOW)
+    standing = ledger.fetch_standing(run)
+    return TickMaker().build_tick(standing, workers=1, now=NOW)
 
 
 def list_flags(summary: Summary) -> set[Flag]:
@@ -319,3 +315,17 @@ async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert runs._followers == set()
+
+
+async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
+    runs: Runs, ledger: Ledger, served: ServedTwin
+) -> None:
+    """The coordinator, the broker, and the delay servers that say it."""
+    run = runs.submit({"requests": 10}).run
+    runs.cancel(run)
+    served.served, served.processes = 0, [ProcessSummary(name="server-1", peak_mb=20.5)]
+    await runs.end(run)
+    processes = ledger.fetch_snapshot(run).processes
+    assert [process.name for process in processes] == ["broker", "coordinator", "server-1"]
+    assert [process.peak_mb for process in processes[::2]] == [8.0, 20.5]
+    assert processes[1].peak_mb > 5

@@ -4,7 +4,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from oku_coordinator.served import ServedCounter
+from oku_coordinator.served import Served, ServedCounter
+from oku_core.summary import ProcessSummary
 
 Start = Callable[[web.Response], Awaitable[str]]
 
@@ -35,7 +36,25 @@ async def test_what_all_servers_counted_is_summed_up(start: Start) -> None:
     """With or without a slash at the end of their URLs."""
     first = await start(web.json_response({"served": 3}))
     second = await start(web.json_response({"served": 4}))
-    assert await ServedCounter([first, second.rstrip("/")]).fetch("r1") == 7
+    assert await ServedCounter([first, second.rstrip("/")]).fetch("r1") == Served(7, [])
+
+
+async def test_counts_that_servers_share_are_taken_once(start: Start) -> None:
+    """Each of them tells the sum."""
+    shares = [await start(web.json_response({"served": 3, "store": "a"})) for _ in range(3)]
+    others = [
+        await start(web.json_response({"served": 4, "store": "b"})),
+        await start(web.json_response({"served": 5})),
+    ]
+    assert await ServedCounter([*shares, *others]).fetch("r1") == Served(12, [])
+
+
+async def test_the_size_of_each_server_process_is_told(start: Start) -> None:
+    """By those that know it."""
+    first = await start(web.json_response({"served": 3, "processes": [{"pid": 7, "peak_rss_mb": 20.123}]}))
+    second = await start(web.json_response({"served": 4}))
+    served = await ServedCounter([first, second]).fetch("r1")
+    assert served == Served(7, [ProcessSummary(name="server-1", peak_mb=20.1)])
 
 
 async def test_without_servers_nothing_is_known() -> None:

@@ -16,9 +16,12 @@ from oku_core.histogram import Histogram
 from oku_core.interval import Lengths
 from oku_core.run import RunState
 from oku_core.spec import Spec
-from oku_core.summary import Flag, Summary, WorkerSummary
+from oku_core.summary import Flag, ProcessSummary, Summary, WorkerSummary
 
 WORKER = WorkerSummary(name="w1", requests=100, cpu_s=0.5, peak_rss_mb=80.0, lost=False)
+
+
+PROCESS = ProcessSummary(name="broker", peak_mb=8.0)
 
 
 def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any) -> Snapshot:
@@ -37,7 +40,7 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
         record=record,
         lengths=Lengths(pending=record.spec.requests - 100 - leased, leased=leased, accounted=100),
         account=Account([98, 1, 1, 0, 0, 0], {"500": 1, "200": 98}, 1300, histogram),
-        leases=frozenset(), workers=[WORKER], flags=[(Flag.LOOP_LAG, 10, 0.2)], breach=breach,
+        workers=[WORKER], processes=[PROCESS], flags=[(Flag.LOOP_LAG, 10, 0.2)], breach=breach,
     )  # fmt: skip
 
 
@@ -58,6 +61,7 @@ def test_a_summary_has_everything_that_is_kept() -> None:
     }  # fmt: skip
     assert list(summary.statuses.items()) == [("200", 98), ("500", 1)]
     assert (summary.bytes_received, summary.workers, summary.servers) == (1300, [WORKER], None)
+    assert (summary.processes, summary.reason) == ([PROCESS], "")
     assert summary.started_at == "2026-02-01T17:05:12.250Z"
     assert summary.ended_at == "2026-02-01T17:05:22.250Z"
     assert (summary.active_s, summary.throughput_rps) == (10.0, 10.0)

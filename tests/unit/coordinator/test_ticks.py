@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.record import RunRecord, Snapshot
+from oku_coordinator.ledger.record import RunRecord, Standing
 from oku_coordinator.ticks import TickMaker
 from oku_core.histogram import Histogram, Latency
 from oku_core.interval import Lengths
@@ -27,17 +26,16 @@ def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
     return Progress(worker=worker, **values | changes)
 
 
-def build_snapshot(*leases: str, leased: int = 100) -> Snapshot:
+def build_standing(*leases: str, leased: int = 100) -> Standing:
     """A run that has been active since 10 s, with 300 requests accounted."""
     record = RunRecord(
         run="r1", name="", spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
         started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, windows=1, last_report_at=None,
         resent_at_most=7, served=None, accounted=300,
     )  # fmt: skip
-    return Snapshot(
+    return Standing(
         record=record, lengths=Lengths(pending=1000 - 300 - leased, leased=leased, accounted=300),
-        account=Account(outcomes=[290, 10, 0, 0, 0, 0]), leases=frozenset(leases), workers=[], flags=[],
-        breach=None,
+        outcomes=[290, 10, 0, 0, 0, 0], leases=frozenset(leases),
     )  # fmt: skip
 
 
@@ -49,7 +47,7 @@ def ticks() -> TickMaker:
 
 def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
     """Nobody has said anything in this second."""
-    tick = ticks.build_tick(build_snapshot(), workers=2, now=15.0)
+    tick = ticks.build_tick(build_standing(), workers=2, now=15.0)
     assert (tick.run, tick.at, tick.state, tick.workers) == ("r1", 15.0, RunState.RUNNING, 2)
     assert (tick.requests, tick.accounted, tick.leased, tick.pending) == (1000, 300, 100, 600)
     assert (tick.resent_at_most, tick.active_s, tick.rate_rps, tick.ended) == (7, 5.0, 0.0, 0)
@@ -63,7 +61,7 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     second = build_latency(2000)
     ticks.add(build_progress("w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, latency=first))
     ticks.add(build_progress("w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, latency=second))
-    tick = ticks.build_tick(build_snapshot(), workers=2, now=15.0)
+    tick = ticks.build_tick(build_standing(), workers=2, now=15.0)
     assert (tick.rate_rps, tick.outcomes) == (3.0, [3, 0, 0, 0, 0, 0])
     assert (tick.bytes_received, tick.in_flight, tick.lag_s) == (30, 12, 0.2)
     assert tick.latency == build_latency(1000, 2000, 3000)
@@ -74,8 +72,8 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
 def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     """The next one begins at nothing, but for what still is: requests in flight."""
     ticks.add(build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_latency(1000)))
-    ticks.build_tick(build_snapshot(), workers=1, now=15.0)
-    tick = ticks.build_tick(build_snapshot(), workers=1, now=16.0)
+    ticks.build_tick(build_standing(), workers=1, now=15.0)
+    tick = ticks.build_tick(build_standing(), workers=1, now=16.0)
     assert (tick.rate_rps, sum(tick.outcomes), tick.bytes_received, tick.lag_s) == (0.0, 0, 0, 0.0)
     assert tick.latency == Latency()
     assert tick.in_flight == 5
@@ -86,7 +84,7 @@ def test_quantiles_are_of_the_last_five_seconds(ticks: TickMaker) -> None:
     quantiles = []
     for latency_us in (9000, 1000, 1000, 1000, 1000, 1000):
         ticks.add(build_progress(latency=build_latency(latency_us)))
-        tick = ticks.build_tick(build_snapshot(), workers=1, now=15.0)
+        tick = ticks.build_tick(build_standing(), workers=1, now=15.0)
         quantiles.append((tick.p50_ms, tick.p99_ms))
     assert quantiles == [(9.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 1.0)]
 
@@ -95,10 +93,10 @@ def test_what_is_under_way_counts_until_it_is_accounted(ticks: TickMaker) -> Non
     """A lease that is not active any more is in the ledger by now, or was taken back."""
     ticks.add(build_progress("w1", leases={"l1": [30, 0, 1, 0, 0, 0], "l2": [5, 0, 0, 0, 0, 0]}))
     ticks.add(build_progress("w2", leases={"l3": [0, 2, 0, 0, 0, 0]}))
-    tick = ticks.build_tick(build_snapshot("l1", "l3"), workers=2, now=15.0)
+    tick = ticks.build_tick(build_standing("l1", "l3"), workers=2, now=15.0)
     assert tick.ended == 33
     assert tick.total_outcomes == [320, 12, 1, 0, 0, 0]
-    tick = ticks.build_tick(build_snapshot("l3"), workers=2, now=16.0)
+    tick = ticks.build_tick(build_standing("l3"), workers=2, now=16.0)
     assert tick.total_outcomes == [290, 12, 0, 0, 0, 0]
     assert len(tick.total_outcomes) == len(OUTCOMES)
 
@@ -106,7 +104,7 @@ def test_what_is_under_way_counts_until_it_is_accounted(ticks: TickMaker) -> Non
 def test_no_more_has_ended_than_is_leased(ticks: TickMaker) -> None:
     """Whatever a worker says."""
     ticks.add(build_progress(leases={"l1": [500, 0, 0, 0, 0, 0]}))
-    assert ticks.build_tick(build_snapshot("l1", leased=100), workers=1, now=15.0).ended == 100
+    assert ticks.build_tick(build_standing("l1", leased=100), workers=1, now=15.0).ended == 100
 
 
 def test_a_dead_worker_has_nothing_in_flight(ticks: TickMaker) -> None:
@@ -115,4 +113,4 @@ def test_a_dead_worker_has_nothing_in_flight(ticks: TickMaker) -> None:
     ticks.add(build_progress("w2", in_flight=7))
     ticks.forget_worker("w1")
     ticks.forget_worker("w9")
-    assert ticks.build_tick(build_snapshot(), workers=1, now=15.0).in_flight == 7
+    assert ticks.build_tick(build_standing(), workers=1, now=15.0).in_flight == 7

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.validity import LAG_LIMIT_S, SATURATED_CPU_SHARE, build_validity, judge_report
+from oku_coordinator.validity import LAG_LIMIT_S, SATURATED_SHARE, build_validity, judge_report
 from oku_core.lease import Report
 from oku_core.summary import Flag, Validity
 
@@ -21,25 +21,25 @@ def judge(**changes: Any) -> list[Validity]:
 
 
 @pytest.mark.parametrize(
-    ("cpu_share", "max_lag_s", "flags"),
+    ("busy_share", "max_lag_s", "flags"),
     [
         (0.0, 0.0, {}),
-        (SATURATED_CPU_SHARE - 0.01, LAG_LIMIT_S - 0.01, {}),
-        (SATURATED_CPU_SHARE, 0.0, {Flag.WORKER_SATURATED: SATURATED_CPU_SHARE}),
+        (SATURATED_SHARE - 0.01, LAG_LIMIT_S - 0.01, {}),
+        (SATURATED_SHARE, 0.0, {Flag.WORKER_SATURATED: SATURATED_SHARE}),
         (0.0, LAG_LIMIT_S, {Flag.LOOP_LAG: LAG_LIMIT_S}),
         (1.0, 3.0, {Flag.WORKER_SATURATED: 1.0, Flag.LOOP_LAG: 3.0}),
     ],
 )
 def test_a_report_is_flagged_from_the_limit_on(
-    cpu_share: float, max_lag_s: float, flags: dict[Flag, float]
+    busy_share: float, max_lag_s: float, flags: dict[Flag, float]
 ) -> None:
     """With the figure that earned it."""
-    assert judge_report(build_report(cpu_share=cpu_share, max_lag_s=max_lag_s)) == flags
+    assert judge_report(build_report(busy_share=busy_share, max_lag_s=max_lag_s)) == flags
 
 
 def test_a_lease_that_was_given_back_unbegun_is_not_flagged() -> None:
     """Whatever its worker did meanwhile, it concerns no request."""
-    assert judge_report(build_report(done=0, cpu_share=1.0, max_lag_s=3.0)) == {}
+    assert judge_report(build_report(done=0, busy_share=1.0, max_lag_s=3.0)) == {}
 
 
 def test_a_run_without_a_fault_has_no_flag() -> None:
@@ -54,7 +54,7 @@ def test_a_run_without_a_fault_has_no_flag() -> None:
         ({"resent_at_most": 7}, Flag.RESENT, 7, "each is counted once"),
         ({"windows": 3}, Flag.INTERRUPTED, 100, "in 3 windows"),
         ({"imbalance": "1 is not 2"}, Flag.UNBALANCED, 100, "1 is not 2"),
-        ({"kept": [(Flag.WORKER_SATURATED, 50, 0.97)]}, Flag.WORKER_SATURATED, 50, "used 97% of"),
+        ({"kept": [(Flag.WORKER_SATURATED, 50, 0.97)]}, Flag.WORKER_SATURATED, 50, "busy for 97% of"),
         ({"kept": [(Flag.LOOP_LAG, 30, 0.25)]}, Flag.LOOP_LAG, 30, "up to 250 ms late"),
         ({"kept": [(Flag.WORKER_LOST, 20, 0.0)]}, Flag.WORKER_LOST, 20, "lost workers"),
     ],

@@ -14,6 +14,7 @@ from oku_core.histogram import (
     bucket_bounds_us,
     bucket_index,
     build_buckets,
+    coarsen,
 )
 
 # Small ones, powers of two and everything up to an hour, each as likely.
@@ -268,3 +269,27 @@ def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
     """What does not come in pairs is refused by the histogram, too."""
     with pytest.raises(ValueError, match="zip"):
         Histogram().add(Latency(buckets=[*buckets, 1, 8]))
+
+
+@given(st.lists(st.integers(0, HIGHEST_US), max_size=200))
+def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
+    """As many latencies, each within 1.6 %; it passes as true."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    fine = histogram.build_latency()
+    coarse = coarsen(fine)
+    assert coarse.find_fault() is None
+    assert coarse.total == fine.total
+    assert abs(coarse.sum_us - fine.sum_us) <= 0.017 * fine.sum_us
+    assert coarse.min_us == pytest.approx(fine.min_us, rel=0.017)
+    assert coarse.max_us == pytest.approx(fine.max_us, rel=0.017)
+
+
+def test_very_many_latencies_have_few_coarse_buckets() -> None:
+    """Whatever their number: 32 for each doubling."""
+    histogram = Histogram()
+    for value_us in range(0, 100_000, 7):
+        histogram.record(value_us)
+    fine = histogram.build_latency()
+    assert (len(fine.buckets) // 2, len(coarsen(fine).buckets) // 2) == (4782, 310)

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from oku_core.interval import (
     SliceState,
     build_partition,
     check_partition,
+    check_replacement,
     cut,
     settle,
 )
@@ -196,3 +198,25 @@ def test_a_breach_names_the_slice() -> None:
     """Who reads the error knows where to look."""
     with pytest.raises(ConservationError, match=r"^slice \[4, 9\) leased does not follow on 5$"):
         check_partition([Slice(0, 5, ACCOUNTED), Slice(4, 9, LEASED)], 9)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=12), st.data())
+def test_a_change_within_a_partition_leaves_a_partition(lengths: list[int], data: st.DataObject) -> None:
+    """If and only if what came covers what has gone."""
+    edges = list(accumulate(lengths, initial=0))
+    before = [Slice(a, b, SliceState.PENDING) for a, b in pairwise(edges)]
+    removed = data.draw(st.sets(st.sampled_from(before)))
+    added = [
+        Slice(index, index + 1, SliceState.ACCOUNTED)
+        for piece in removed
+        for index in range(piece.start, piece.stop)
+    ]
+    check_replacement(removed, added)
+    after = sorted([*(piece for piece in before if piece not in removed), *added])
+    assert check_partition(after, edges[-1]).accounted == len(added)
+    if added:
+        lost = data.draw(st.sampled_from(added))
+        with pytest.raises(ConservationError):
+            check_replacement(removed, [piece for piece in added if piece != lost])
+        with pytest.raises(ConservationError):
+            check_replacement(removed, [*added, lost])

@@ -12,7 +12,7 @@ from oku_core.lease import Report, find_fault
 from oku_core.outcome import OUTCOMES, Outcome
 
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
-FIGURES = ["bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "cpu_share"]
+FIGURES = ["bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share"]
 FIELDS = [field.name for field in msgspec.structs.fields(Report)]
 
 
@@ -62,7 +62,7 @@ def true_reports(draw: st.DrawFn) -> Case:
         cpu_s=draw(st.floats(0, 3600)),
         peak_rss_mb=draw(st.floats(0, 1e6)),
         max_lag_s=draw(st.floats(0, 60)),
-        cpu_share=draw(st.floats(0, 1)),
+        busy_share=draw(st.floats(0, 1)),
     )
     return Case(report, start, stop)
 
@@ -225,7 +225,7 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"cpu_s": -0.1}, "cpu_s is -0.1"),
         ({"peak_rss_mb": math.nan}, "peak_rss_mb is nan"),
         ({"max_lag_s": -math.inf}, "max_lag_s is -inf"),
-        ({"cpu_share": -1.0}, "cpu_share is -1.0"),
+        ({"busy_share": -1.0}, "busy_share is -1.0"),
     ],
 )
 def test_every_forgery_is_named(changes: dict[str, Any], fault: str) -> None:
@@ -262,3 +262,21 @@ def test_a_report_says_nothing_by_default() -> None:
     )
     assert {getattr(report, name) for name in FIGURES} == {0}
     assert report.latency == Latency()
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"refusal": "ca.pem: no such file"}, None),
+        ({"refusal": "x" * 300}, None),
+        ({"refusal": "x" * 301}, "the refusal is no line of up to 300 printable characters"),
+        ({"refusal": "two\nlines"}, "the refusal is no line of up to 300 printable characters"),
+        ({"refusal": "no engine", "done": 4, "unfinished": [3]}, "it refuses the lease and covers [3, 4)"),
+    ],
+)
+def test_who_refuses_a_lease_says_why_and_covers_nothing(changes: dict[str, Any], fault: str | None) -> None:
+    """In one line that can be shown."""
+    report = Report(
+        lease="l1", execution="e1", worker="w1", boot="b1", start=3, done=3, started_at=1.0, ended_at=1.0
+    )
+    assert find_fault(msgspec.structs.replace(report, **changes), 3, 10) == fault

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.request import build_headers, build_template, is_constant
-from oku_core.spec import Source, parse_spec
+from oku_core.spec_parser import Source, parse_spec
 
 INDICES = st.integers(min_value=0, max_value=10**15 - 1)
 TEMPLATES = st.lists(st.sampled_from(["{i}", "{", "}", "i", "{{i}}", "a/", "{0}", "%d", "\\1"])).map("".join)

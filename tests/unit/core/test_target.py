@@ -4,10 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.target import parse_expect_status, parse_headers, parse_method, parse_text, parse_urls
+from oku_core.target import (
+    parse_expect_status,
+    parse_headers,
+    parse_method,
+    parse_proxy,
+    parse_text,
+    parse_urls,
+)
 
 Parser = Callable[[object], object]
-PARSERS: list[Parser] = [parse_urls, parse_headers, parse_method, parse_expect_status, parse_text]
+PARSERS: list[Parser] = [
+    parse_urls,
+    parse_headers,
+    parse_method,
+    parse_expect_status,
+    parse_text,
+    parse_proxy,
+]
 
 
 def read_fault(parse: Parser, value: object) -> str:
@@ -84,6 +98,31 @@ def test_a_url_stays_as_it_was_written(url: str) -> None:
 def test_a_wrong_url_is_told_what_is_wrong_with_it(url: object, fault: str) -> None:
     """Each fault has its sentence, with the URL in it."""
     assert read_fault(parse_urls, url) == fault
+
+
+@pytest.mark.parametrize(
+    "url", ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]
+)
+def test_a_proxy_stays_as_it_was_written(url: str) -> None:
+    """With a user perhaps."""
+    assert parse_proxy(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("https://h:3128", "https://h:3128 is not a proxy such as http://proxy.example:3128"),
+        ("http://h/path", "http://h/path is not a proxy such as http://proxy.example:3128"),
+        ("http://h/?q", "http://h/?q is not a proxy such as http://proxy.example:3128"),
+        ("socks5://h:1080", "socks5://h:1080 has the scheme socks5, only http and https are known"),
+        ("h:3128", "h:3128 has no scheme, write http://h:3128"),
+        ("http://h:3128/{i}", "http://h:3128/{i} is not a proxy such as http://proxy.example:3128"),
+        (["http://h"], "['http://h'] is not text"),
+    ],
+)
+def test_what_is_no_proxy_is_named(url: object, fault: str) -> None:
+    """Only plain HTTP is spoken to proxies, and nothing is asked of the proxy itself."""
+    assert read_fault(parse_proxy, url) == fault
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,9 @@ class FakeCrew:
     def __init__(self) -> None:
         self.lease_ids: list[str] = []
 
-    def build_progress(self) -> Progress:
+    def build_progress(self, *, coarse: bool) -> Progress:
         """As the crew."""
+        self.is_coarse = coarse
         return Progress(worker="w1", boot="b1", at=1.7e9)
 
 
@@ -202,6 +203,17 @@ def test_a_worker_at_work_stays() -> None:
     stage.crew.lease_ids = ["l1"]
     stage.run(beats=20)
     assert stage.exits == []
+
+
+def test_who_speaks_less_often_says_it_shorter() -> None:
+    """Many workers do."""
+    stage = Stage()
+    stage.run(beats=1)
+    assert not stage.crew.is_coarse
+    stage = Stage()
+    stage.beat.set_interval(0.001)
+    stage.run(beats=1)
+    assert stage.crew.is_coarse
 
 
 @pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])

@@ -372,7 +372,7 @@ async def test_a_report_has_the_worst_of_its_time(
     report = await receive(task)
 
     assert report.max_lag_s == 0.4
-    assert report.cpu_share == pytest.approx(0.9)
+    assert report.busy_share == pytest.approx(0.9)
     assert report.cpu_s == pytest.approx(1.3)
 
 
@@ -392,7 +392,7 @@ async def test_a_lease_that_waits_has_no_share_in_the_seconds_before_it(
         crew.build_progress()
         hangar.engine.answer_all()
 
-    assert [(await receive(task)).cpu_share for task in tasks] == [pytest.approx(0.95), pytest.approx(0.2)]
+    assert [(await receive(task)).busy_share for task in tasks] == [pytest.approx(0.95), pytest.approx(0.2)]
 
 
 @pytest.mark.usefixtures("no_waiting")
@@ -411,7 +411,7 @@ async def test_a_lease_shorter_than_a_second_has_the_share_of_all_of_it(
         await hangar.engine.work()
         report = await receive(task)
         crew.let_go(report.lease)
-        shares.append(report.cpu_share)
+        shares.append(report.busy_share)
     assert shares == [pytest.approx(0.25), 1.0]
 
 

@@ -96,7 +96,8 @@ class Beat(threading.Thread):
 
     def _take_progress(self) -> Progress | None:
         try:
-            return self._station.ask(self._crew.build_progress, _LOOP_TIMEOUT_S)
+            is_coarse = self._interval_s > _INTERVAL_S
+            return self._station.ask(lambda: self._crew.build_progress(coarse=is_coarse), _LOOP_TIMEOUT_S)
         except TimeoutError:
             _log.warning("the event loop has not answered for %.0f s", _LOOP_TIMEOUT_S)
             return None

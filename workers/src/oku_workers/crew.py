@@ -9,7 +9,9 @@ import logging
 import time
 from collections.abc import Iterable
 
+from oku_core.histogram import coarsen
 from oku_core.lease import Lease, Report
+from oku_core.memory import measure_peak_rss_mb, measure_rss_mb
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress
 from oku_core.spec import Spec
@@ -21,8 +23,6 @@ from oku_workers.vitals import (
     LagMeter,
     measure_busy_s,
     measure_open_files_limit,
-    measure_peak_rss_mb,
-    measure_rss_mb,
 )
 
 _log = logging.getLogger(__name__)
@@ -108,8 +108,8 @@ class Crew:
         self.is_stopping = True
         self._stop_hands(list(self._hands.values()), grace_s)
 
-    def build_progress(self) -> Progress:
-        """What happened since the last call of this."""
+    def build_progress(self, *, coarse: bool = False) -> Progress:
+        """What happened since the last call of this; coarse latencies are shorter to tell."""
         second = self._seconds.take(self._hands.values())
         lag_s = self._lag.take_worst_s()
         for hand in self._hands.values():
@@ -125,7 +125,7 @@ class Crew:
             in_flight=self._engine.in_flight if self._engine else 0,
             outcomes=second.outcomes,
             bytes_received=second.bytes_received,
-            latency=second.latency,
+            latency=coarsen(second.latency) if coarse else second.latency,
             lag_s=round(lag_s, 4),
             cpu_share=round(second.cpu_share, 3),
             rss_mb=round(measure_rss_mb(), 1),
@@ -199,7 +199,7 @@ class Crew:
             cpu_s=new_cpu_s,
             peak_rss_mb=measure_peak_rss_mb(),
             max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
-            cpu_share=_measure_busy_share(hand),
+            busy_share=_measure_busy_share(hand),
         )
 
 

@@ -1,38 +1,14 @@
-"""What a worker measures of itself: memory, open files, lateness of its event loop."""
+"""What a worker measures of itself: how busy it is, open files, lateness of its event loop."""
 
 import asyncio
 import math
 import resource
-import sys
 import time
 from pathlib import Path
 from time import monotonic
 
-_STATM = Path("/proc/self/statm")
-_STATUS = Path("/proc/self/status")
 _SCHEDSTAT = Path("/proc/thread-self/schedstat")
 """Nanoseconds on a processor, nanoseconds waiting for one, turns (Linux, scheduler/sched-stats)."""
-_PAGE_MB = resource.getpagesize() / 1e6
-_MAXRSS_MB = 1e-6 if sys.platform == "darwin" else 1e-6 * 1024
-
-
-def measure_rss_mb() -> float:
-    """Resident memory now, in MB of 10**6 bytes; the peak where the system does not tell."""
-    try:
-        return int(_STATM.read_text().split()[1]) * _PAGE_MB
-    except OSError:
-        return measure_peak_rss_mb()
-
-
-def measure_peak_rss_mb() -> float:
-    """Largest resident memory so far, in MB of 10**6 bytes."""
-    try:
-        # Not from getrusage on Linux: what that says is handed on from the parent process over exec.
-        kilobytes = _STATUS.read_text().partition("VmHWM:")[2].split(maxsplit=1)[0]
-        return int(kilobytes) * 1024 / 1e6
-    except (OSError, IndexError):
-        pass
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_MB
 
 
 def measure_busy_s() -> float:

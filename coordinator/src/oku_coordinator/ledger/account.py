@@ -12,6 +12,9 @@ from oku_core.interval import ConservationError, Lengths
 from oku_core.lease import Report
 from oku_core.outcome import build_no_counts, count_answered, is_account
 
+_LOW_LIMIT = 2**62
+"""An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
+
 
 @dataclass
 class Account:
@@ -60,7 +63,12 @@ def build_account(row: sqlite3.Row) -> Account:
     if row["histogram"]:
         latency = hdr.decode(row["histogram"])
         histogram.add(
-            Latency(buckets=latency.buckets, sum_us=row["sum_us"], min_us=row["min_us"], max_us=row["max_us"])
+            Latency(
+                buckets=latency.buckets,
+                sum_us=_join(row["sum_us_high"], row["sum_us"]),
+                min_us=row["min_us"],
+                max_us=row["max_us"],
+            )
         )
     outcomes = json.loads(row["outcomes"])
     if not is_account(outcomes):
@@ -68,20 +76,24 @@ def build_account(row: sqlite3.Row) -> Account:
     return Account(
         outcomes=outcomes,
         statuses=json.loads(row["statuses"]),
-        bytes_received=row["bytes_received"],
+        bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
         histogram=histogram,
     )
 
 
 def build_account_columns(account: Account) -> Sequence[object]:
-    """The columns outcomes, statuses, bytes_received, sum_us, min_us, max_us, histogram."""
+    """The columns outcomes, statuses, bytes_received and sum_us, high and low, min_us, max_us, histogram."""
     histogram = account.histogram
     return (
         json.dumps(account.outcomes),
         json.dumps(account.statuses, sort_keys=True),
-        account.bytes_received,
-        histogram.sum_us,
+        *divmod(account.bytes_received, _LOW_LIMIT),
+        *divmod(histogram.sum_us, _LOW_LIMIT),
         histogram.min_us,
         histogram.max_us,
         hdr.encode(histogram),
     )
+
+
+def _join(high: int, low: int) -> int:
+    return high * _LOW_LIMIT + low

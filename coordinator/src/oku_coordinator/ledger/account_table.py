@@ -3,12 +3,14 @@
 An account is folded in memory and written once at the end of a transaction, however many reports came.
 """
 
+from collections.abc import Iterable
+
 from oku_coordinator.ledger.account import Account, build_account, build_account_columns
 from oku_coordinator.ledger.record import BreachError, UnknownRunError
 from oku_coordinator.ledger.transaction import Transaction
 from oku_coordinator.validity import judge_report
 from oku_core.lease import Report
-from oku_core.summary import Flag, WorkerSummary
+from oku_core.summary import Flag, ProcessSummary, WorkerSummary
 
 
 def fetch_account(transaction: Transaction, run: str) -> Account:
@@ -54,8 +56,8 @@ def write_accounts(transaction: Transaction) -> None:
     """Write the accounts that have changed in memory."""
     for run in transaction.reported:
         transaction.execute(
-            "UPDATE runs SET outcomes = ?, statuses = ?, bytes_received = ?,"
-            " sum_us = ?, min_us = ?, max_us = ?, histogram = ? WHERE run = ?",
+            "UPDATE runs SET outcomes = ?, statuses = ?, bytes_received_high = ?, bytes_received = ?,"
+            " sum_us_high = ?, sum_us = ?, min_us = ?, max_us = ?, histogram = ? WHERE run = ?",
             *build_account_columns(transaction.accounts[run]), run,
         )  # fmt: skip
 
@@ -72,6 +74,27 @@ def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
         )
         for row in transaction.select("SELECT * FROM workers WHERE run = ? ORDER BY worker", run)
     ]
+
+
+def sum_requests(transaction: Transaction, run: str) -> int:
+    """What the requests of all its workers sum to."""
+    rows = transaction.select("SELECT coalesce(sum(requests), 0) FROM workers WHERE run = ?", run)
+    return int(rows[0][0])
+
+
+def fetch_processes(transaction: Transaction, run: str) -> list[ProcessSummary]:
+    """The largest memory of the processes beside the workers, by name."""
+    rows = transaction.select("SELECT * FROM processes WHERE run = ? ORDER BY process", run)
+    return [ProcessSummary(name=row["process"], peak_mb=row["peak_mb"]) for row in rows]
+
+
+def keep_processes(transaction: Transaction, run: str, processes: Iterable[ProcessSummary]) -> None:
+    """Keep the largest memory of processes; what is known of one that was larger before stays."""
+    transaction.execute_each(
+        "INSERT INTO processes (run, process, peak_mb) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET peak_mb = max(peak_mb, excluded.peak_mb)",
+        [(run, process.name, process.peak_mb) for process in processes],
+    )
 
 
 def fetch_flags(transaction: Transaction, run: str) -> list[tuple[Flag, int, float]]:

@@ -1,23 +1,48 @@
-"""The first law, checked on the ledger: at every commit, and whenever a run is looked at."""
+"""The first law, checked on the ledger: at every commit, and whenever a run is looked at.
 
-from oku_coordinator.ledger.account_table import fetch_account, write_accounts
-from oku_coordinator.ledger.lease_table import fetch_active_leases
+A commit is checked by what it changed, when all of the run has been checked by this process and nobody else
+has written since; else, and at each change of state, all of the run is.
+"""
+
+from oku_coordinator.ledger.account_table import fetch_account, sum_requests, write_accounts
+from oku_coordinator.ledger.lease_table import read_active_leases
 from oku_coordinator.ledger.record import BreachError
 from oku_coordinator.ledger.run_table import fetch_run
 from oku_coordinator.ledger.slice_table import fetch_slices
+from oku_coordinator.ledger.tally import Tally, check_worker_requests
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import ConservationError, Lengths, SliceState, check_partition
 
 
 def finish(transaction: Transaction) -> None:
-    """The end of every change: write the accounts, check every run that was touched."""
+    """The end of every change: write the accounts, check every run that was touched or has changed."""
     write_accounts(transaction)
-    for run in transaction.touched:
-        check_run(transaction, run)
+    changed = {run for run, tally in transaction.tallies.items() if tally.has_changed}
+    for run in transaction.touched | changed:
+        tally = transaction.tallies.get(run)
+        if tally is None:
+            _begin_tally(transaction, run)
+        else:
+            _check_changes(transaction, run, tally)
+
+
+def _begin_tally(transaction: Transaction, run: str) -> None:
+    lengths = check_run(transaction, run)
+    leases = read_active_leases(transaction, run)
+    transaction.tallies[run] = Tally(lengths, leases, sum_requests(transaction, run))
+
+
+def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
+    try:
+        fetch_account(transaction, run).check(tally.check())
+    except BreachError:
+        raise
+    except ConservationError as error:
+        raise BreachError(run, str(error)) from error
 
 
 def check_run(transaction: Transaction, run: str) -> Lengths:
-    """How much of a run is in each state.
+    """How much of a run is in each state, after a look at all of its rows.
 
     Raises:
         BreachError: the slices are no partition of the request space, the leased ones are not the active
@@ -27,19 +52,15 @@ def check_run(transaction: Transaction, run: str) -> Lengths:
     try:
         lengths = check_partition(slices, fetch_run(transaction, run).spec.requests)
         fetch_account(transaction, run).check(lengths)
+        check_worker_requests(sum_requests(transaction, run), lengths)
     except BreachError:
         raise
     except ConservationError as error:
         raise BreachError(run, str(error)) from error
     leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
-    active = sorted((lease.start, lease.stop) for lease in fetch_active_leases(transaction, run))
+    active = sorted((lease.start, lease.stop) for lease in read_active_leases(transaction, run))
     if leased != active:
         raise BreachError(
             run, f"{len(leased)} ranges are leased, {len(active)} leases are active, not the same"
-        )
-    rows = transaction.select("SELECT coalesce(sum(requests), 0) FROM workers WHERE run = ?", run)
-    if rows[0][0] != lengths.accounted:
-        raise BreachError(
-            run, f"the workers' requests sum to {rows[0][0]}, accounted are {lengths.accounted}"
         )
     return lengths

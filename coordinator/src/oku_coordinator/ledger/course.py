@@ -24,6 +24,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if state not in ACTIVE_STATES:
         close_window(transaction, run, now)
     transaction.touched.add(run)
+    transaction.tallies.pop(run, None)  # so that all of it is checked
 
 
 def follow_up(transaction: Transaction, run: str, now: float) -> None:
@@ -43,8 +44,9 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     if fetch_run(transaction, run).state in FINAL_STATES:
         return
     transaction.execute(
-        "UPDATE runs SET state = ?, reason = ?, ended_at = ? WHERE run = ?", RunState.FAILED, reason, now, run
-    )
+        "UPDATE runs SET state = ?, reason = ?, is_broken = 1, ended_at = ? WHERE run = ?",
+        RunState.FAILED, reason, now, run,
+    )  # fmt: skip
     close_window(transaction, run, now)
 
 

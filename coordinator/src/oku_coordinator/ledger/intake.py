@@ -7,7 +7,7 @@ hears of, by claim or by report, is the one that counts; every other one is a st
 import logging
 
 from oku_coordinator.ledger.account_table import add_report
-from oku_coordinator.ledger.course import follow_up, open_window
+from oku_coordinator.ledger.course import enter_state, follow_up, open_window
 from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
@@ -15,7 +15,7 @@ from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import settle
 from oku_core.lease import Claim, Message, Report, find_fault
-from oku_core.run import FINAL_STATES
+from oku_core.run import FINAL_STATES, RunState
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,9 @@ def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, n
     add_report(transaction, lease.run, report, now)
     add_resent(transaction, lease.run, len(report.unfinished))
     close_reported(transaction, lease, report.covered, now)
+    if report.refusal and fetch_run(transaction, lease.run).state == RunState.RUNNING:
+        # The next worker would refuse it, too, and the run would go round for ever.
+        enter_state(transaction, lease.run, RunState.FAILED, now, f"worker {report.worker}: {report.refusal}")
     follow_up(transaction, lease.run, now)
 
 

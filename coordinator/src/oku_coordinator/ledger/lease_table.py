@@ -2,7 +2,8 @@
 
 import json
 import secrets
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from oku_coordinator.ledger.record import (
     ExpiryReason,
@@ -11,19 +12,33 @@ from oku_coordinator.ledger.record import (
     build_lease_record,
 )
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
-from oku_coordinator.ledger.slice_table import cut_first_pending
+from oku_coordinator.ledger.slice_table import cut_first_pending, sum_lengths
 from oku_coordinator.ledger.transaction import Transaction
+from oku_core.interval import Slice
 from oku_core.lease import Message
 from oku_core.run import RunState
 
 
-def cut_lease(transaction: Transaction, run: str, size: int, now: float) -> LeaseRecord | None:
-    """Lease the first `size` pending indices of a run; None when it is not running or none is pending."""
+def cut_leases(
+    transaction: Transaction, run: str, choices: Iterable[Callable[[int], int]], now: float
+) -> list[LeaseRecord]:
+    """Lease the first pending indices of a run, once for each choice; none when it is not running.
+
+    A choice says how many there should be at most, given how many are pending.
+    """
     if fetch_run(transaction, run).state != RunState.RUNNING:
-        return None
-    piece = cut_first_pending(transaction, run, size)
-    if piece is None:
-        return None
+        return []
+    leases = []
+    for choose in choices:
+        pending = sum_lengths(transaction, run).pending
+        piece = cut_first_pending(transaction, run, choose(pending)) if pending else None
+        if piece is None:
+            break
+        leases.append(_enter_lease(transaction, run, piece, now))
+    return leases
+
+
+def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -> LeaseRecord:
     transaction.execute("UPDATE runs SET leases_cut = leases_cut + 1 WHERE run = ?", run)
     number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
     # The random part keeps a forger from naming a lease that he has not seen.
@@ -32,7 +47,10 @@ def cut_lease(transaction: Transaction, run: str, size: int, now: float) -> Leas
         "INSERT INTO leases (id, run, start, stop, state, cut_at) VALUES (?, ?, ?, ?, ?, ?)",
         lease, run, piece.start, piece.stop, LeaseState.ACTIVE, now,
     )  # fmt: skip
-    return find_lease(transaction, lease)
+    return LeaseRecord(
+        id=lease, run=run, start=piece.start, stop=piece.stop, state=LeaseState.ACTIVE, reason="",
+        cut_at=now, execution=None, worker=None, boot=None,
+    )  # fmt: skip
 
 
 def find_lease(transaction: Transaction, lease: str) -> LeaseRecord | None:
@@ -42,11 +60,23 @@ def find_lease(transaction: Transaction, lease: str) -> LeaseRecord | None:
 
 
 def fetch_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The leases of a run that are out, the oldest first."""
-    rows = transaction.select(
-        "SELECT * FROM leases WHERE run = ? AND state = 'active' ORDER BY cut_at, start", run
-    )
+    """The leases of a run that are out."""
+    if tally := transaction.tallies.get(run):
+        return list(tally.leases.values())
+    return read_active_leases(transaction, run)
+
+
+def read_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
+    """The same, from the rows, whatever the tally says."""
+    rows = transaction.select("SELECT * FROM leases WHERE run = ? AND state = 'active'", run)
     return [build_lease_record(row) for row in rows]
+
+
+def count_held(transaction: Transaction, run: str) -> Counter[str | None]:
+    """How many active leases each worker has; None stands for those that nobody has claimed."""
+    if tally := transaction.tallies.get(run):
+        return tally.held.copy()
+    return Counter(lease.worker for lease in read_active_leases(transaction, run))
 
 
 def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ the first law for every run that it touched. A breach rolls the transaction back
 
 import functools
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +28,7 @@ from oku_coordinator.ledger.record import (
     LeaseRecord,
     RunRecord,
     Snapshot,
+    Standing,
     Verdict,
 )
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
@@ -34,6 +36,7 @@ from oku_core.interval import Lengths, Slice
 from oku_core.lease import Message
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.summary import ProcessSummary
 
 _T = TypeVar("_T")
 
@@ -97,6 +100,10 @@ class Ledger:
         """Keep what the delay servers counted for a run, if it is at rest."""
         self._file.change(lambda transaction: run_table.set_served(transaction, run, served))
 
+    def keep_processes(self, run: str, processes: Iterable[ProcessSummary]) -> None:
+        """Keep the largest memory of the processes beside the workers."""
+        self._file.change(lambda transaction: account_table.keep_processes(transaction, run, processes))
+
     def park_interrupted(self, now: float, *, but: str | None = None) -> None:
         """Pause what a stack left running when it was killed; only for a stack that is about to start.
 
@@ -114,11 +121,22 @@ class Ledger:
 
     def cut_lease(self, run: str, size: int, now: float) -> LeaseRecord | None:
         """Lease the first `size` pending indices or fewer; None when none is pending or it is not running."""
-        return self._change(lambda transaction: lease_table.cut_lease(transaction, run, size, now), now)
+        return next(iter(self.cut_leases(run, [lambda _: size], now)), None)
+
+    def cut_leases(self, run: str, choices: Sequence[Callable[[int], int]], now: float) -> list[LeaseRecord]:
+        """The same several times in one transaction, as long as there is something to lease.
+
+        Each choice gives the size of one lease for what is pending then.
+        """
+        return self._change(lambda transaction: lease_table.cut_leases(transaction, run, choices, now), now)
 
     def fetch_active_leases(self, run: str) -> list[LeaseRecord]:
         """The leases of a run that are out."""
         return self._file.read(lambda transaction: lease_table.fetch_active_leases(transaction, run))
+
+    def count_held(self, run: str) -> Counter[str | None]:
+        """How many leases of a run each worker has; None stands for those that nobody has claimed."""
+        return self._file.read(lambda transaction: lease_table.count_held(transaction, run))
 
     def fetch_pending(self, run: str) -> int:
         """How many requests of a run are in no lease and not accounted."""
@@ -150,6 +168,10 @@ class Ledger:
 
     # Accounts
 
+    def fetch_standing(self, run: str) -> Standing:
+        """How far a run is; costs the same however long it is."""
+        return self._file.read(lambda transaction: _build_standing(transaction, run))
+
     def fetch_snapshot(self, run: str) -> Snapshot:
         """A run with everything that is kept for it, as of one moment, also while another process writes."""
         return self._file.read(lambda transaction: _build_snapshot(transaction, run))
@@ -171,9 +193,18 @@ class Ledger:
             raise
 
 
+def _build_standing(transaction: Transaction, run: str) -> Standing:
+    return Standing(
+        record=run_table.fetch_run(transaction, run),
+        lengths=slice_table.sum_lengths(transaction, run),
+        outcomes=list(account_table.fetch_account(transaction, run).outcomes),
+        leases=frozenset(lease.id for lease in lease_table.fetch_active_leases(transaction, run)),
+    )
+
+
 def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
     record = run_table.fetch_run(transaction, run)
-    breach = record.reason if record.state == RunState.FAILED else None
+    breach = record.reason if record.is_broken else None
     try:
         lengths = conservation.check_run(transaction, run)
     except BreachError as error:
@@ -187,8 +218,8 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         record=record,
         lengths=lengths,
         account=account,
-        leases=frozenset(lease.id for lease in lease_table.fetch_active_leases(transaction, run)),
         workers=account_table.fetch_workers(transaction, run),
+        processes=account_table.fetch_processes(transaction, run),
         flags=account_table.fetch_flags(transaction, run),
         breach=breach,
     )

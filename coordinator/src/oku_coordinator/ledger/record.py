@@ -11,7 +11,7 @@ from oku_coordinator.ledger.account import Account
 from oku_core.interval import ConservationError, Lengths
 from oku_core.run import FINAL_STATES, RunState
 from oku_core.spec import Spec
-from oku_core.summary import Flag, WorkerSummary
+from oku_core.summary import Flag, ProcessSummary, WorkerSummary
 
 
 class LeaseState(StrEnum):
@@ -96,6 +96,7 @@ class RunRecord:
     resent_at_most: int
     served: int | None
     accounted: int
+    is_broken: bool = False
 
     @property
     def is_at_rest(self) -> bool:
@@ -134,6 +135,23 @@ class LeaseRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a run is, as of one moment, without a look at all of its rows.
+
+    Attributes:
+        record: its row.
+        lengths: how much of it is pending, leased and accounted.
+        outcomes: what is accounted, in the order of `OUTCOMES`.
+        leases: the ids of its active leases.
+    """
+
+    record: RunRecord
+    lengths: Lengths
+    outcomes: list[int]
+    leases: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """A run with everything that is kept for it, as of one moment.
 
@@ -141,8 +159,8 @@ class Snapshot:
         record: its row.
         lengths: how much of it is pending, leased and accounted.
         account: what its reports sum to.
-        leases: the ids of its active leases.
         workers: who worked for it.
+        processes: what is kept of the memory of the others.
         flags: each with how many requests it concerns and the worst figure.
         breach: why it does not balance, or None.
     """
@@ -150,8 +168,8 @@ class Snapshot:
     record: RunRecord
     lengths: Lengths
     account: Account
-    leases: frozenset[str]
     workers: list[WorkerSummary]
+    processes: list[ProcessSummary]
     flags: list[tuple[Flag, int, float]]
     breach: str | None
 
@@ -162,6 +180,7 @@ def build_run_record(row: sqlite3.Row) -> RunRecord:
     values["accounted"] = sum(json.loads(row["outcomes"]))
     values["spec"] = msgspec.json.decode(values["spec"], type=Spec)
     values["state"] = RunState(values["state"])
+    values["is_broken"] = bool(values["is_broken"])
     return RunRecord(**values)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from oku_core.errors import UserError
 
-_VERSION = 1
+_VERSION = 2
 
 _TABLES = """
 CREATE TABLE runs (
@@ -39,7 +39,10 @@ CREATE TABLE runs (
     sum_us INTEGER NOT NULL DEFAULT 0,
     min_us INTEGER NOT NULL DEFAULT 0,
     max_us INTEGER NOT NULL DEFAULT 0,
-    histogram BLOB
+    histogram BLOB,
+    bytes_received_high INTEGER NOT NULL DEFAULT 0,  -- what is beyond 62 bits, here and in sum_us
+    sum_us_high INTEGER NOT NULL DEFAULT 0,
+    is_broken INTEGER NOT NULL DEFAULT 0             -- its account did not balance
 );
 CREATE TABLE slices (
     run TEXT NOT NULL,
@@ -87,6 +90,22 @@ CREATE TABLE flags (
 """
 
 
+_PROCESSES = """
+CREATE TABLE processes (
+    run TEXT NOT NULL,
+    process TEXT NOT NULL,
+    peak_mb REAL NOT NULL,
+    PRIMARY KEY (run, process)
+) WITHOUT ROWID;
+"""
+_FROM_VERSION_1 = """
+ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN is_broken INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET is_broken = 1 WHERE state = 'failed';
+"""
+
+
 class FileLock:
     """An advisory lock on a file that ends with the process that holds it.
 
@@ -125,10 +144,11 @@ def lock_ledger(path: Path, wait_s: float = 0.0) -> FileLock:
 
 
 def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open the ledger's file, making its tables when it is new.
+    """Open the ledger's file, making its tables when it is new, and what is missing when it is older.
 
     Raises:
-        UserError: the file is no ledger, or one of another version.
+        UserError: the file is no ledger, or one of a version that this Oku does not read; who only reads
+            does not read an older one either.
     """
     if read_only and not path.exists():
         raise UserError(f"{path}: there is no ledger")
@@ -136,7 +156,7 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         database.row_factory = sqlite3.Row
         version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _VERSION):
+        if version not in (0, 1, _VERSION) or (read_only and version == 1):
             raise UserError(f"{path}: is of version {version}, this Oku reads version {_VERSION}")
         if read_only:
             if version == 0:
@@ -145,8 +165,9 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
             return database
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        if version == 0:
-            database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;")
+        if version != _VERSION:
+            tables = f"{_FROM_VERSION_1 if version else _TABLES} {_PROCESSES}"
+            database.executescript(f"BEGIN; {tables} PRAGMA user_version = {_VERSION}; COMMIT;")
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is no ledger: {error}") from error
     return database

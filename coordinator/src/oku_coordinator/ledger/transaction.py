@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from oku_coordinator.ledger.account import Account
 from oku_coordinator.ledger.schema import open_database
+from oku_coordinator.ledger.tally import Tally, watch
 
 _T = TypeVar("_T")
 
@@ -22,11 +23,15 @@ class Transaction:
     Args:
         database: the open file.
         accounts: the folded accounts of runs, kept in memory from one transaction to the next.
+        tallies: the sums of their rows, kept likewise.
     """
 
-    def __init__(self, database: sqlite3.Connection, accounts: dict[str, Account]) -> None:
+    def __init__(
+        self, database: sqlite3.Connection, accounts: dict[str, Account], tallies: dict[str, Tally]
+    ) -> None:
         self._database = database
         self.accounts = accounts
+        self.tallies = tallies
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed: they are checked at the end."""
         self.reported: set[str] = set()
@@ -64,6 +69,9 @@ class LedgerFile:
         self._check = check
         self._mutex = threading.RLock()
         self._accounts: dict[str, Account] = {}
+        self._tallies: dict[str, Tally] = {}
+        if not read_only:
+            watch(self._database, self._tallies)
         self._version = self._read_version()
 
     def close(self) -> None:
@@ -85,7 +93,7 @@ class LedgerFile:
                 self._check(transaction)
                 self._database.execute("COMMIT")
             except BaseException:
-                self._accounts.clear()
+                self._forget()
                 self._roll_back()
                 raise
             return result
@@ -103,8 +111,12 @@ class LedgerFile:
         # What is in memory holds only as long as nobody else has written.
         if (version := self._read_version()) != self._version:
             self._version = version
-            self._accounts.clear()
-        return Transaction(self._database, self._accounts)
+            self._forget()
+        return Transaction(self._database, self._accounts, self._tallies)
+
+    def _forget(self) -> None:
+        self._accounts.clear()
+        self._tallies.clear()
 
     def _read_version(self) -> int:
         """A number that changes when another connection has written (SQLite, PRAGMA data_version)."""

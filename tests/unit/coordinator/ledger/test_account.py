@@ -11,7 +11,10 @@ from oku_core.histogram import Histogram
 from oku_core.interval import ConservationError, Lengths
 from oku_core.lease import Report
 
-COLUMNS = ("outcomes", "statuses", "bytes_received", "sum_us", "min_us", "max_us", "histogram")
+COLUMNS = (
+    "outcomes", "statuses", "bytes_received_high", "bytes_received", "sum_us_high", "sum_us", "min_us",
+    "max_us", "histogram",
+)  # fmt: skip
 
 
 def build_row(values: Mapping[str, Any]) -> sqlite3.Row:
@@ -133,3 +136,14 @@ def test_latencies_and_statuses_must_be_those_of_the_answered(
     spoil(account)
     with pytest.raises(ConservationError, match=said):
         account.check(Lengths(pending=0, leased=0, accounted=3))
+
+
+def test_sums_may_be_larger_than_an_integer_of_the_database() -> None:
+    """The microseconds of 10**13 requests of three seconds are; nothing is rounded."""
+    account = fold([])
+    account.bytes_received, account.histogram.sum_us = 10**24 + 7, 3 * 10**19 + 1
+    columns = dict(zip(COLUMNS, build_account_columns(account), strict=True))
+    assert all(not isinstance(value, int) or value < 2**63 for value in columns.values())
+    columns["histogram"] = build_account_columns(fold([build_report([1, 2], 1)]))[-1]
+    again = build_account(build_row(columns))
+    assert (again.bytes_received, again.histogram.sum_us) == (10**24 + 7, 3 * 10**19 + 1)

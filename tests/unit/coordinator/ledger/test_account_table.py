@@ -32,7 +32,7 @@ def test_flags_sum_up_requests_and_keep_the_worst_figure(
     """A report without a fault adds nothing to them."""
     reports = [
         make_report(cut(), max_lag_s=0.5),
-        make_report(cut(), max_lag_s=0.2, cpu_share=0.95),
+        make_report(cut(), max_lag_s=0.2, busy_share=0.95),
         make_report(cut()),
     ]
     ledger.apply(reports, 5.0)

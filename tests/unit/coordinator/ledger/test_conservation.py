@@ -16,7 +16,7 @@ Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]
 
 TABLES = ("runs", "slices", "leases", "workers", "flags", "strays")
-CHANGED_BY_FAILING = {"state", "reason", "ended_at", "active_s", "active_since"}
+CHANGED_BY_FAILING = {"state", "reason", "is_broken", "ended_at", "active_s", "active_since"}
 
 
 @pytest.fixture

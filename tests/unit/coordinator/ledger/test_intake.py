@@ -236,3 +236,29 @@ def test_a_report_opens_a_window_when_its_claim_was_lost(
     ledger.apply([make_report(cut(100), started_at=3.5)], 8.0)
     record = ledger.fetch_run("r1")
     assert (record.started_at, record.windows, record.active_s) == (3.5, 1, 4.5)
+
+
+def test_a_run_that_a_worker_cannot_begin_has_failed(
+    ledger: Ledger, cut: Cut, make_report: MakeReport
+) -> None:
+    """The next worker could not either; the reason is kept, and the account balances."""
+    refused, out = cut(), cut()
+    report = make_report(refused, done=refused.start, refusal="ca.pem: no such file")
+    assert ledger.apply([report], 5.0) == [Verdict.ACCOUNTED]
+    snapshot = ledger.fetch_snapshot("r1")
+    assert (snapshot.record.state, snapshot.record.reason) == (
+        RunState.FAILED,
+        "worker w1: ca.pem: no such file",
+    )
+    assert (snapshot.breach, snapshot.lengths.pending, snapshot.record.ended_at) == (None, 90, 5.0)
+    assert ledger.apply([make_report(out)], 6.0) == [Verdict.LATE]
+
+
+def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(
+    ledger: Ledger, cut: Cut, make_report: MakeReport
+) -> None:
+    """It does not go round any more, and may be resumed with other workers."""
+    lease = cut()
+    ledger.change_state("r1", RunState.PAUSING, 4.0)
+    ledger.apply([make_report(lease, done=lease.start, refusal="no such engine")], 5.0)
+    assert ledger.fetch_run("r1").state == RunState.PAUSED

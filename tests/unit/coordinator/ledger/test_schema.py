@@ -13,7 +13,7 @@ def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
     assert database.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert database.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
     tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert tables == {"runs", "slices", "leases", "strays", "workers", "flags"}
+    assert tables == {"runs", "slices", "leases", "strays", "workers", "flags", "processes"}
     database.close()
 
 
@@ -32,7 +32,7 @@ def test_a_ledger_of_another_version_is_not_touched(path: Path) -> None:
     other = sqlite3.connect(path)
     other.execute("PRAGMA user_version = 7")
     other.close()
-    with pytest.raises(UserError, match=r"ledger\.sqlite3: is of version 7, this Oku reads version 1"):
+    with pytest.raises(UserError, match=r"ledger\.sqlite3: is of version 7, this Oku reads version 2"):
         open_database(path)
 
 
@@ -94,3 +94,26 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("oku_coordinator.ledger.schema.time.sleep", pause)
     FileLock(tmp_path / "lock", wait_s=60.0).release()
     assert len(pauses) == 1
+
+
+def test_a_ledger_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
+    """With what it has; whoever only reads leaves it as it is."""
+    open_database(path).close()
+    old = sqlite3.connect(path)
+    for column in ("bytes_received_high", "sum_us_high", "is_broken"):
+        old.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+    old.execute("DROP TABLE processes")
+    old.execute(
+        "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes)"
+        " VALUES ('r1', '', '', 1, 'failed', 0, 0, '[]')"
+    )
+    old.execute("PRAGMA user_version = 1")
+    old.commit()
+    old.close()
+    with pytest.raises(UserError, match="is of version 1, this Oku reads version 2"):
+        open_database(path, read_only=True)
+    database = open_database(path)
+    row = database.execute("SELECT sum_us_high, is_broken FROM runs").fetchone()
+    assert tuple(row) == (0, 1)
+    assert database.execute("SELECT count(*) FROM processes").fetchone()[0] == 0
+    database.close()

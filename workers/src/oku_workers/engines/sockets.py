@@ -23,6 +23,7 @@ class LentSocket(socket.socket):
 def build_socket(family: int, local_address: str | None) -> LentSocket:
     """A TCP socket that sends from an address, if one is given; `OSError` when it is none of this machine."""
     lent = LentSocket(family, socket.SOCK_STREAM)
+    lent.setblocking(False)  # noqa: FBT003  # the socket's own signature
     if local_address is None:
         return lent
     try:

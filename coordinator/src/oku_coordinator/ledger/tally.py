@@ -1,0 +1,169 @@
+"""What the slices, leases and workers of a run sum to, kept in memory and followed row by row.
+
+Triggers of the database tell of each row that this process inserts, changes or deletes, whichever statement
+did it. So a commit is checked by what it changed, and costs the same however many leases are out. Where
+somebody else may have written, or a transaction was undone, the tally is thrown away and made anew from all
+rows.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from oku_coordinator.ledger.record import LeaseRecord, LeaseState
+from oku_core.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
+
+_T = TypeVar("_T")
+
+_TRIGGERS = """
+CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
+    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+CREATE TEMP TRIGGER slice_removed AFTER DELETE ON slices BEGIN
+    SELECT note_slice(-1, old.run, old.start, old.stop, old.state); END;
+CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
+    SELECT note_slice(-1, old.run, old.start, old.stop, old.state);
+    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+CREATE TEMP TRIGGER lease_added AFTER INSERT ON leases BEGIN
+    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
+        new.execution, new.worker, new.boot); END;
+CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases BEGIN
+    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
+        old.execution, old.worker, old.boot); END;
+CREATE TEMP TRIGGER lease_changed AFTER UPDATE ON leases BEGIN
+    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
+        old.execution, old.worker, old.boot);
+    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
+        new.execution, new.worker, new.boot); END;
+CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
+    SELECT note_worker(new.run, new.requests); END;
+CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
+    SELECT note_worker(old.run, -old.requests); END;
+CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
+    SELECT note_worker(old.run, -old.requests);
+    SELECT note_worker(new.run, new.requests); END;
+CREATE TEMP TRIGGER spec_changed AFTER UPDATE OF run, spec ON runs BEGIN
+    SELECT forget_run(old.run); END;
+"""
+
+
+class Tally:
+    """The sums of one run; made from all its rows, once these have been found to be sound.
+
+    Args:
+        lengths: of its slices.
+        leases: its active leases.
+        worker_requests: what the requests of its workers sum to.
+    """
+
+    def __init__(self, lengths: Lengths, leases: Iterable[LeaseRecord], worker_requests: int) -> None:
+        self._requests = sum(lengths)
+        self._lengths: Counter[str] = Counter(lengths._asdict())
+        self._worker_requests = worker_requests
+        self.leases = {lease.id: lease for lease in leases}
+        """The active leases by their id."""
+        self.held: Counter[str | None] = Counter(lease.worker for lease in self.leases.values())
+        """How many of them each worker has; None has those that nobody has claimed."""
+        self._slices: Counter[tuple[int, int, str]] = Counter()
+        self._ranges: Counter[tuple[int, int]] = Counter()
+
+    @property
+    def lengths(self) -> Lengths:
+        """How much is in each state."""
+        return Lengths(*(self._lengths[state] for state in Lengths._fields))
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether rows have changed since the last check."""
+        return bool(self._slices or self._ranges)
+
+    def note_slice(self, sign: int, start: int, stop: int, state: str) -> None:
+        """A slice has come, or has gone when `sign` is -1."""
+        self._lengths[state] += sign * (stop - start)
+        _add(self._slices, (start, stop, state), sign)
+        if state == SliceState.LEASED:
+            _add(self._ranges, (start, stop), sign)
+
+    def note_lease(self, sign: int, lease: LeaseRecord) -> None:
+        """An active lease has come, or has gone when `sign` is -1."""
+        _add(self._ranges, (lease.start, lease.stop), -sign)
+        _add(self.held, lease.worker, sign)
+        if sign > 0:
+            self.leases[lease.id] = lease
+        else:
+            self.leases.pop(lease.id, None)
+
+    def note_requests(self, added: int) -> None:
+        """So many requests more are of workers."""
+        self._worker_requests += added
+
+    def check(self) -> Lengths:
+        """The first law over what has changed since the last check.
+
+        Raises:
+            ConservationError: the slices are no partition any more, the leased ones are not the active
+                leases, or the workers' requests do not sum to what is accounted.
+        """
+        lengths = self.lengths
+        check_replacement(self._list_slices(-1), self._list_slices(1))
+        if sum(lengths) != self._requests:
+            raise ConservationError(
+                f"the slices sum to {sum(lengths)}, the request space to {self._requests}"
+            )
+        for (start, stop), count in self._ranges.items():
+            kind = "no active lease has it" if count > 0 else "a lease of it is active, it is not leased"
+            raise ConservationError(f"the range [{start}, {stop}): {kind}")
+        check_worker_requests(self._worker_requests, lengths)
+        self._slices.clear()
+        return lengths
+
+    def _list_slices(self, sign: int) -> Iterator[Slice]:
+        for (start, stop, state), count in self._slices.items():
+            if abs(count) > 1:
+                raise ConservationError(f"slice [{start}, {stop}) {state} has changed {count} times")
+            if state not in Lengths._fields:
+                raise ConservationError(f"slice [{start}, {stop}) is {state}, which is no state")
+            if count == sign:
+                yield Slice(start, stop, SliceState(state))
+
+
+def check_worker_requests(requests: int, lengths: Lengths) -> None:
+    """What the workers did is what is accounted; `ConservationError` else."""
+    if requests != lengths.accounted:
+        raise ConservationError(f"the workers' requests sum to {requests}, accounted are {lengths.accounted}")
+
+
+def watch(database: sqlite3.Connection, tallies: dict[str, Tally]) -> None:
+    """Let `tallies` follow whatever this connection does to the rows of their runs."""
+
+    def note_slice(sign: int, run: str, start: int, stop: int, state: str) -> None:
+        if tally := tallies.get(run):
+            tally.note_slice(sign, start, stop, state)
+
+    def note_lease(sign: int, state: str, lease: str, run: str, *columns: Any) -> None:
+        if state == LeaseState.ACTIVE and (tally := tallies.get(run)):
+            start, stop, reason, cut_at, execution, worker, boot = columns
+            record = LeaseRecord(
+                id=lease, run=run, start=start, stop=stop, state=LeaseState.ACTIVE, reason=reason,
+                cut_at=cut_at, execution=execution, worker=worker, boot=boot,
+            )  # fmt: skip
+            tally.note_lease(sign, record)
+
+    def note_worker(run: str, added: int) -> None:
+        if tally := tallies.get(run):
+            tally.note_requests(added)
+
+    def forget_run(run: str) -> None:
+        tallies.pop(run, None)
+
+    for function, arguments in ((note_slice, 5), (note_lease, 11), (note_worker, 2), (forget_run, 1)):
+        database.create_function(function.__name__, arguments, function)
+    database.executescript(_TRIGGERS)
+
+
+def _add(counter: Counter[_T], key: _T, count: int) -> None:
+    """As `counter[key] += count`, without what is zero."""
+    if total := counter[key] + count:
+        counter[key] = total
+    else:
+        counter.pop(key, None)

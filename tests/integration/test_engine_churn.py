@@ -1,0 +1,235 @@
+"""Connections that come and go by the thousand: no file is left open, and none is taken for another."""
+
+import asyncio
+import os
+import random
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from tests.kit.certificates import Certificates
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import (
+    Exchange,
+    HostileServer,
+    Serve,
+    always,
+    build_response,
+    set_reset_on_close,
+    stall,
+)
+
+from oku_core.lease import Report
+from oku_core.spec import Engine, Spec
+from oku_workers.engines.httptools_engine import CONNECTING_AT_ONCE
+
+OK = build_response(body=b"hi")
+SYN_SENT = "02"
+
+
+@pytest.fixture(params=[None, "127.0.0.77"], ids=["any address", "own address"])
+def worker(request: pytest.FixtureRequest) -> Iterator[EngineWorker]:
+    """With connections that uvloop makes, and with those that it is given."""
+    worker = EngineWorker(request.param)
+    yield worker
+    worker.close()
+
+
+def build_spec(engine: Engine, *urls: str, **changes: Any) -> Spec:
+    """What to send."""
+    fields: dict[str, Any] = {"concurrency": 50, "timeout_s": 5.0}
+    return Spec(urls=urls, engine=engine, **(fields | changes))
+
+
+def count_open_files() -> int:
+    """Of this process, which is worker and server at once."""
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # names, no paths
+
+
+async def begin(worker: EngineWorker, spec: Spec, requests: int, start: int) -> asyncio.Task[Report]:
+    """A lease that the worker has just taken into its hand."""
+    running = asyncio.ensure_future(worker.run(spec, requests, start=start))
+    while not worker.crew.lease_ids:  # noqa: ASYNC110  # a crew tells nobody
+        await asyncio.sleep(0)
+    return running
+
+
+async def settle(expected: int) -> int:
+    """The open files once those of both sides are closed."""
+    for _ in range(200):
+        if count_open_files() <= expected:
+            break
+        await asyncio.sleep(0.01)
+    return count_open_files()
+
+
+def greet_with_reset(transport: asyncio.Transport) -> None:
+    """Reset at once."""
+    set_reset_on_close(transport.get_extra_info("socket"))
+    transport.abort()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("how", ["refused", "reset", "closed"])
+async def test_connections_that_fail_leave_no_file_open(
+    engine: Engine, worker: EngineWorker, serve: Serve, scheme: str, how: str
+) -> None:
+    """Whether they are refused, reset or closed, before, while and after they are made."""
+    greet = {"reset": greet_with_reset, "closed": lambda transport: transport.close()}.get(how)
+    server = await serve(always(OK), greet=greet)
+    port = 1 if how == "refused" else server.port
+    spec = build_spec(engine, f"{scheme}://127.0.0.1:{port}/")
+    await worker.run(spec, 100)
+    before = count_open_files()
+
+    report = await worker.run(spec, 1000)
+
+    assert sum(report.outcomes) == 1000
+    assert "ok" not in count(report)
+    assert await settle(before) <= before
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
+async def test_cut_off_connections_leave_no_file_open(
+    engine: Engine, worker: EngineWorker, serve: Serve, tmp_path: Any, *, has_tls: bool
+) -> None:
+    """At whatever they were when the lease was stopped."""
+    # uvloop says so when a connection is given up in the moment in which its handshake ends; that is all.
+    worker.overlook("Fatal error on SSL protocol")
+    files = Certificates(tmp_path)
+    server = await serve(stall, tls=files.server if has_tls else None)
+    spec = build_spec(engine, f"{server.url}/{{i}}", cacert=files.cacert if has_tls else None)
+    luck = random.Random(3)
+    before = 0
+    for turn in range(15):
+        running = await begin(worker, spec, 1000, start=1000 * turn)
+        await asyncio.sleep(luck.choice([0, 0, 0.001, 0.003, 0.01]))
+        worker.stop(grace_s=0)
+        report = await running
+        assert report.outcomes == [0] * 6
+        if turn == 5:
+            before = await settle(0 if has_tls else before)
+
+    assert await settle(before) <= before + 2
+
+
+async def test_a_stop_before_a_connection_is_begun(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """In the very turn of the event loop that has taken the indices."""
+    server = await serve(always(OK))
+    spec = build_spec(engine, f"{server.url}/{{i}}")
+    await worker.run(spec, 1)
+    for turn in range(1, 40):
+        running = await begin(worker, spec, 100, start=1000 * turn)
+        worker.stop(grace_s=0)
+        await running
+
+    assert count(await worker.run(spec, 500, start=10**6)) == {"ok": 500}
+    assert len(set(server.targets)) == server.received
+
+
+async def test_a_stop_while_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
+    """Connections under way are given up at once."""
+    with ExitStack() as stack:
+        spec = build_spec(engine, f"http://127.0.0.1:{listen_to_nobody(stack)}/", timeout_s=20.0)
+        running = asyncio.ensure_future(worker.run(spec, 100))
+        await asyncio.sleep(0.2)
+        before = count_open_files()
+
+        worker.stop(grace_s=0)
+        report = await asyncio.wait_for(running, 2)
+
+        assert (report.done, report.unfinished) == (50, list(range(50)))
+        assert await settle(before - 50) <= before - 50
+
+
+def listen_to_nobody(stack: ExitStack) -> int:
+    """A port where connections are neither refused nor made."""
+    full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+    for _ in range(3):
+        # Linux takes one connection more than the backlog and then drops what comes.
+        filler = stack.enter_context(socket.socket())
+        filler.settimeout(0)
+        filler.connect_ex(full.getsockname())
+    port: int = full.getsockname()[1]
+    return port
+
+
+def count_connecting(port: int) -> int:
+    """The connections to a port that are under way."""
+    target = f"{struct.unpack('=I', socket.inet_aton('127.0.0.1'))[0]:08X}:{port:04X}"
+    with open("/proc/net/tcp") as table:  # noqa: PTH123  # it is in memory
+        return sum(line.split()[2:4] == [target, SYN_SENT] for line in table)
+
+
+async def test_connections_are_made_in_steps(worker: EngineWorker) -> None:
+    """Not more at a time than a server's queue should hold; requests that must wait for it are not taken."""
+    with ExitStack() as stack:
+        port = listen_to_nobody(stack)
+        spec = build_spec(Engine.HTTPTOOLS, f"http://127.0.0.1:{port}/", concurrency=2000, timeout_s=0.5)
+        fillers = count_connecting(port)
+        running = asyncio.ensure_future(worker.run(spec, 3 * CONNECTING_AT_ONCE))
+        await asyncio.sleep(0.25)
+        assert count_connecting(port) - fillers == CONNECTING_AT_ONCE
+        while not running.done():
+            assert worker.build_progress().in_flight <= CONNECTING_AT_ONCE
+            await asyncio.sleep(0.02)
+
+        assert count(await running) == {"timeout": 3 * CONNECTING_AT_ONCE}
+
+
+async def test_no_request_goes_out_on_a_connection_of_another(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """Files are closed and their numbers used again all the time; each server gets what is meant for it."""
+    luck = random.Random(4)
+
+    async def script(exchange: Exchange) -> None:
+        draw = luck.random()
+        if draw < 0.15:
+            exchange.reset()
+        elif draw < 0.3:
+            exchange.hang_up()
+        elif draw < 0.4:
+            await exchange.send(OK[:10])
+            exchange.reset()
+        elif draw < 0.5:
+            await exchange.send(build_response("200 OK", b"hi", "Connection: close"))
+        elif draw < 0.6:
+            await asyncio.sleep(0.3)
+        else:
+            await exchange.send(OK, *[OK] * (draw < 0.65))
+
+    servers: list[HostileServer] = [
+        await serve(script, greet=greet) for greet in (None, None, reset_some(luck), reset_some(luck))
+    ]
+    spec = build_spec(
+        engine, *(f"{server.url}/{turn}/{{i}}" for turn, server in enumerate(servers)), timeout_s=0.15
+    )
+    for turn in range(4):
+        running = asyncio.ensure_future(worker.run(spec, 2000, start=2000 * turn))
+        if turn % 2:
+            await asyncio.sleep(luck.uniform(0, 0.5))
+            worker.stop(grace_s=luck.choice([0, 0.05]))
+        assert sum((await running).outcomes) <= 2000
+
+    for turn, server in enumerate(servers):
+        assert server.received > 200
+        assert {target.split("/")[1] for target in server.targets} == {str(turn)}
+        assert {request.header("host")[0] for request in server.requests} == {server.url[7:]}
+        assert {int(target.split("/")[2]) % 4 for target in server.targets} == {turn}
+        assert len(set(server.targets)) == server.received
+
+
+def reset_some(luck: random.Random) -> Any:
+    """Greets every third connection with its end."""
+
+    def greet(transport: asyncio.Transport) -> None:
+        if luck.random() < 0.3:
+            greet_with_reset(transport)
+
+    return greet

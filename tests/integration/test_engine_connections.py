@@ -1,0 +1,280 @@
+"""Connections: used again while the server allows it, made to each address of a name in turn."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvloop
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
+
+from oku_core.spec import Engine, Spec
+
+OK = build_response(body=b"hi")
+
+
+def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
+    """What to send."""
+    fields: dict[str, Any] = {"concurrency": 1, "timeout_s": 5.0}
+    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+
+
+@pytest.mark.parametrize(
+    "surplus", [OK, b"surplus", build_response("408 Request Timeout")], ids=["answer", "nonsense", "408"]
+)
+async def test_what_comes_on_an_idle_connection_answers_nothing(
+    engine: Engine, worker: EngineWorker, serve: Serve, surplus: bytes
+) -> None:
+    """Who sends more than was asked for loses the connection; the next request gets an answer of its own."""
+    is_idle = asyncio.Event()
+
+    async def script(exchange: Exchange) -> None:
+        index = exchange.request.target[1:].encode()
+        await exchange.send(build_response("200 OK", index))
+        if server.received == 1:
+            await is_idle.wait()
+            await exchange.send(surplus)
+
+    server = await serve(script)
+    spec = build_spec(engine, server.url)
+
+    first = await worker.run(spec, 1, start=7)
+    is_idle.set()
+    await asyncio.sleep(0.1)
+    second = await worker.run(spec, 1, start=1234)
+
+    assert (count(first), first.bytes_received) == ({"ok": 1}, 1)
+    assert (count(second), second.bytes_received) == ({"ok": 1}, 4)
+    assert server.targets == ["/7", "/1234"]
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+async def test_a_server_that_ends_idle_connections(
+    engine: Engine, worker: EngineWorker, serve: Serve, end: str
+) -> None:
+    """They are made anew for the next requests, and nothing of it is in the account."""
+    idle: list[Exchange] = []
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(OK)
+        idle.append(exchange)
+
+    server = await serve(script)
+    spec = build_spec(engine, server.url, concurrency=10)
+    for turn in range(5):
+        report = await worker.run(spec, 100, start=100 * turn)
+        assert count(report) == {"ok": 100}
+        for exchange in idle:
+            if end == "close":
+                exchange.hang_up()
+            else:
+                exchange.reset()
+        idle.clear()
+        await asyncio.sleep(0.05)
+
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(500))
+    assert 30 <= server.connections <= 50
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        build_response("200 OK", b"hi", "Connection: close"),
+        build_response("200 OK", b"hi", "connection:  Keep-Alive, CLOSE"),
+        OK.replace(b"HTTP/1.1", b"HTTP/1.0"),
+    ],
+    ids=["close", "close in a list", "HTTP/1.0"],
+)
+@pytest.mark.parametrize("then", ["close", "keep"])
+async def test_a_connection_for_each_request(
+    engine: Engine, worker: EngineWorker, serve: Serve, response: bytes, then: str
+) -> None:
+    """Where the server says that it is the last response, whether or not it hangs up."""
+    server = await serve(always(response, then=then))
+
+    report = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
+
+    assert count(report) == {"ok": 300}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(300))
+    assert server.connections == 300
+
+
+async def test_an_old_server_that_keeps_connections(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """HTTP/1.0 can say so."""
+    response = build_response("200 OK", b"hi", "Connection: keep-alive").replace(b"/1.1", b"/1.0")
+    server = await serve(always(response))
+
+    report = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
+
+    assert count(report) == {"ok": 300}
+    assert server.connections == 10
+
+
+async def test_a_last_response_after_some(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """As servers have it that allow so many requests on a connection."""
+
+    async def script(exchange: Exchange) -> None:
+        if exchange.turn < 9:
+            await exchange.send(OK)
+        else:
+            await exchange.send(build_response("200 OK", b"hi", "Connection: close"))
+            exchange.hang_up()
+
+    server = await serve(script)
+
+    report = await worker.run(build_spec(engine, server.url, concurrency=10), 1000)
+
+    assert count(report) == {"ok": 1000}
+    assert 100 <= server.connections <= 110
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(1000))
+
+
+async def test_a_server_that_takes_few_connections(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """Those that it hangs up on are `disconnected`, all others are answered."""
+
+    def greet(transport: asyncio.Transport) -> None:
+        if len(server._open) > 10:
+            transport.close()
+
+    async def script(exchange: Exchange) -> None:
+        await asyncio.sleep(0.005)
+        await exchange.send(OK)
+
+    server: HostileServer = await serve(script, greet=greet)
+
+    report = await worker.run(build_spec(engine, server.url, concurrency=50), 2000)
+
+    assert set(count(report)) == {"ok", "disconnected"}
+    assert sum(report.outcomes) == 2000
+    assert count(report)["ok"] >= 10
+    assert len(set(server.targets)) == server.received
+
+
+async def test_the_last_version_of_the_internet_protocol(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """Addresses may be long."""
+    server = await serve(always(OK), host="::1")
+
+    report = await worker.run(build_spec(engine, server.url), 20)
+
+    assert count(report) == {"ok": 20}
+    assert {request.header("host")[0] for request in server.requests} == {f"[::1]:{server.port}"}
+
+
+async def test_an_address_to_send_from(engine: Engine, serve: Serve) -> None:
+    """Every connection comes from it, and where it is none of this machine nothing is sent."""
+    peers: set[str] = set()
+    server = await serve(
+        always(OK), greet=lambda transport: peers.add(transport.get_extra_info("peername")[0])
+    )
+    for address, outcome in (("127.0.0.77", "ok"), ("192.0.2.1", "connect_error")):
+        worker = EngineWorker(address)
+        report = await worker.run(build_spec(engine, server.url, concurrency=5), 50)
+        await asyncio.to_thread(worker.close)
+        assert count(report) == {outcome: 50}
+
+    assert peers == {"127.0.0.77"}
+    assert server.received == 50
+
+
+Resolve = Callable[..., None]
+
+
+@pytest.fixture
+def resolve(monkeypatch: pytest.MonkeyPatch) -> Resolve:
+    """Lets every name have the addresses that are given."""
+
+    def use(*addresses: str) -> None:
+        async def getaddrinfo(_: object, host: str, port: int, **__: object) -> list[tuple[Any, ...]]:
+            kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            named = addresses if host == "several.example" else (host,)
+            return [(*kind, "", (address, port)) for address in named]
+
+        monkeypatch.setattr(uvloop.Loop, "getaddrinfo", getaddrinfo)
+
+    return use
+
+
+async def serve_both(serve: Serve) -> tuple[HostileServer, HostileServer]:
+    """Servers at two addresses with the same port."""
+    while True:
+        first = await serve(always(OK))
+        try:
+            return first, await serve(always(OK), host="127.0.0.2", port=first.port)
+        except OSError:  # somebody has this port at that address
+            continue
+
+
+async def test_a_name_with_several_addresses(
+    engine: Engine, worker: EngineWorker, serve: Serve, resolve: Resolve
+) -> None:
+    """They are used in turn, and each request goes to one of them."""
+    first, second = await serve_both(serve)
+    resolve("127.0.0.1", "127.0.0.2")
+
+    report = await worker.run(build_spec(engine, f"http://several.example:{first.port}", concurrency=10), 400)
+
+    assert count(report) == {"ok": 400}
+    assert sorted(first.targets + second.targets) == sorted(f"/{index}" for index in range(400))
+    assert min(first.connections, second.connections) >= 3
+    assert {r.header("host")[0] for r in first.requests} == {f"several.example:{first.port}"}
+
+
+async def test_an_address_where_nobody_listens(
+    engine: Engine, worker: EngineWorker, serve: Serve, resolve: Resolve
+) -> None:
+    """Is skipped; the request is sent to one of the others, once."""
+    server = await serve(always(OK))
+    resolve("127.0.0.2", "127.0.0.3", "127.0.0.1")
+
+    report = await worker.run(build_spec(engine, f"http://several.example:{server.port}", concurrency=4), 40)
+
+    assert count(report) == {"ok": 40}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(40))
+
+
+async def test_addresses_where_nobody_listens(
+    engine: Engine, worker: EngineWorker, serve: Serve, resolve: Resolve
+) -> None:
+    """It is a `connect_error` when all of them refuse, and none as soon as one of them does not."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        resolve("127.0.0.1", "127.0.0.2")
+        spec = build_spec(engine, f"http://several.example:{port}", concurrency=4)
+        assert count(await worker.run(spec, 40)) == {"connect_error": 40}
+        server = await serve(always(OK), host="127.0.0.2", port=port)
+
+        assert count(await worker.run(spec, 40)) == {"ok": 40}
+
+    assert server.received == 40
+
+
+async def test_names_that_are_looked_up_at_once(
+    engine: Engine, worker: EngineWorker, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name is looked up once for all connections, and not again for each lease."""
+    asked: list[str] = []
+    server = await serve(always(OK))
+
+    async def getaddrinfo(_: object, host: str, port: int, **__: object) -> list[tuple[Any, ...]]:
+        if host == "name.example":
+            asked.append(host)
+            await asyncio.sleep(0.05)
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(uvloop.Loop, "getaddrinfo", getaddrinfo)
+    spec = build_spec(engine, f"http://name.example:{server.port}", concurrency=50)
+
+    for turn in range(3):
+        assert count(await worker.run(spec, 100, start=100 * turn)) == {"ok": 100}
+
+    assert asked == ["name.example"]

@@ -1,0 +1,137 @@
+"""Requests that are larger than what a socket takes at once."""
+
+import asyncio
+import hashlib
+import resource
+from typing import Any
+
+import pytest
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Exchange, Serve, always, build_response
+
+from oku_core.spec import Engine, Spec
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+
+OK = build_response(body=b"hi")
+MIB = 1 << 20
+
+
+def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
+    """What to send."""
+    fields: dict[str, Any] = {"concurrency": 1, "timeout_s": 20.0, "method": "POST"}
+    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+
+
+async def test_large_bodies_arrive_whole(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """One after the other on a connection, and small ones between them."""
+    block = "".join(hashlib.sha256(b"%d" % number).hexdigest() for number in range(100_000))
+    server = await serve(always(OK))
+    large = build_spec(engine, server.url, body="{i}" + block)
+
+    assert count(await worker.run(large, 6)) == {"ok": 6}
+
+    assert server.targets == [f"/{index}" for index in range(6)]
+    expected = block.encode()
+    for index, request in enumerate(server.requests):
+        assert request.body[:1] == b"%d" % index
+        assert request.body[1:] == expected
+    assert server.connections == 1
+
+
+async def test_many_large_bodies_at_once(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Each on its own connection, none mixed with another."""
+    server = await serve(always(OK))
+    spec = build_spec(engine, server.url, body="{i}," * 300_000, concurrency=8)
+
+    assert count(await worker.run(spec, 40)) == {"ok": 40}
+
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(40))
+    for request in server.requests:
+        assert request.body == f"{request.target[1:]},".encode() * 300_000
+
+
+async def test_an_answer_before_the_request_is_out(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """Counts; what is still to be sent is not taken for the next request, nor the next one lost with it."""
+
+    def greet(transport: asyncio.Transport) -> None:
+        transport.pause_reading()
+        transport.write(OK)
+        asyncio.get_running_loop().call_later(0.1, resume, transport)
+
+    def resume(transport: asyncio.Transport) -> None:
+        if not transport.is_closing():
+            transport.resume_reading()
+
+    async def stay_silent(_: Exchange) -> None:
+        """The answer was there before."""
+
+    server = await serve(stay_silent, greet=greet)
+
+    report = await worker.run(build_spec(engine, server.url, body="x" * 50 * MIB, timeout_s=5.0), 4)
+
+    assert count(report) == {"ok": 4}
+    assert server.connections == 4
+
+
+@pytest.mark.parametrize("headers", [(), ("Connection: close",)])
+async def test_a_refusal_before_the_request_is_out(
+    engine: Engine, worker: EngineWorker, serve: Serve, headers: tuple[str, ...]
+) -> None:
+    """Whoever answers early and hangs up is heard or not: a race that only the server can end fairly."""
+    refusal = build_response("413 Content Too Large", b"", *headers)
+
+    def greet(transport: asyncio.Transport) -> None:
+        transport.write(refusal)
+        transport.close()
+
+    server = await serve(always(OK), greet=greet)
+
+    report = await worker.run(build_spec(engine, server.url, body="x" * 50 * MIB, timeout_s=5.0), 6)
+
+    assert set(count(report)) <= {"unexpected_status", "disconnected"}
+    assert sum(report.outcomes) == 6
+    assert server.received == 0
+    assert server.connections == 6
+
+
+async def test_a_request_that_nobody_reads(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Its time runs while it is sent."""
+    server = await serve(always(OK), greet=lambda transport: transport.pause_reading())
+
+    report = await worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, timeout_s=0.4), 3)
+
+    assert count(report) == {"timeout": 3}
+    assert server.received == 0
+
+
+async def test_a_stop_while_a_request_goes_out(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """It is given back, and what has not been sent never is."""
+    server = await serve(always(OK), greet=lambda transport: transport.pause_reading())
+    running = asyncio.ensure_future(
+        worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, concurrency=3), 10)
+    )
+    await asyncio.sleep(0.3)
+
+    worker.stop(grace_s=0)
+    report = await running
+
+    assert (report.done, report.unfinished) == (3, [0, 1, 2])
+    assert server.received == 0
+
+
+async def test_memory_is_given_back(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Large requests on end need room for those that are in flight, not for all."""
+    server = await serve(always(OK))
+    spec = build_spec(engine, server.url, body="x" * 10 * MIB)
+    await worker.run(spec, 4)
+    server.requests.clear()
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    for turn in range(3):
+        assert count(await worker.run(spec, 4, start=4 * turn)) == {"ok": 4}
+        server.requests.clear()
+
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 60 * 1024

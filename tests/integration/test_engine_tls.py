@@ -1,0 +1,219 @@
+"""TLS: whose certificates are taken, which one is shown, and that all else is as without TLS."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.kit.certificates import Certificates, build_server_tls
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Exchange, HostileServer, Script, Serve, always, build_response, stall
+
+from oku_core.spec import Engine, Spec
+from oku_workers.engines.error import EngineError
+
+OK = build_response(body=b"hi")
+SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"
+UNTIL_CLOSE = b"HTTP/1.0 200 OK\r\n\r\nhi"
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Made once: keys take their time."""
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
+    """What to send; nothing ends by its timeout."""
+    fields: dict[str, Any] = {"concurrency": 4, "timeout_s": 20.0}
+    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+
+
+async def test_an_authority_that_nobody_knows(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """Nothing is sent to who cannot show a certificate of an authority that the system trusts."""
+    server = await serve(always(OK), tls=files.server)
+
+    report = await worker.run(build_spec(engine, server.url), 10)
+
+    assert count(report) == {"connect_error": 10}
+    assert server.received == 0
+
+
+async def test_an_authority_that_the_spec_names(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """Its certificates are taken, and connections are used again and again."""
+    server = await serve(always(OK), tls=files.server)
+
+    report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 500)
+
+    assert count(report) == {"ok": 500}
+    assert report.bytes_received == 1000
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(500))
+    assert server.connections == 4
+
+
+async def test_a_certificate_for_another_name(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """A certificate is for the name in the URL or for nobody."""
+    server = await serve(always(OK), tls=build_server_tls(files.authority, "other.example"))
+
+    report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 10)
+
+    assert count(report) == {"connect_error": 10}
+    assert server.received == 0
+
+
+async def test_a_name_in_the_url(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """The server is told the name, and its certificate is checked for that."""
+    tls = build_server_tls(files.authority, "localhost")
+    told: list[str | None] = []
+    tls.sni_callback = lambda _, name, __: told.append(name)
+    server = await serve(always(OK), tls=tls)
+    url = f"https://localhost:{server.port}"
+
+    report = await worker.run(build_spec(engine, url, cacert=files.cacert, concurrency=1), 10)
+
+    assert count(report) == {"ok": 10}
+    assert told == ["localhost"]
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "other.example"])
+async def test_insecure(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates, name: str
+) -> None:
+    """Any certificate is taken when the spec says so."""
+    server = await serve(always(OK), tls=build_server_tls(files.authority, name))
+
+    report = await worker.run(build_spec(engine, server.url, insecure=True), 10)
+
+    assert count(report) == {"ok": 10}
+
+
+async def test_a_server_that_wants_a_certificate(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """It gets that of the spec, from one file or from two; without one it serves nobody."""
+    tls = build_server_tls(files.authority, "127.0.0.1", clients=files.authority)
+    server = await serve(always(OK), tls=tls)
+
+    async def run(**changes: str) -> dict[str, int]:
+        return count(await worker.run(build_spec(engine, server.url, cacert=files.cacert, **changes), 20))
+
+    assert "ok" not in await run()
+    assert server.received == 0
+    assert await run(cert=files.cert, key=files.key) == {"ok": 20}
+    assert await run(cert=files.both) == {"ok": 20}
+    assert server.received == 40
+
+
+async def test_a_file_that_cannot_be_used(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """Is told in one line that names it, and no request is sent; the worker carries on with the next spec."""
+    server = await serve(always(OK))
+
+    with pytest.raises(EngineError, match=f"^cacert {files.missing} cannot be used: .+$"):
+        await worker.run(build_spec(engine, server.url, cacert=files.missing), 10)
+
+    assert worker.crew.lease_ids == []
+    assert server.received == 0
+    assert count(await worker.run(build_spec(engine, server.url), 10)) == {"ok": 10}
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+async def test_large_bodies(engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates) -> None:
+    """In both directions, many records long."""
+    server = await serve(always(build_response("200 OK", b"x" * 8 * MIB)), tls=files.server)
+    body = "{i}" + "y" * 2 * MIB
+    spec = build_spec(engine, server.url, cacert=files.cacert, method="POST", body=body, concurrency=2)
+
+    report = await worker.run(spec, 8)
+
+    assert count(report) == {"ok": 8}
+    assert report.bytes_received == 8 * 8 * MIB
+    assert sorted(request.body[:1] for request in server.requests) == [b"%d" % i for i in range(8)]
+    assert {len(request.body) for request in server.requests} == {2 * MIB + 1}
+
+
+@pytest.mark.parametrize(
+    "parts", [(OK,), (OK[:-1], OK[-1:]), tuple(OK[at : at + 1] for at in range(len(OK)))]
+)
+async def test_responses_in_pieces(
+    engine: Engine,
+    worker: EngineWorker,
+    serve: Serve,
+    files: Certificates,
+    parts: Sequence[bytes],
+) -> None:
+    """Records are no messages."""
+    server = await serve(always(*parts, pause_s=0.001), tls=files.server)
+
+    report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 12)
+
+    assert (count(report), report.bytes_received) == ({"ok": 12}, 24)
+
+
+ENDS: dict[str, tuple[Script, str]] = {
+    "close before any byte": (always(then="close"), "disconnected"),
+    "reset before any byte": (always(then="reset"), "disconnected"),
+    "close within the body": (always(SHORT, then="close"), "disconnected"),
+    "reset within the body": (always(SHORT, then="reset"), "disconnected"),
+    "close after a body without a length": (always(UNTIL_CLOSE, then="close"), "ok"),
+    "reset after a body without a length": (always(UNTIL_CLOSE, then="reset"), "disconnected"),
+    "another protocol": (always(b"220 mail.example ESMTP\r\n"), "protocol_error"),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+async def test_ends_of_connections(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates, case: str
+) -> None:
+    """As without TLS."""
+    script, outcome = ENDS[case]
+    server = await serve(script, tls=files.server)
+
+    report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 12)
+
+    assert count(report) == {outcome: 12}
+    assert sorted(server.targets) == sorted(f"/{index}" for index in range(12))
+
+
+async def test_a_stop_at_any_moment(
+    engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
+) -> None:
+    """Handshakes, requests and answers are cut off; what was sent is given back or accounted for."""
+
+    async def script(exchange: Exchange) -> None:
+        await asyncio.sleep(0.002)
+        await exchange.send(OK)
+
+    server: HostileServer = await serve(script, tls=files.server)
+    spec = build_spec(engine, server.url, cacert=files.cacert, concurrency=20)
+    for moment in range(12):
+        server.requests.clear()
+        running = asyncio.ensure_future(worker.run(spec, 500, start=500 * moment))
+        await asyncio.sleep(moment * 0.004)
+        worker.stop(grace_s=0)
+        report = await running
+        await asyncio.sleep(0.02)  # what was cut off may still be on its way
+        sent = {int(target[1:]) for target in server.targets}
+        assert len(sent) == server.received
+        assert set(range(report.start, report.done)) - set(report.unfinished) <= sent
+        assert sent <= set(range(report.start, report.done))
+
+
+async def test_timeouts(engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates) -> None:
+    """As without TLS."""
+    server = await serve(stall, tls=files.server)
+
+    report = await worker.run(build_spec(engine, server.url, cacert=files.cacert, timeout_s=0.5), 8)
+
+    assert count(report) == {"timeout": 8}
+    assert server.received == 8

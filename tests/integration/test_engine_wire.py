@@ -1,0 +1,57 @@
+"""For the same spec and index, every engine sends the same: targets see no difference between them."""
+
+from typing import Any
+
+import pytest
+from tests.kit.engine_worker import EngineWorker, count
+from tests.kit.hostile_server import Request, Serve, always, build_response
+
+from oku_core.spec import Engine, Spec
+
+METHODS = ("HEAD", "TRACE", "OPTIONS", "PUT", "PATCH", "DELETE", "PURGE")
+SPECS: dict[str, tuple[str, dict[str, Any]]] = {
+    "nothing but a URL": ("", {}),
+    "path and query": ("/a/../b//{i}?c={i}&d=%2F+", {}),
+    "what must be encoded": ("/straße/a b|c?ü={i}", {}),
+    "a user": ("/{i}", {"user": "me:secret@"}),
+    "a user without a password": ("/{i}", {"user": "me@"}),
+    "headers": ("/{i}", {"headers": ("X-A: b", "X-A: {i}", "x-b:  c  ", "X-Empty:")}),
+    "headers of UTF-8": ("/{i}", {"headers": ("X-A: größe {i}",)}),
+    "headers in the place of Oku's": (
+        "/{i}", {"headers": ("user-agent: mine", "ACCEPT: a/b", "Accept-Encoding: x", "Host: other:1")},
+    ),
+    "no body": ("/{i}", {"method": "POST"}),
+    "an empty body": ("/{i}", {"method": "POST", "body": ""}),
+    "a body": ("/{i}", {"method": "POST", "body": "größe={i}&%d{i}"}),
+    "a body with its type": ("/{i}", {"method": "POST", "body": "{}", "headers": ("Content-Type: a/b",)}),
+    "a body of GET": ("/{i}", {"body": "x{i}"}),
+    "an empty body of GET": ("/{i}", {"body": ""}),
+    **{method: ("/{i}", {"method": method}) for method in METHODS},
+    **{f"{method} with a body": ("/{i}", {"method": method, "body": "x"}) for method in METHODS[2:]},
+    "POST with a type of no body": ("/{i}", {"method": "POST", "headers": ("Content-Type: a/b",)}),
+}  # fmt: skip
+
+
+def describe(request: Request) -> tuple[Any, ...]:
+    """What means something: the order of headers counts among those of one name only."""
+    headers = sorted(((name.lower(), value) for name, value in request.headers), key=lambda header: header[0])
+    return request.method, request.target, headers, request.body
+
+
+@pytest.mark.parametrize("case", SPECS)
+async def test_engines_send_the_same(worker: EngineWorker, serve: Serve, case: str) -> None:
+    """Request line, headers, repeated ones in their order, and body."""
+    target, fields = SPECS[case]
+
+    server = await serve(always(build_response()))
+    fields = dict(fields)
+    url = server.url.replace("://", f"://{fields.pop('user', '')}") + target
+    sent = []
+    for engine in Engine:
+        server.requests.clear()
+        spec = Spec(urls=(url,), engine=engine, concurrency=1, timeout_s=5.0, **fields)
+        assert count(await worker.run(spec, 3, start=8)) == {"ok": 3}
+        sent.append([describe(request) for request in server.requests])
+
+    assert sent[0] == sent[1]
+    assert len(sent[0]) == 3

@@ -1,0 +1,85 @@
+import time
+
+import pytest
+from tests.benchmarks.observer import Sample
+from tests.benchmarks.series import build_series, measure_growth_mb
+from tests.benchmarks.vitals import Vitals
+
+from oku_core.histogram import Latency
+from oku_core.progress import Tick
+from oku_core.run import RunState
+
+
+def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:
+    """A look; `sizes_mb` is the memory of each process."""
+    vitals = {name: Vitals(cpu_s=0.0, rss_mb=size, peak_rss_mb=size) for name, size in sizes_mb.items()}
+    return Sample(at=at, sent=sent, pids=dict.fromkeys(vitals, 1), vitals=vitals)
+
+
+def build_tick(at: float, in_flight: int) -> Tick:
+    """A tick; the rest does not matter."""
+    fields = dict.fromkeys(
+        (
+            "requests",
+            "accounted",
+            "leased",
+            "pending",
+            "ended",
+            "resent_at_most",
+            "bytes_received",
+            "workers",
+        ),
+        0,
+    )
+    return Tick(
+        run="r", at=at, state=RunState.RUNNING, active_s=0.0, rate_rps=0.0, in_flight=in_flight, lag_s=0.0,
+        outcomes=[0] * 6, total_outcomes=[0] * 6, latency=Latency(), p50_ms=None, p99_ms=None, **fields,
+    )  # fmt: skip
+
+
+def test_a_series_goes_from_the_first_request_to_the_last() -> None:
+    """Start-up before it and winding down after it are no part of it."""
+    samples = [
+        build_sample(0.0, 0), build_sample(2.0, 10), build_sample(4.0, 30), build_sample(6.0, 50),
+        build_sample(8.0, 50), build_sample(10.0, 50),
+    ]  # fmt: skip
+    series = build_series(samples, [], longest_step_s=2.0)
+    assert series.rates_rps == [10.0, 10.0]
+    assert series.step_s == 2.0
+
+
+def test_a_process_that_is_not_there_has_no_memory() -> None:
+    """A killed process leaves a gap, not a zero."""
+    samples = [
+        build_sample(0.0, 1, a=5, b=7), build_sample(2.0, 2, a=5), build_sample(4.0, 3, a=6, b=3),
+    ]  # fmt: skip
+    assert build_series(samples, [], longest_step_s=2.0).memory_mb == {"a": [5, 6], "b": [None, 3]}
+
+
+def test_in_flight_is_the_mean_of_the_ticks_of_a_step() -> None:
+    """A step without a tick has none: the coordinator was not there to say."""
+    wall_s = time.time() - time.monotonic()
+    samples = [build_sample(at, int(at) + 1) for at in (0.0, 2.0, 4.0)]
+    ticks = [build_tick(wall_s + 0.5, 10), build_tick(wall_s + 1.5, 20)]
+    assert build_series(samples, ticks, longest_step_s=2.0).in_flight == [15.0, None]
+
+
+def test_a_long_run_is_thinned_out() -> None:
+    """An hour and a half at two seconds a look has 400 points."""
+    samples = [build_sample(2.0 * look, look + 1) for look in range(2700)]
+    assert len(build_series(samples, [], longest_step_s=2.0).rates_rps) == 400
+
+
+@pytest.mark.parametrize(
+    ("memory_mb", "growth_mb"),
+    [
+        ([50.0, *[60.0] * 18, 61.0, 61.5], 1.2),
+        ([None, 60.0, 60.0, 60.0], 0.0),
+        ([60.0] * 10 + [None], None),
+    ],
+)
+def test_growth_is_the_last_tenth_beyond_the_second(
+    memory_mb: list[float | None], growth_mb: float | None
+) -> None:
+    """What a process takes as it starts is no growth; one that is gone at the end has none to tell."""
+    assert measure_growth_mb(memory_mb) == growth_mb
