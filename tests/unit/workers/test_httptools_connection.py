@@ -12,9 +12,10 @@ from yarl import URL
 
 from oku_core.lease import Lease
 from oku_core.spec import Spec
-from oku_workers.engines.httptools_connection import LONGEST_HEAD_BYTES, Connection
+from oku_workers.engines.httptools_connection import Connection
 from oku_workers.engines.httptools_known import LONGEST_BYTES, KnownResponses
 from oku_workers.engines.httptools_origin import Origin
+from oku_workers.engines.httptools_response import LONGEST_HEAD_BYTES
 from oku_workers.hand import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS, Hand
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"

@@ -2,40 +2,24 @@
 
 This is the hot path of the engine. A response that is the same, byte for byte, as one that was parsed before
 is not parsed again: what the parser makes of a whole response depends on its bytes alone. All others go
-through the parser of httptools (llhttp), which is made when it is needed first.
+through a `ResponseReader`, which is made when it is needed first.
 """
 
 import asyncio
 import os
-import re
 from time import perf_counter_ns
 from typing import Protocol, cast
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-
 from oku_workers.engines.httptools_known import KnownResponses, Parsed
 from oku_workers.engines.httptools_origin import Origin
+from oku_workers.engines.httptools_response import MalformedResponseError, ResponseReader
 from oku_workers.hand import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
-
-LONGEST_HEAD_BYTES = 65_536
-"""Status line and headers of a response, and of all interim ones before it; more is a protocol error."""
-LARGEST_BODY_BYTES = 2**40
-"""Bodies are dropped as they come: this only ends what no honest server sends."""
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may not be out when it is answered; shorter ones are, unless the socket was full."""
 
 _CONNECTING, _IDLE, _SENDING, _SENT, _READING, _CLOSED = range(6)
 _NO_FILE = -1
-_FIRST_FINAL_STATUS = 200
-_SWITCHING_PROTOCOLS = 101
-_WITHOUT_BODY = (101, 204, 304)
-
-# As the parser reads them: a space before the colon, and values over several lines.
-_HAS_LENGTH = re.compile(
-    rb"\r\n(?:content-length *:|transfer-encoding *:(?:[^\r]|\r\n[ \t])*\bchunked\b)", re.IGNORECASE
-)
-_SAYS_CLOSE = re.compile(rb"\AHTTP/1\.0|\r\nconnection *:(?:[^\r]|\r\n[ \t])*\bclose\b", re.IGNORECASE)
 
 
 class Owner(Protocol):
@@ -81,19 +65,12 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_ends_by_close",
         "_file",
         "_find_known",
-        "_has_head",
-        "_head",
-        "_head_from",
-        "_is_complete",
-        "_is_kept",
         "_owner",
-        "_parser",
-        "_received",
+        "_reader",
+        "_request",
         "_state",
-        "_status",
         "_transport",
         "hand",
         "index",
@@ -102,13 +79,6 @@ class Connection(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _has_head: bool
-    _is_complete: bool
-    _is_kept: bool
-    _ends_by_close: bool
-    _head: bytes
-    _head_from: int
-    _received: int
 
     def __init__(self, owner: Owner, origin: Origin, hand: Hand, index: int, request: bytes) -> None:
         """A connection that is still to be made, for the first request on it."""
@@ -120,10 +90,9 @@ class Connection(asyncio.Protocol):
         self._find_known = owner.known.find
         self._file = _NO_FILE
         self._state = _CONNECTING
-        self._parser: HttpResponseParser | None = None
-        self._status = 0
-        self._forget_response()
-        self._head = request  # it has to be kept somewhere until it can be sent
+        self._request = request
+        """What to send first."""
+        self._reader: ResponseReader | None = None
 
     def send(self, hand: Hand, index: int, request: bytes, now_ns: int) -> None:
         """Send a request; there is none in flight."""
@@ -145,7 +114,8 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         self._state = _CLOSED
         self.hand = None
-        self._parser = None  # it refers to this connection
+        if self._reader is not None:
+            self._reader.end()
 
     @property
     def is_usable(self) -> bool:
@@ -162,7 +132,7 @@ class Connection(asyncio.Protocol):
         if transport.get_extra_info("ssl_object") is None:
             self._file = transport.get_extra_info("socket").fileno()
         self._state = _SENT
-        request, self._head = self._head, b""
+        request, self._request = self._request, b""
         self._write(request)
 
     def data_received(self, data: bytes) -> None:
@@ -177,52 +147,12 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        if self._has_head and self._ends_by_close and exc is None and self.hand is not None:
-            self._finish()
+        reader = self._reader
+        if reader is not None and reader.ends_by_close and exc is None and self.hand is not None:
+            self._finish(reader)
         elif self._state != _CLOSED:
             self._owner.lose(self, DISCONNECTED, exc or "the server hung up")
         self._owner.forget(self)
-
-    def on_message_begin(self) -> None:
-        """The parser: a response begins."""
-        if self._is_complete:  # nobody asked for this one
-            self._is_kept = False
-
-    def on_headers_complete(self) -> None:
-        """The parser: the head of a response is complete."""
-        if self._is_complete:  # of a response that nobody asked for
-            return
-        assert self._parser is not None
-        self._status = status = self._parser.get_status_code()
-        self._has_head = True
-        if len(self._head) > LONGEST_HEAD_BYTES and len(self._cut_head()) > LONGEST_HEAD_BYTES:
-            raise ValueError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
-        if status < _FIRST_FINAL_STATUS and status != _SWITCHING_PROTOCOLS:
-            return
-        has_body = self._owner.has_bodies
-        if not self._parser.should_keep_alive():
-            head = self._cut_head()
-            self._is_kept = not has_body and not _SAYS_CLOSE.search(head)
-            self._ends_by_close = has_body and status not in _WITHOUT_BODY and not _HAS_LENGTH.search(head)
-        if not has_body:
-            self._is_complete = True
-
-    def on_body(self, body: bytes) -> None:
-        """The parser: a piece of a body."""
-        if self._is_complete:
-            self._is_kept = False
-        else:
-            self._received += len(body)
-
-    def on_message_complete(self) -> None:
-        """The parser: a response is complete."""
-        if self._status >= _FIRST_FINAL_STATUS:
-            self._is_complete = True
-        elif self._status == _SWITCHING_PROTOCOLS:
-            self._is_complete, self._is_kept = True, False
-        else:  # an interim response; the one that counts is still to come
-            self._has_head = False
-            self._head_from = self._head.find(b"\r\n\r\n", self._head_from) + 4
 
     def _write(self, request: bytes) -> None:
         """Send at once what the socket takes; the transport would first deal with all that came elsewhere."""
@@ -245,40 +175,35 @@ class Connection(asyncio.Protocol):
             return
         is_whole = self._state == _SENT
         self._state = _READING
-        if not self._has_head:
-            self._head = (self._head + data).lstrip(b"\r\n")  # the parser takes no notice of these either
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = ResponseReader(has_bodies=self._owner.has_bodies)
         try:
-            self._get_parser().feed_data(data)
-        except (HttpParserError, HttpParserUpgrade) as error:
-            self._is_kept = False
-            if not self._is_complete:
-                self._owner.lose(self, PROTOCOL_ERROR, error.__context__ or error)
-                return
-        if self._is_complete:
-            if is_whole and self._is_kept:
-                self._owner.known.add(data, self._build_parsed())
-            self._finish()
-        elif not self._has_head and len(self._head) > LONGEST_HEAD_BYTES:
-            self._owner.lose(self, PROTOCOL_ERROR, f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
-        elif self._received > LARGEST_BODY_BYTES:
-            self._owner.lose(self, PROTOCOL_ERROR, f"its body is longer than {LARGEST_BODY_BYTES} bytes")
+            reader.feed(data)
+        except MalformedResponseError as error:
+            self._owner.lose(self, PROTOCOL_ERROR, error)
+            return
+        if reader.is_complete:
+            if is_whole and reader.is_kept:
+                self._owner.known.add(data, self._build_parsed(reader))
+            self._finish(reader)
 
-    def _finish(self) -> None:
-        """A response that was parsed is complete."""
+    def _finish(self, reader: ResponseReader) -> None:
+        """A response that was read is complete."""
         now_ns = perf_counter_ns()
         hand, latency_ns = self.hand, now_ns - self.since_ns
         # Who answers before the request is out need not read the rest, and what follows would wait for it.
-        is_kept = self._is_kept and not self._transport.get_write_buffer_size()
-        parsed = self._build_parsed()
-        self._forget_response()
+        is_kept = reader.is_kept and not self._transport.get_write_buffer_size()
+        parsed = self._build_parsed(reader)
+        reader.begin()
         if is_kept:
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)
         self._count(hand, parsed, latency_ns)
 
-    def _build_parsed(self) -> Parsed:
-        return self._status, self._received, self._status in self._owner.expected
+    def _build_parsed(self, reader: ResponseReader) -> Parsed:
+        return reader.status, reader.received, reader.status in self._owner.expected
 
     def _count(self, hand: Hand | None, parsed: Parsed, latency_ns: int) -> None:
         assert hand is not None
@@ -291,22 +216,3 @@ class Connection(asyncio.Protocol):
         except Exception as error:  # a fault of our own, and the lease must not hang then
             hand.abandon(error)
             raise
-
-    def _get_parser(self) -> HttpResponseParser:
-        if self._parser is None:
-            self._parser = HttpResponseParser(self)
-            # Values with control characters come from servers that people use; browsers take them.
-            self._parser.set_dangerous_leniencies(lenient_headers=True)
-        return self._parser
-
-    def _cut_head(self) -> bytes:
-        return self._head[self._head_from : self._head.find(b"\r\n\r\n", self._head_from)]
-
-    def _forget_response(self) -> None:
-        self._has_head = self._is_complete = self._ends_by_close = False
-        self._is_kept = True
-        self._head = b""
-        self._head_from = 0
-        self._received = 0
-        if not self._owner.has_bodies:
-            self._parser = None  # it waits for the body that was announced
