@@ -49,6 +49,10 @@ def build_payload_error(cause: Exception | None) -> aiohttp.ClientPayloadError:
         (Outcome.DISCONNECTED, build_payload_error(http_exceptions.TransferEncodingError("Not enough data"))),
         (Outcome.PROTOCOL_ERROR, build_payload_error(http_exceptions.TransferEncodingError("zz"))),
         (Outcome.PROTOCOL_ERROR, build_payload_error(http_exceptions.PayloadEncodingError("bad chunk"))),
+        (
+            Outcome.PROTOCOL_ERROR,
+            build_payload_error(http_exceptions.BadHttpMessage("Too many headers received")),
+        ),
         (Outcome.PROTOCOL_ERROR, aiohttp.ClientResponseError(REQUEST, (), status=400, message="no HTTP")),
         (Outcome.PROTOCOL_ERROR, http_exceptions.BadStatusLine("garbage")),
         (Outcome.PROTOCOL_ERROR, RuntimeError("Connection closed.")),

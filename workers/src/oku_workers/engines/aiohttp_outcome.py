@@ -12,7 +12,7 @@ from aiohttp import (
     RedirectClientError,
     ServerTimeoutError,
 )
-from aiohttp.http_exceptions import ContentLengthError, PayloadEncodingError
+from aiohttp.http_exceptions import BadHttpMessage, ContentLengthError
 
 from oku_workers.hand import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
@@ -47,4 +47,4 @@ def _is_malformed(error: ClientPayloadError) -> bool:
     cause = error.__cause__
     if isinstance(cause, ContentLengthError):
         return False
-    return isinstance(cause, PayloadEncodingError) and "Not enough data" not in str(cause)
+    return isinstance(cause, BadHttpMessage) and "Not enough data" not in str(cause)
