@@ -3,8 +3,12 @@
 Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
 event, a claim or a lease of the ledger; it is dead after two terms of silence. Rounds in which the
 coordinator itself stalled, or had no connection to the broker, do not count.
+
+Many workers speak less often than once a second, and a term is longer then: never shorter than the pace at
+which a worker spoke last, or should speak, and a quarter more.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -12,6 +16,10 @@ from oku_core.progress import Progress
 
 MISSED_TERMS = 2
 """Silence of so many terms is death."""
+EVENTS_PER_S = 1000
+"""So many of all workers together cost the coordinator about a quarter of a core."""
+LONGEST_PACE_S = 30.0
+_TERM_PER_PACE = 1.25
 _RATE_SMOOTHING = 0.3
 _GONE_KEPT = 10_000
 
@@ -25,6 +33,8 @@ class WorkerState:
     heard_at: float
     """When it was last heard, or was first named."""
     has_spoken: bool = False
+    pace_s: float = 0.0
+    """The time that its last event told of."""
     stopping: bool = False
     rate_rps: float | None = None
     """Requests that end in a second, smoothed; None until a second with requests was seen."""
@@ -38,17 +48,27 @@ class Roster:
     """The workers that live, by name.
 
     Args:
-        term_s: seconds in which a worker must be heard.
+        term_s: seconds in which a worker must be heard, as long as there are not too many.
     """
 
     def __init__(self, term_s: float) -> None:
-        self.term_s = term_s
+        self._term_s = term_s
         self._workers: dict[str, WorkerState] = {}
         self._gone: dict[str, None] = {}
 
     def __len__(self) -> int:
         """How many live, those about to leave included."""
         return sum(worker.has_spoken for worker in self._workers.values())
+
+    @property
+    def pace_s(self) -> float:
+        """How often each worker should speak, in whole seconds; those count as well that were only named."""
+        return choose_pace_s(len(self._workers))
+
+    @property
+    def term_s(self) -> float:
+        """Seconds in which a worker must be heard."""
+        return max(self._term_s, _TERM_PER_PACE * self.pace_s)
 
     def workers(self) -> list[WorkerState]:
         """Those that can take leases: heard, alive and not about to leave."""
@@ -70,6 +90,7 @@ class Roster:
         self._gone.pop(progress.boot, None)
         known.heard_at = now
         known.has_spoken = True
+        known.pace_s = progress.seconds
         known.stopping = progress.stopping
         known.clock_ahead_s = progress.at - wall_now
         known.listed_at |= dict.fromkeys(progress.leases, now)
@@ -98,12 +119,16 @@ class Roster:
         worker = self._workers.get(name)
         if worker is None or not worker.has_spoken:
             return False
-        return now - worker.listed_at.get(lease, claimed_at) > MISSED_TERMS * self.term_s
+        return now - worker.listed_at.get(lease, claimed_at) > _find_limit_s(worker, self.term_s)
 
     def remove_dead(self, now: float) -> list[WorkerState]:
         """Take out and return the workers that were silent for too long."""
-        limit = MISSED_TERMS * self.term_s
-        dead = [worker for worker in self._workers.values() if now - worker.heard_at > limit]
+        term_s = self.term_s
+        dead = [
+            worker
+            for worker in self._workers.values()
+            if now - worker.heard_at > _find_limit_s(worker, term_s)
+        ]
         for worker in dead:
             del self._workers[worker.name]
             self._note_gone(worker.boot)
@@ -143,3 +168,13 @@ class Roster:
         self._gone[boot] = None
         if len(self._gone) > _GONE_KEPT:
             del self._gone[next(iter(self._gone))]
+
+
+def choose_pace_s(workers: int) -> float:
+    """How often each of so many workers is to send progress, in whole seconds; once a second at most."""
+    return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_PACE_S))
+
+
+def _find_limit_s(worker: WorkerState, term_s: float) -> float:
+    """The longest silence of a worker that lives; its pace may be older than the one it should have."""
+    return MISSED_TERMS * max(term_s, _TERM_PER_PACE * min(worker.pace_s, LONGEST_PACE_S))

@@ -68,7 +68,7 @@ class Coordinator:
         self._build_listener = partial(ProgressListener, app, self._hear_from_thread, may_decode)
         self._progress = self._build_listener()
         self._dispatcher = Dispatcher(self._ledger, self._roster, self._broker, settings.server_urls)
-        self._pacemaker = Pacemaker(self._broker, settings.term_s)
+        self._pacemaker = Pacemaker(self._broker)
         self._runs = Runs(
             self._ledger, ServedCounter(settings.server_urls), self._wake, self._broker.fetch_peak_mb
         )
@@ -155,7 +155,7 @@ class Coordinator:
                 self._ticks.forget_worker(worker.name)
             await self._take_back_lost(now)
             self._replace_stuck_listener(now)
-            await self._pacemaker.step(len(self._roster), now)
+            await self._pacemaker.step(self._roster.pace_s, now)
         run = await self._dispatcher.step(now, time.time())
         if self._dispatcher.has_more:
             self._wake()

@@ -52,6 +52,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         figures = (self.at, self.in_flight, self.bytes_received, self.lag_s, self.cpu_share, self.rss_mb)
         if not all(0 <= figure < math.inf for figure in figures):
             return "a figure is negative or no number"
+        if not 0 < self.seconds < math.inf:
+            return f"it tells of {self.seconds} s"
         return self.latency.find_fault()
 
 

@@ -1,6 +1,7 @@
+import msgspec
 import pytest
 
-from oku_coordinator.liveness import Roster
+from oku_coordinator.liveness import Roster, choose_pace_s
 from oku_core.progress import Progress
 
 TERM_S = 5.0
@@ -155,3 +156,32 @@ def test_the_most_advanced_clock_counts(roster: Roster) -> None:
     assert roster.measure_clock_ahead_s() == 0.0
     hear(roster, beat("w2", "b2", ahead_s=20.0), 0.0)
     assert roster.measure_clock_ahead_s() == 20.0
+
+
+@pytest.mark.parametrize(
+    ("workers", "pace_s"), [(0, 1), (1, 1), (1000, 1), (1001, 2), (10_000, 10), (25_500, 26), (10**6, 30)]
+)
+def test_many_workers_speak_less_often(workers: int, pace_s: float) -> None:
+    """A thousand each second, the others in turn."""
+    assert choose_pace_s(workers) == pace_s
+
+
+def test_who_speaks_less_often_may_be_silent_for_longer(roster: Roster) -> None:
+    """By the pace at which a worker spoke last, so that a new order hurts nobody who has not heard it."""
+    hear(roster, beat("w1"), 0.0)
+    hear(roster, msgspec.structs.replace(beat("w2"), seconds=10.0), 0.0)
+    hear(roster, msgspec.structs.replace(beat("w3"), seconds=1e9), 0.0)
+    assert [worker.name for worker in roster.remove_dead(10.1)] == ["w1"]
+    assert roster.remove_dead(25.0) == []
+    assert [worker.name for worker in roster.remove_dead(25.1)] == ["w2"]
+    assert [worker.name for worker in roster.remove_dead(75.1)] == ["w3"]
+
+
+def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Roster) -> None:
+    """It has heard nobody's pace yet, but the ledger names them."""
+    for number in range(10_000):
+        roster.enlist(f"w{number}", f"b{number}", 0.0)
+    assert (roster.pace_s, roster.term_s) == (10.0, 12.5)
+    assert roster.remove_dead(25.0) == []
+    assert len(roster.remove_dead(25.1)) == 10_000
+    assert (roster.pace_s, roster.term_s) == (1.0, TERM_S)

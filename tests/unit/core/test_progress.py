@@ -39,6 +39,8 @@ def test_true_progress_passes() -> None:
         ({"lag_s": math.inf}, "a figure is negative or no number"),
         ({"cpu_share": math.nan}, "a figure is negative or no number"),
         ({"rss_mb": -0.1}, "a figure is negative or no number"),
+        ({"seconds": 0.0}, "it tells of 0.0 s"),
+        ({"seconds": math.inf}, "it tells of inf s"),
         ({"latency": Latency(buckets=[-1, 2])}, "a bucket index is out of range"),
     ],
 )

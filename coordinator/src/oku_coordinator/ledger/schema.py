@@ -51,6 +51,7 @@ CREATE TABLE slices (
     state TEXT NOT NULL,
     PRIMARY KEY (run, start)
 ) WITHOUT ROWID;
+CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
 CREATE TABLE leases (
     id TEXT PRIMARY KEY,
     run TEXT NOT NULL,
@@ -101,6 +102,7 @@ CREATE TABLE processes (
 _FROM_VERSION_1 = """
 ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
 ALTER TABLE runs ADD COLUMN is_broken INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET is_broken = 1 WHERE state = 'failed';
 """

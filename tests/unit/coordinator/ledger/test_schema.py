@@ -103,6 +103,7 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date(path: Path) -> None
     for column in ("bytes_received_high", "sum_us_high", "is_broken"):
         old.execute(f"ALTER TABLE runs DROP COLUMN {column}")
     old.execute("DROP TABLE processes")
+    old.execute("DROP INDEX pending_slices")
     old.execute(
         "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes)"
         " VALUES ('r1', '', '', 1, 'failed', 0, 0, '[]')"
