@@ -120,7 +120,7 @@ class Crew:
             worker=self._name,
             boot=self._boot,
             at=time.time(),
-            seconds=round(second.seconds, 3),
+            seconds=max(round(second.seconds, 3), 0.001),
             leases={lease: list(hand.outcomes) for lease, hand in self._hands.items()},
             in_flight=self._engine.in_flight if self._engine else 0,
             outcomes=second.outcomes,
