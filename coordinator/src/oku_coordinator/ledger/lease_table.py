@@ -66,6 +66,13 @@ def fetch_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]
     return read_active_leases(transaction, run)
 
 
+def fetch_active_ids(transaction: Transaction, run: str) -> frozenset[str]:
+    """The ids of the leases of a run that are out."""
+    if tally := transaction.tallies.get(run):
+        return frozenset(tally.leases)
+    return frozenset(lease.id for lease in read_active_leases(transaction, run))
+
+
 def read_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
     """The same, from the rows, whatever the tally says."""
     rows = transaction.select("SELECT * FROM leases WHERE run = ? AND state = 'active'", run)

@@ -198,7 +198,7 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
         outcomes=list(account_table.fetch_account(transaction, run).outcomes),
-        leases=frozenset(lease.id for lease in lease_table.fetch_active_leases(transaction, run)),
+        leases=lease_table.fetch_active_ids(transaction, run),
     )
 
 
