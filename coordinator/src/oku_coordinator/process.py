@@ -44,6 +44,10 @@ _log = logging.getLogger(__name__)
 _ROUND_S = 0.5
 _LOOK_S = 1.0
 """So often are all leases and workers looked at, beside what reports and claims change at once."""
+_LOOK_SHARE = 0.05
+_ROUND_SHARE = 0.2
+"""Looks and rounds take at most this share of the time: with thousands of workers they come less often."""
+_LONGEST_REST_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 _SWITCH_S = 0.0002
 _STALL_S = 2.0
@@ -116,7 +120,7 @@ class Coordinator:
             if now - round_at > _STALL_S or self._is_deaf(now):
                 self._roster.forgive(now)
                 self._expiry.forgive(now)
-            round_at = now
+            round_at, began_cpu_s = now, time.thread_time()
             try:
                 await self._round(now)
                 if now >= next_tick:
@@ -132,6 +136,8 @@ class Coordinator:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 continue
             pause_s = _ROUND_S
+            round_cpu_s = time.thread_time() - began_cpu_s
+            await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
             await self._sleep(min(next_tick, now + _ROUND_S) - time.monotonic())
 
     def _is_deaf(self, now: float) -> bool:
@@ -149,13 +155,14 @@ class Coordinator:
 
     async def _round(self, now: float) -> None:
         if now >= self._next_look:
-            self._next_look = now + _LOOK_S
+            self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
             for worker in self._roster.remove_dead(now):
                 _log.warning("worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at)
                 self._ticks.forget_worker(worker.name)
             await self._take_back_lost(now)
             self._replace_stuck_listener(now)
             await self._pacemaker.step(self._roster.pace_s, now)
+            self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
         run = await self._dispatcher.step(now, time.time())
         if self._dispatcher.has_more:
             self._wake()
