@@ -16,6 +16,7 @@ from oku_workers.engines.httptools_connection import Connection
 from oku_workers.engines.httptools_known import LONGEST_BYTES, KnownResponses
 from oku_workers.engines.httptools_origin import Origin
 from oku_workers.engines.httptools_response import LONGEST_HEAD_BYTES
+from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS, Hand
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -58,6 +59,8 @@ class Bench:
         self.expected = frozenset({200})
         self.has_bodies = method != "HEAD"
         self.known = known or KnownResponses()
+        self.feed = Feed()
+        self.build: Any = None
         self.kept: list[bool] = []
         self.reasons: list[object] = []
         lease = Lease(id="l", run="r", start=0, stop=10**9, start_by=0.0, spec=Spec())

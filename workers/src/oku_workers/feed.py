@@ -24,21 +24,21 @@ class Feed:
         hand.settle()
         self._waiting.append(hand)
         if self.current is None:
-            self._advance()
+            self.advance()
 
     def take(self, hand: Hand) -> int:
         """The next index of `hand`, which must be `current`."""
         index = hand.next_index
         hand.next_index = index + 1
         if hand.next_index == hand.stop:
-            self._advance()
+            self.advance()
         return index
 
     def withdraw(self, hand: Hand) -> None:
         """Take no further index of a lease."""
         hand.withdraw()
         if self.current is hand:
-            self._advance()
+            self.advance()
 
     async def wait(self) -> None:
         """Wait until there may be an index to take."""
@@ -46,7 +46,7 @@ class Feed:
         self._parked.append(parked)
         await parked
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """Go on to the next lease that has an index to take."""
         self.current = None
         while self._waiting:

@@ -12,7 +12,9 @@ from typing import Protocol, cast
 
 from oku_workers.engines.httptools_known import KnownResponses, Parsed
 from oku_workers.engines.httptools_origin import Origin
+from oku_workers.engines.httptools_request import BuildRequest
 from oku_workers.engines.httptools_response import MalformedResponseError, ResponseReader
+from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
 
 LARGE_REQUEST_BYTES = 16_384
@@ -30,12 +32,16 @@ class Owner(Protocol):
         expected: the statuses that count as ok.
         has_bodies: whether responses have bodies; those to HEAD have none.
         known: the responses that need no parsing.
+        feed: where the indices come from.
+        build: the bytes of request `i`, where all go to one URL; None where several take turns.
     """
 
     limit_ns: int
     expected: frozenset[int]
     has_bodies: bool
     known: KnownResponses
+    feed: Feed
+    build: BuildRequest | None
 
     def go_on(self, connection: "Connection", now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
@@ -65,6 +71,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
+        "_build",
+        "_feed",
         "_file",
         "_find_known",
         "_owner",
@@ -88,6 +96,8 @@ class Connection(asyncio.Protocol):
         self.since_ns = perf_counter_ns()
         self._owner = owner
         self._find_known = owner.known.find
+        self._feed = owner.feed
+        self._build = owner.build
         self._file = _NO_FILE
         self._state = _CONNECTING
         self._request = request
@@ -140,7 +150,17 @@ class Connection(asyncio.Protocol):
         if self._state == _SENT and (known := self._find_known(data)) is not None:
             now_ns = perf_counter_ns()
             hand, latency_ns = self.hand, now_ns - self.since_ns
-            self._owner.go_on(self, now_ns)
+            following, build = self._feed.current, self._build
+            if following is None or build is None:
+                self._owner.go_on(self, now_ns)
+            else:  # as `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request
+                self.hand = following
+                self.index = index = following.next_index
+                self.since_ns = now_ns
+                following.next_index = index + 1
+                if following.next_index == following.stop:
+                    self._feed.advance()
+                self._write(build(index))
             self._count(hand, known, latency_ns)
         else:
             self._read(data)

@@ -50,10 +50,11 @@ class HttptoolsEngine:
         self.expected = build_expected_statuses(spec)
         self.has_bodies = spec.method != "HEAD"
         self.known = KnownResponses()
-        self._feed = feed
+        self.feed = feed
         self._window = self._free = max(1, spec.concurrency)
         self._urls = _build_urls(spec, local_address)
         self._turns = len(self._urls)
+        self.build = self._urls[0][0] if self._turns == 1 else None
         self._origins = list({origin for _, origin in self._urls if origin is not None})
         self._most_connections = _choose_most_connections(self._window, len(self._origins))
         self._connections: set[Connection] = set()
@@ -99,11 +100,11 @@ class HttptoolsEngine:
 
     def go_on(self, connection: Connection, now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
-        hand = self._feed.current
+        hand = self.feed.current
         if hand is not None:
             build, origin = self._urls[hand.next_index % self._turns]
             if origin is connection.origin:
-                index = self._feed.take(hand)
+                index = self.feed.take(hand)
                 connection.send(hand, index, build(index), now_ns)
                 return
         connection.rest(now_ns)
@@ -138,11 +139,11 @@ class HttptoolsEngine:
     async def _follow_feed(self) -> None:
         while True:
             self._fill()
-            await self._feed.wait()
+            await self.feed.wait()
 
     def _fill(self) -> None:
         """Take indices for the places in the window that are free, as far as connections may be made."""
-        feed, failed = self._feed, 0
+        feed, failed = self.feed, 0
         while self._free and not self._is_closing and (hand := feed.current) is not None:
             build, origin = self._urls[hand.next_index % self._turns]
             if origin is None:
