@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import resource
 import shutil
 import signal
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from oku_core.errors import UserError
+from oku_core.open_files import raise_open_files
 
 from . import (
     clients,
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     docs = Path("build/benchmarks") if plan.quick or options.requests else Path("docs")
     failed = []
     if not options.page:
-        _allow_connections()
+        raise_open_files()
         names = names or [name for name in BENCHMARKS if name not in _LONG]
         failed = [name for name in names if not _measure(name, plan, docs / "benchmarks", arguments)]
     docs.mkdir(parents=True, exist_ok=True)
@@ -139,12 +139,6 @@ def _measure(name: str, plan: Plan, docs: Path, arguments: Sequence[str]) -> boo
     )
     log(f"  {write_document(docs, document)} is written, after {document.took_s:.0f} s")
     return True
-
-
-def _allow_connections() -> None:
-    """As many open files as this process may have, for it and all that it starts."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _interrupt(*_: object) -> None:

@@ -22,7 +22,7 @@ from .turn import Stage, Turn
 OKU = "oku"
 CONNECTIONS = 100
 _PROFILE_AFTER = 50_000
-_EXPECTED_RPS = 60_000
+_EXPECTED_RPS = 120_000
 _BEGIN, _END = 0.2, 0.9
 
 

@@ -2,7 +2,6 @@
 
 import math
 import os
-import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -15,10 +14,10 @@ from oku_cli.drive import Driver, InterruptedAtOnceError, Watch, build_hint
 from oku_cli.exit_code import ExitCode
 from oku_cli.stack import LocalStack, StackError, StackPlan
 from oku_core.errors import UserError
+from oku_core.open_files import raise_open_files
 from oku_core.spec import Spec
 
 _FILES_BESIDE_REQUESTS = 100
-_PLENTY_OF_FILES = 1_048_576
 _FULL_SHARE = 0.8
 """Of the files that a server process may open: the system deals connections out by chance."""
 _CONNECTIONS_PER_ADDRESS = 16_000
@@ -99,16 +98,6 @@ def build_plan(spec: Spec) -> StackPlan:
         and connections > _CONNECTIONS_PER_ADDRESS
         and sys.platform == "linux",
     )
-
-
-def raise_open_files() -> int:
-    """Raise the limit of open files as far as allowed, for the children, too; what it is then."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY:
-        return _PLENTY_OF_FILES if soft == resource.RLIM_INFINITY else soft
-    if soft == resource.RLIM_INFINITY or soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
 
 
 def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:

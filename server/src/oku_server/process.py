@@ -8,7 +8,6 @@ import asyncio
 import gc
 import logging
 import random
-import resource
 import signal
 import socket
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable
 
 import uvloop
 
+from oku_core.open_files import raise_open_files
 from oku_server.connection import Connection
 from oku_server.count_store import CountStore, FileStore, MemoryStore
 from oku_server.count_table import CountTable
@@ -29,8 +29,6 @@ from oku_server.sizes import list_sizes
 from oku_server.supervisor import Supervisor
 from oku_server.wheel import Wheel
 
-MAX_OPEN_FILES = 1_048_576
-"""Connections of one process that this asks the system for, within what it permits."""
 GC_THRESHOLD = 10_000
 """Requests leave no cycles behind; with thousands waiting, the default of 700 makes the collector walk over
 them all the time, which is some percent of the processor."""
@@ -46,7 +44,7 @@ def serve(settings: ServerSettings) -> None:
     """
     if settings.ready_file is not None:
         remove_ready_file(settings.ready_file)
-    _allow_connections()
+    raise_open_files()
     store = _open_store(settings)
     sockets = open_sockets(settings.host, settings.port, settings.processes)
 
@@ -124,15 +122,3 @@ def _announce(settings: ServerSettings, address: str) -> None:
     _log.info("listening on http://%s, %s, delay %s", address, processes, settings.delay.text)
     if settings.ready_file is not None:
         write_ready_file(settings.ready_file, address)
-
-
-def _allow_connections() -> None:
-    """Raise the limit of open files, 1024 on most systems, to what this process may have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (ValueError, OSError) as error:
-        _log.warning("no more than %d open files: %s", soft, error)

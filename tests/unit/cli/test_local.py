@@ -62,15 +62,6 @@ def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
         local.build_plan(Spec(concurrency=19_901))
 
 
-def test_the_limit_of_open_files_is_raised_as_far_as_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Children inherit it."""
-    raised: list[tuple[int, int]] = []
-    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 20_000))
-    monkeypatch.setattr("resource.setrlimit", lambda _, limits: raised.append(limits))
-    assert local.raise_open_files() == 20_000
-    assert raised == [(20_000, 20_000)]
-
-
 def test_the_hint_names_the_folder_when_it_is_not_the_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that it can be typed as it stands."""
     monkeypatch.delenv("OKU_COMMAND", raising=False)

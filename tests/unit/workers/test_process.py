@@ -1,4 +1,3 @@
-import resource
 from collections.abc import Callable
 from typing import Any
 
@@ -61,38 +60,3 @@ def test_the_order_of_the_pace_reaches_the_beat() -> None:
     process._register_orders(FakeStation(), FakeCrew(), beat)  # type: ignore[arg-type]
     Panel.data[PACE_COMMAND](None, progress_every_s=3.0)
     assert beat.intervals == [3.0]
-
-
-@pytest.mark.parametrize(
-    ("soft", "hard", "asked"),
-    [
-        (1024, 4096, [(4096, 4096)]),
-        (1024, resource.RLIM_INFINITY, [(1 << 20, resource.RLIM_INFINITY)]),
-        (1024, 1 << 30, [(1 << 20, 1 << 30)]),
-        (4096, 4096, []),
-        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, []),
-    ],
-)
-def test_as_many_files_may_be_open_as_allowed(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, asked: list[tuple[int, int]]
-) -> None:
-    """A connection is a file; the limit is raised where it can be, and never lowered."""
-    limits: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
-    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: limits.append(wanted))
-    process._allow_connections()
-    assert limits == asked
-
-
-def test_a_limit_that_cannot_be_raised_is_told(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """And is no reason not to start."""
-
-    def refuse(*_: object) -> None:
-        raise OSError("not here")
-
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
-    monkeypatch.setattr(resource, "setrlimit", refuse)
-    process._allow_connections()
-    assert "1024" in caplog.text

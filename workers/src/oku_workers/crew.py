@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from oku_core.histogram import coarsen
 from oku_core.lease import Lease, Report
 from oku_core.memory import measure_peak_rss_mb, measure_rss_mb
+from oku_core.open_files import read_open_files
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress
 from oku_core.spec import Spec
@@ -19,11 +20,7 @@ from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import SecondMeter
-from oku_workers.vitals import (
-    LagMeter,
-    measure_busy_s,
-    measure_open_files_limit,
-)
+from oku_workers.vitals import LagMeter, measure_busy_s
 
 _log = logging.getLogger(__name__)
 
@@ -204,7 +201,7 @@ class Crew:
 
 
 def _warn_of_open_files(connections: int) -> None:
-    allowed = measure_open_files_limit()
+    allowed = read_open_files()
     if connections >= allowed:
         _log.warning("%d connections may be needed, %d open files are allowed", connections, allowed)
 

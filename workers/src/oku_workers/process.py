@@ -7,7 +7,6 @@ shutdown closes its connection first, and a lease whose acknowledgement is lost 
 
 import gc
 import logging
-import resource
 import secrets
 import signal
 import threading
@@ -21,6 +20,7 @@ from celery.worker import state
 from celery.worker.control import control_command
 
 from oku_core.messaging import LEASES_IN_HAND, LEASES_QUEUE, PACE_COMMAND, STOP_COMMAND, build_app
+from oku_core.open_files import raise_open_files
 from oku_workers.beat import Beat
 from oku_workers.crew import Crew
 from oku_workers.settings import WorkerSettings
@@ -30,7 +30,6 @@ from oku_workers.tasks import register_lease_task
 _log = logging.getLogger(__name__)
 
 _DRAIN_POLL_S = 0.02
-_MAX_OPEN_FILES = 1 << 20
 
 
 class Worker:
@@ -50,7 +49,7 @@ class Worker:
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
-        _allow_connections()
+        raise_open_files()
         # Objects of the start-up live as long as the process; what requests leave behind is freed by
         # counting references, so that cycles are rare.
         gc.freeze()
@@ -89,18 +88,6 @@ class Worker:
 def serve(settings: WorkerSettings) -> int:
     """Run a worker until SIGTERM or SIGINT; its exit code."""
     return Worker(settings).run()
-
-
-def _allow_connections() -> None:
-    """Raise the limit of open files, 1024 on most systems, to what this process may have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_OPEN_FILES)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (ValueError, OSError) as error:
-        _log.warning("no more than %d open files: %s", soft, error)
 
 
 def _build_celery_worker(app: Celery, name: str) -> Any:

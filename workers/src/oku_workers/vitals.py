@@ -1,8 +1,7 @@
-"""What a worker measures of itself: how busy it is, open files, lateness of its event loop."""
+"""What a worker measures of itself: how busy it is, and lateness of its event loop."""
 
 import asyncio
 import math
-import resource
 import time
 from pathlib import Path
 from time import monotonic
@@ -22,12 +21,6 @@ def measure_busy_s() -> float:
     except (OSError, IndexError):
         waited_s = 0.0
     return time.process_time() + waited_s
-
-
-def measure_open_files_limit() -> float:
-    """How many files, connections among them, this process may have open."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return math.inf if soft == resource.RLIM_INFINITY else soft
 
 
 class LagMeter:

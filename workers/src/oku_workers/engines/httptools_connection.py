@@ -161,7 +161,15 @@ class Connection(asyncio.Protocol):
                 if following.next_index == following.stop:
                     self._feed.advance()
                 self._write(build(index))
-            self._count(hand, known, latency_ns)
+            status, received, is_expected = known
+            if hand is None or latency_ns > self._owner.limit_ns:
+                self._count(hand, known, latency_ns)
+                return
+            try:  # as `_count`
+                hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+            except Exception as error:
+                hand.abandon(error)
+                raise
         else:
             self._read(data)
 

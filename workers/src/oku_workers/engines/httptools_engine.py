@@ -13,6 +13,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
+from oku_core.open_files import read_open_files
 from oku_core.spec import Spec, build_expected_statuses
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.first_errors import FirstErrors
@@ -24,7 +25,6 @@ from oku_workers.engines.tls import build_tls
 from oku_workers.engines.urls import parse_origin
 from oku_workers.feed import Feed
 from oku_workers.hand import CONNECT_ERROR, TIMEOUT, Hand
-from oku_workers.vitals import measure_open_files_limit
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -219,7 +219,7 @@ def _choose_most_connections(window: int, origins: int) -> int:
     be closed here and made there all the time.
     """
     spare = 0 if origins <= 1 else SPARE_CONNECTIONS + window // 4
-    return max(window, min(window + spare, int(min(measure_open_files_limit(), 2**31)) - FILES_BESIDE))
+    return max(window, min(window + spare, read_open_files() - FILES_BESIDE))
 
 
 def _build_urls(spec: Spec, local_address: str | None) -> list[tuple[BuildRequest, Origin | None]]:
