@@ -1,4 +1,4 @@
-"""Writes what is made from the code: `docs/summary.schema.json` and the picture of a run's states.
+"""Writes what is made from the code: schemas, the picture of states, dashboards, what belongs to the chart.
 
 `--check` writes nothing and fails when a file is not as it would be written.
 """
@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import msgspec
+from docs.tools.chart_values import build_chart_files
+from docs.tools.manifests import build_manifests
 
 from oku_core.run import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.summary import Summary
+from oku_dashboards.files import build_files as build_dashboards
 
 _DOCS = Path(__file__).parents[1]
 _BEGIN, _END = "<!-- states:begin -->", "<!-- states:end -->"
@@ -41,19 +44,25 @@ def build_files() -> dict[Path, str]:
     return {
         _DOCS / "summary.schema.json": build_schema(),
         architecture: before + build_state_picture() + after,
+        **build_dashboards(),
+        **build_chart_files(),
+        **build_manifests(),
     }
 
 
 def main() -> int:
     """Write, or with `--check` compare; the exit code."""
     is_check = "--check" in sys.argv[1:]
-    stale = [path for path, text in build_files().items() if not path.exists() or path.read_text() != text]
-    for path in stale:
+    stale = {
+        path: text for path, text in build_files().items() if not path.exists() or path.read_text() != text
+    }
+    for path, text in stale.items():
         name = path.relative_to(_DOCS.parent)
         if is_check:
             sys.stderr.write(f"{name} is stale: run ./task fix\n")
         else:
-            path.write_text(build_files()[path])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
             sys.stdout.write(f"wrote {name}\n")
     return int(is_check and bool(stale))
 

@@ -27,6 +27,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
 @pytest.fixture
 def start_load(start: Start, engine: Engine) -> Start:
     """Starts a run of so many requests at a steady rate against delay servers of its own."""
-    return lambda requests, *flags: start(
-        "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags
+    return lambda requests, *flags, **where: start(
+        "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, **where
     )

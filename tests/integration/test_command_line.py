@@ -107,7 +107,7 @@ def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> 
         other.listen()
         port = str(other.getsockname()[1])
         flags = ["--broker-url", "redis://127.0.0.1:9", "--token", "t"] if command == "coordinator" else []
-        ended = oku(command, "--port", port, *flags, cwd=tmp_path)
+        ended = oku(command, "--port", port, "--log-format", "text", *flags, cwd=tmp_path)
 
     assert ended.returncode == 2
     assert ended.stderr == f"oku: --port: {port} is in use on 127.0.0.1\n"

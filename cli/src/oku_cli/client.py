@@ -1,19 +1,32 @@
 """The client of the coordinator's HTTP API: the same for a local stack and for a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, Protocol, Self
 
 import aiohttp
 import msgspec
 
 from oku_cli.data_dir import Endpoint
+from oku_coordinator.dossier import Dossier
 from oku_core.errors import UserError
 from oku_core.progress import Tick
 from oku_core.summary import Summary
 
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
 _STREAM_LIMIT = 1 << 22
+
+
+class Place(Protocol):
+    """A coordinator, wherever it is."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name it."""
+
+    def open(self) -> AbstractAsyncContextManager[Endpoint]:
+        """Where it answers, as long as the context lasts."""
 
 
 class UnreachableError(Exception):
@@ -23,12 +36,14 @@ class UnreachableError(Exception):
 class Client:
     """Calls of the API. An answer that blames the caller becomes a `UserError` of one line."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._ways = AsyncExitStack()
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the connection."""
+        """Open the way to the coordinator."""
+        self._endpoint = await self._ways.enter_async_context(self._place.open())
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {self._endpoint.token}"},
             timeout=_TIMEOUT,
@@ -40,11 +55,22 @@ class Client:
         """Close it."""
         if self._session is not None:
             await self._session.close()
+        await self._ways.aclose()
 
     async def submit(self, values: Mapping[str, Any]) -> str:
         """Submit a spec; the id of its run."""
         document = await self._call("POST", "/api/runs", json=values)
         return str(document["run"])
+
+    async def fetch_outbox(self) -> dict[str, Any]:
+        """What waits for Loki at a coordinator that has one."""
+        outbox: dict[str, Any] = await self._call("GET", "/api/outbox")
+        return outbox
+
+    async def fetch_scaling(self) -> dict[str, Any] | None:
+        """How many pods a run may have; None outside a cluster."""
+        scaling: dict[str, Any] | None = await self._call("GET", "/api/scaling")
+        return scaling
 
     async def fetch_runs(self) -> list[dict[str, Any]]:
         """All runs, newest first, as the API lists them."""
@@ -54,6 +80,10 @@ class Client:
     async def fetch_summary(self, run: str) -> Summary:
         """A run as it stands."""
         return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
+
+    async def fetch_dossier(self, run: str) -> Dossier:
+        """A run with all that is kept of it."""
+        return msgspec.convert(await self._call("GET", f"/api/runs/{run}/history"), Dossier)
 
     async def act(self, run: str, action: str) -> dict[str, Any]:
         """`pause`, `resume` or `cancel` a run."""

@@ -4,10 +4,11 @@ import difflib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.record import RunRecord
@@ -20,10 +21,20 @@ _LOCK_WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the coordinator of a running stack answers."""
+    """Where a coordinator answers."""
 
     url: str
     token: str
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name it."""
+        return ["--coordinator", self.url]
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Self]:
+        """There is nothing to open on the way to it."""
+        yield self
 
 
 class DataDir:
@@ -53,6 +64,11 @@ class DataDir:
     def counts(self) -> Path:
         """What the delay servers count."""
         return self._absolute / "servers"
+
+    @property
+    def reports(self) -> Path:
+        """A page for each run, as it came to rest."""
+        return self._absolute / "reports"
 
     @property
     def stack_file(self) -> Path:

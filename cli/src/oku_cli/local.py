@@ -12,6 +12,10 @@ from oku_cli.client import Client
 from oku_cli.data_dir import DEFAULT, DataDir
 from oku_cli.drive import Driver, InterruptedAtOnceError, Watch, build_hint
 from oku_cli.exit_code import ExitCode
+from oku_cli.loki_delivery import wait_for_delivery
+from oku_cli.loki_options import LokiOptions
+from oku_cli.palette import CAUTION
+from oku_cli.report.files import leave_report
 from oku_cli.stack import LocalStack, StackError, StackPlan
 from oku_core.errors import UserError
 from oku_core.open_files import raise_open_files
@@ -59,6 +63,7 @@ async def run_locally(
             driver = Driver(client, watch, build_resume_hint(data_dir))
             drivers.append(driver)
             summary = await stack.guard(driver.follow(run, title or run))
+            undelivered = await stack.guard(wait_for_delivery(client)) if plan.loki.loki else ""
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
         return _give_up(console, data_dir, run, error)
@@ -66,10 +71,24 @@ async def run_locally(
         drivers.clear()
         await stack.end(at_once=at_once)
         data_dir.park_interrupted(time.time())
-    return driver.finish(summary)
+    code = driver.finish(summary)
+    if undelivered:
+        console.print(f" loki        {undelivered}\n", style=CAUTION, soft_wrap=True)
+    _leave_report(data_dir, run, None if watch.quiet else console)
+    return code
 
 
-def build_plan(spec: Spec) -> StackPlan:
+def _leave_report(data_dir: DataDir, run: str, console: Console | None) -> None:
+    try:
+        path = leave_report(data_dir, run, time.time())
+    except Exception as error:  # noqa: BLE001  # the run is over and counted, whatever becomes of its page
+        sys.stderr.write(f"oku: the report could not be written: {error}\n")
+        return
+    if console:
+        console.print(f" report      {path}\n", soft_wrap=True)  # in line with the end screen
+
+
+def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
     """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
 
     Many connections take more processes of the delay server, and more than one address to come from.
@@ -97,6 +116,7 @@ def build_plan(spec: Spec) -> StackPlan:
         spreads_addresses=spec.brings_servers
         and connections > _CONNECTIONS_PER_ADDRESS
         and sys.platform == "linux",
+        loki=loki or LokiOptions(),
     )
 
 

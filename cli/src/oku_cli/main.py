@@ -1,14 +1,17 @@
 """The `oku` command: finds the subcommand, and answers a user's mistake with one line and exit code 2."""
 
 import importlib
+import os
+import signal
 import sys
 
 import click
 
 from oku_cli.exit_code import ExitCode
+from oku_cli.logs import tell_mistake
 from oku_core.errors import UserError
 
-COMMANDS = ("run", "resume", "pause", "cancel", "runs", "show", "server", "worker", "coordinator")
+COMMANDS = ("run", "resume", "pause", "cancel", "runs", "show", "report", "server", "worker", "coordinator")
 
 
 class _Commands(click.Group):
@@ -35,14 +38,17 @@ def oku() -> None:
 
 def main() -> None:
     """Entry point of the `oku` script."""
+    if os.getpid() == 1:
+        # In a container. The kernel keeps from the first process what it has no handler for; until a command
+        # has its own, SIGTERM is to end it as it does any other.
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     try:
         code = oku.main(prog_name="oku", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(ExitCode.COMPLETED)
     except (UserError, click.UsageError) as error:
-        message = error.format_message() if isinstance(error, click.UsageError) else str(error)
-        click.echo(f"oku: {message}", err=True)
+        tell_mistake(error.format_message() if isinstance(error, click.UsageError) else str(error))
         sys.exit(ExitCode.WRONG_INPUT)
     except click.exceptions.Abort:
         sys.exit(ExitCode.CUT_SHORT)

@@ -1,12 +1,16 @@
 """The options that subcommands share, and those of a spec, made from its one table of fields."""
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from oku_cli.client import Place
 from oku_cli.data_dir import DEFAULT, Endpoint
+from oku_cli.kube import KubeEndpoint
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_fields import FIELDS
@@ -46,15 +50,62 @@ def data_dir_option(command: _Command) -> _Command:
 
 
 def remote_options(command: _Command) -> _Command:
-    """`--coordinator` and `--token`."""
-    command = click.option("--token", envvar="OKU_TOKEN", help="Token of that coordinator.")(command)
-    option = click.option(
-        "--coordinator",
-        metavar="URL",
-        envvar="OKU_COORDINATOR",
-        help="A running coordinator instead of a local stack.",
-    )
-    return option(command)
+    """`--coordinator`, `--kube` and what belongs to them; the command gets them as one, `elsewhere`."""
+
+    @functools.wraps(command)
+    def take(*arguments: Any, **options: Any) -> Any:
+        given = RemoteOptions(**{name: options.pop(name) for name in RemoteOptions.__dataclass_fields__})
+        return command(*arguments, elsewhere=given.build_place(), **options)
+
+    for option in (
+        click.option("--context", metavar="NAME", help="Kube context of that release; the current one else."),
+        click.option("--release", metavar="NAME", help="Name of that release, where there are several."),
+        click.option("--namespace", metavar="NAME", help="Its namespace; that of the kube context else."),
+        click.option("--kube", is_flag=True, help="The coordinator of a release in a Kubernetes cluster."),
+        click.option("--token", envvar="OKU_TOKEN", help="Token of that coordinator."),
+        click.option(
+            "--coordinator",
+            metavar="URL",
+            envvar="OKU_COORDINATOR",
+            help="A running coordinator instead of a local stack.",
+        ),
+    ):
+        take = option(take)
+    return take
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteOptions:
+    """Which coordinator to use instead of a local stack, as it was given."""
+
+    coordinator: str | None = None
+    token: str | None = None
+    kube: bool = False
+    namespace: str | None = None
+    release: str | None = None
+    context: str | None = None
+
+    def build_place(self) -> Place | None:
+        """The coordinator that was named, or None for a local one; `UserError` when it cannot be."""
+        if self.kube:
+            if self.coordinator is not None:
+                raise UserError("--kube: does not go together with --coordinator (OKU_COORDINATOR)")
+            return KubeEndpoint(
+                context=self.context or "",
+                namespace=self.namespace or "",
+                release=self.release or "",
+                token=self.token or "",
+            )
+        for flag in ("namespace", "release", "context"):
+            if getattr(self, flag) is not None:
+                raise UserError(f"--{flag}: goes together with --kube only")
+        if self.coordinator is None:
+            return None
+        if not self.coordinator.startswith(("http://", "https://")):
+            raise UserError(f"--coordinator: {self.coordinator} is not a URL such as http://127.0.0.1:8700")
+        if not self.token:
+            raise UserError("--token: a coordinator elsewhere wants a token, none is given")
+        return Endpoint(self.coordinator.rstrip("/"), self.token)
 
 
 def watch_options(command: _Command) -> _Command:
@@ -66,25 +117,21 @@ def watch_options(command: _Command) -> _Command:
     return option(command)
 
 
-def refuse_local_shape(spec: Spec) -> None:
-    """What shapes Oku's own delay servers has no meaning for a coordinator elsewhere."""
+def refuse_local_shape(spec: Spec, *, scales_servers: bool) -> None:
+    """What shapes Oku's own delay servers has no meaning for a coordinator elsewhere.
+
+    Args:
+        spec: what was asked for.
+        scales_servers: whether that coordinator can have as many delay servers as one likes.
+    """
     for field in FIELDS:
+        if scales_servers and field.attribute == "servers":
+            continue
         if field.own_servers_only and getattr(spec, field.attribute) != getattr(Spec(), field.attribute):
             raise UserError(
                 f"--{field.key}: shapes the delay servers of a local stack, "
                 "it does not go together with --coordinator"
             )
-
-
-def build_endpoint(coordinator: str | None, token: str | None) -> Endpoint | None:
-    """The coordinator that was named, or None for a local one."""
-    if coordinator is None:
-        return None
-    if not coordinator.startswith(("http://", "https://")):
-        raise UserError(f"--coordinator: {coordinator} is not a URL such as http://127.0.0.1:8700")
-    if not token:
-        raise UserError("--token: a coordinator elsewhere wants a token, none is given")
-    return Endpoint(coordinator.rstrip("/"), token)
 
 
 def _format_default(value: object) -> str:

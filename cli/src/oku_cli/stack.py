@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import aiohttp
@@ -16,6 +16,7 @@ import aiohttp
 from oku_cli import valkey
 from oku_cli.child import Child, describe_death
 from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.loki_options import LokiOptions
 
 _T = TypeVar("_T")
 
@@ -41,6 +42,7 @@ class StackPlan:
         delay: of the delay servers.
         seed: of their delays.
         spreads_addresses: whether each worker sends from a loopback address of its own.
+        loki: where results go besides the ledger.
     """
 
     workers: int
@@ -48,6 +50,7 @@ class StackPlan:
     delay: str
     seed: int
     spreads_addresses: bool = False
+    loki: LokiOptions = field(default_factory=LokiOptions)
 
 
 class StackError(Exception):
@@ -162,6 +165,7 @@ class LocalStack:
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
         # What is set for an `oku coordinator` or `oku worker` of its own must not reach these.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("OKU_")}
+        environment["OKU_LOG_FORMAT"] = "text"  # people read the files, and the last line is shown to them
         oku = [sys.executable, "-m", "oku_cli"]
 
         def build(name: str, *command: str, **extra: str) -> Child:
@@ -172,7 +176,7 @@ class LocalStack:
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags,
-            OKU_TOKEN=self.endpoint.token,
+            OKU_TOKEN=self.endpoint.token, **plan.loki.build_environment(),
         )  # fmt: skip
         if self._server_url:
             yield build(

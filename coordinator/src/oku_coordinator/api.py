@@ -5,11 +5,15 @@
 | `POST /api/runs` | submits a run; the body is a spec under the names of the command line |
 | `GET /api/runs` | lists the runs, newest first |
 | `GET /api/runs/{run}` | the summary of a run |
+| `GET /api/runs/{run}/history` | the same with all that is kept of it: a `Dossier` |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
+| `GET /api/outbox` | what waits for Loki, `Publisher.describe`; null without Loki |
+| `GET /api/scaling` | how many pods a run may have, `KubePart.describe`; null outside a cluster |
 | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and for Prometheus |
 """
 
+import asyncio
 import hmac
 import logging
 import sqlite3
@@ -22,6 +26,7 @@ from aiohttp import web
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.metrics import Metrics
+from oku_coordinator.publisher import Publisher
 from oku_coordinator.runs import Runs
 from oku_coordinator.summaries import format_time
 from oku_core.errors import UserError
@@ -43,7 +48,14 @@ _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_BODY = 1 << 20
 
 
-def build_api(runs: Runs, metrics: Metrics, token: str, is_ready: Callable[[], bool]) -> web.Application:
+def build_api(
+    runs: Runs,
+    metrics: Metrics,
+    token: str,
+    is_ready: Callable[[], bool],
+    publisher: Publisher | None = None,
+    describe_scaling: Callable[[], Mapping[str, Any] | None] = lambda: None,
+) -> web.Application:
     """The application.
 
     Args:
@@ -51,6 +63,8 @@ def build_api(runs: Runs, metrics: Metrics, token: str, is_ready: Callable[[], b
         metrics: what `/metrics` shows.
         token: what callers must bear.
         is_ready: whether the broker is within reach.
+        publisher: what takes lines to Loki, if anything does.
+        describe_scaling: how many pods a run may have, in a cluster.
     """
     api = web.Application(middlewares=[_answer_errors, _build_guard(token)], client_max_size=_MAX_BODY)
 
@@ -64,6 +78,10 @@ def build_api(runs: Runs, metrics: Metrics, token: str, is_ready: Callable[[], b
     async def show(request: web.Request) -> web.Response:
         return _json(await runs.summarize(request.match_info["run"]))
 
+    async def tell(request: web.Request) -> web.Response:
+        dossier = await runs.tell(request.match_info["run"])
+        return _json_bytes(await asyncio.to_thread(msgspec.json.encode, dossier))
+
     async def act(request: web.Request) -> web.Response:
         actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
         return _json(
@@ -73,8 +91,8 @@ def build_api(runs: Runs, metrics: Metrics, token: str, is_ready: Callable[[], b
     async def follow(request: web.Request) -> web.StreamResponse:
         return await _stream_ticks(request, runs)
 
-    async def probe(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+    async def show_outbox(_: web.Request) -> web.Response:
+        return _json(publisher.describe() if publisher is not None else None)
 
     async def probe_ready(_: web.Request) -> web.Response:
         return web.Response(text="ok\n") if is_ready() else web.Response(status=503, text="no broker\n")
@@ -87,9 +105,12 @@ def build_api(runs: Runs, metrics: Metrics, token: str, is_ready: Callable[[], b
             web.post("/api/runs", submit),
             web.get("/api/runs", fetch_all),
             web.get("/api/runs/{run}", show),
+            web.get("/api/runs/{run}/history", tell),
             web.get("/api/runs/{run}/ticks", follow),
             web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
-            web.get("/healthz", probe),
+            web.get("/api/outbox", show_outbox),
+            web.get("/api/scaling", _build_teller(describe_scaling)),
+            web.get("/healthz", _probe),
             web.get("/readyz", probe_ready),
             web.get("/metrics", show_metrics),
         ]
@@ -109,6 +130,17 @@ def build_run_object(record: RunRecord) -> dict[str, Any]:
         "created_at": format_time(record.created_at),
         "spec": build_mapping(record.spec),
     }
+
+
+def _build_teller(describe: Callable[[], object]) -> _Handler:
+    async def tell(_: web.Request) -> web.Response:
+        return _json(describe())
+
+    return tell
+
+
+async def _probe(_: web.Request) -> web.Response:
+    return web.Response(text="ok\n")
 
 
 async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
@@ -171,4 +203,8 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 
 def _json(document: object, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(document), status=status, content_type="application/json")
+    return _json_bytes(msgspec.json.encode(document), status)
+
+
+def _json_bytes(body: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json")

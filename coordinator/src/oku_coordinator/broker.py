@@ -55,7 +55,8 @@ class Broker:
             try:
                 send_lease(self._app, lease)
             except (OperationalError, OSError) as error:
-                _log.warning("the broker did not take lease %s: %s", lease.id, error)
+                facts = {"run": lease.run, "lease": lease.id}
+                _log.warning("the broker did not take lease %s: %s", lease.id, error, extra=facts)
                 return sent
         return len(leases)
 
@@ -82,7 +83,8 @@ class Broker:
         try:
             self._app.control.broadcast(command, arguments=arguments)
         except (OperationalError, OSError) as error:
-            _log.warning("the broker did not take the order %s: %s", command, error)
+            facts = {"run": arguments.get("run")}
+            _log.warning("the broker did not take the order %s: %s", command, error, extra=facts)
 
 
 class _Listener(threading.Thread):

@@ -7,7 +7,7 @@ least twice a second.
 import asyncio
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -41,13 +41,22 @@ class Dispatcher:
         roster: who lives.
         broker: where leases go.
         server_urls: of Oku's own delay servers.
+        may_begin: says whether what a run needs beside workers is there.
     """
 
-    def __init__(self, ledger: Ledger, roster: Roster, broker: Broker, server_urls: Sequence[str]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        broker: Broker,
+        server_urls: Sequence[str],
+        may_begin: Callable[[RunRecord], bool] = lambda _: True,
+    ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._broker = broker
         self._server_urls = tuple(server_urls)
+        self._may_begin = may_begin
         self._stopped_at = -math.inf
         self.has_more = False
         """Whether hands are still free after the last step."""
@@ -64,10 +73,10 @@ class Dispatcher:
         if run is None:
             return None
         if run.state == RunState.PENDING:
-            if not self._roster.workers():
+            if not self._roster.workers() or not self._may_begin(run):
                 return run
             run = self._ledger.change_state(run.run, RunState.RUNNING, wall_now)
-            _log.info("run %s begins", run.run)
+            _log.info("run %s begins", run.run, extra={"run": run.run})
         if run.state == RunState.RUNNING:
             await self._deal(run, wall_now)
         else:

@@ -102,6 +102,11 @@ class Roster:
         """Whether this process was declared dead or replaced, and has not spoken since."""
         return boot in self._gone
 
+    def find_replaced(self, name: str, boot: str) -> WorkerState | None:
+        """The process that had the name of a worker before this one, if it was not known to be gone."""
+        worker = self._workers.get(name)
+        return worker if worker is not None and worker.boot != boot else None
+
     def is_current(self, name: str, boot: str) -> bool:
         """Whether this process of a worker lives, as far as is known."""
         worker = self._workers.get(name)

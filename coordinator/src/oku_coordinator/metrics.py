@@ -38,6 +38,15 @@ class Metrics:
             "oku_run_requests_per_second", "Requests that ended in the last second.", registry=self._registry
         )
         self._in_flight = Gauge("oku_run_in_flight", "Requests in flight.", registry=self._registry)
+        self._lines = Counter(
+            "oku_loki_lines", "Lines for Loki, by what became of them.", ["verdict"], registry=self._registry
+        )
+        self._outbox_lines = Gauge("oku_outbox_lines", "Lines that wait for Loki.", registry=self._registry)
+        self._outbox_bytes = Gauge(
+            "oku_outbox_bytes", "What they take in the ledger, about.", registry=self._registry
+        )
+        for line_verdict in ("accepted", "refused", "dropped"):
+            self._lines.labels(line_verdict)
         for verdict in Verdict:
             self._messages.labels(verdict)
         for reason in ExpiryReason:
@@ -67,6 +76,15 @@ class Metrics:
             self._requests.labels(part).set(getattr(tick, part))
         self._rate.set(tick.rate_rps)
         self._in_flight.set(tick.in_flight)
+
+    def count_lines(self, verdict: str, lines: int) -> None:
+        """So many lines were `accepted` or `refused` by Loki, or `dropped`."""
+        self._lines.labels(verdict).inc(lines)
+
+    def show_outbox(self, lines: int, size: int) -> None:
+        """So many lines wait, and take so many bytes."""
+        self._outbox_lines.set(lines)
+        self._outbox_bytes.set(size)
 
     def clear_run(self) -> None:
         """No run is active any more."""

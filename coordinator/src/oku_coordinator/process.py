@@ -14,30 +14,39 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from oku_coordinator.api import build_api
 from oku_coordinator.broker import Broker, ProgressListener, ReportListener
+from oku_coordinator.chronicle import Chronicle
 from oku_coordinator.dispatcher import Dispatcher
 from oku_coordinator.expiry import ExpiryJudge
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
-from oku_coordinator.liveness import Roster
+from oku_coordinator.liveness import Roster, WorkerState
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.pace import Pacemaker
+from oku_coordinator.publisher import Publisher
 from oku_coordinator.runs import Runs
-from oku_coordinator.served import ServedCounter
+from oku_coordinator.served import NamedServers, ServedCounter
+from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.ticks import TickMaker
 from oku_core.errors import UserError
+from oku_core.history import Event, EventType
 from oku_core.lease import Message
 from oku_core.messaging import build_app
-from oku_core.progress import Progress
+from oku_core.progress import Progress, Tick
 from oku_core.run import ACTIVE_STATES, RunState
+from oku_core.spec import Spec
+
+if TYPE_CHECKING:
+    from oku_coordinator.kube.part import KubePart
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +61,8 @@ _LONGEST_PAUSE_S = 10.0
 _SWITCH_S = 0.0002
 _STALL_S = 2.0
 _LOCK_WAIT_S = 10.0
+_LAST_LINES_S = 2.0
+"""So long is Loki given at the end to take what waits for it."""
 
 
 class Coordinator:
@@ -60,8 +71,14 @@ class Coordinator:
     def __init__(self, settings: CoordinatorSettings) -> None:
         self._settings = settings
         self._lock = lock_ledger(settings.ledger_path, wait_s=_LOCK_WAIT_S)
-        self._ledger = Ledger(settings.ledger_path)
+        self._ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
         self._metrics = Metrics()
+        self._chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
+        self._publisher = (
+            Publisher(self._ledger, settings.loki, settings.most_outbox_bytes, self._metrics)
+            if settings.loki is not None
+            else None
+        )
         self._roster = Roster(settings.term_s)
         self._expiry = ExpiryJudge(self._roster)
         app = build_app(settings.broker_url)
@@ -71,11 +88,15 @@ class Coordinator:
         self._reports = ReportListener(app, self._take_in, may_decode)
         self._build_listener = partial(ProgressListener, app, self._hear_from_thread, may_decode)
         self._progress = self._build_listener()
-        self._dispatcher = Dispatcher(self._ledger, self._roster, self._broker, settings.server_urls)
-        self._pacemaker = Pacemaker(self._broker)
-        self._runs = Runs(
-            self._ledger, ServedCounter(settings.server_urls), self._wake, self._broker.fetch_peak_mb
+        self._kube = _enter_cluster(settings, self._ledger, self._wake)
+        named = NamedServers(settings.server_urls)
+        counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
+        self._server_watch = ServerWatch(counter, self._ledger, self._wake) if settings.server_urls else None
+        self._dispatcher = Dispatcher(
+            self._ledger, self._roster, self._broker, settings.server_urls, self._may_begin
         )
+        self._pacemaker = Pacemaker(self._broker)
+        self._runs = Runs(self._ledger, counter, self._wake, self._broker.fetch_peak_mb, check=self._check)
         self._ticks = TickMaker()
         self._active: str | None = None
         self._next_look = -math.inf
@@ -94,9 +115,19 @@ class Coordinator:
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._ending.set)
+        if self._server_watch is not None:
+            self._server_watch.start()
         self._reports.start()
         self._progress.start()
-        api = build_api(self._runs, self._metrics, self._settings.token, self._is_ready)
+        if self._kube is not None:
+            self._kube.start()
+        self._note_start()
+        if self._publisher is not None:
+            self._publisher.start()
+        scaling = self._kube.describe if self._kube is not None else lambda: None
+        api = build_api(
+            self._runs, self._metrics, self._settings.token, self._is_ready, self._publisher, scaling
+        )
         self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._settings.host, self._settings.port)
@@ -126,8 +157,8 @@ class Coordinator:
                 if now >= next_tick:
                     next_tick = max(next_tick + 1.0, now)
                     self._tick()
-            except BreachError:
-                _log.exception("a run has failed")
+            except BreachError as error:
+                _log.exception("a run has failed", extra={"run": error.run})
                 self._runs.announce_rest()
             except sqlite3.OperationalError as error:
                 # A full disk may be emptied. Until then nothing is dealt out, and reports stay in the queue.
@@ -150,6 +181,12 @@ class Coordinator:
         self._progress.end()
         await self._runner.cleanup()
         await asyncio.to_thread(self._reports.join, 3.0)
+        if self._server_watch is not None:
+            await self._server_watch.end()
+        if self._kube is not None:
+            await self._kube.end()
+        if self._publisher is not None:
+            await self._publisher.end(_LAST_LINES_S)
         self._ledger.close()
         self._lock.release()
 
@@ -157,11 +194,19 @@ class Coordinator:
         if now >= self._next_look:
             self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
             for worker in self._roster.remove_dead(now):
-                _log.warning("worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at)
+                _log.warning(
+                    "worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at,
+                    extra={"worker": worker.name},
+                )  # fmt: skip
                 self._ticks.forget_worker(worker.name)
+                self._note_gone(worker)
             await self._take_back_lost(now)
             self._replace_stuck_listener(now)
             await self._pacemaker.step(self._roster.pace_s, now)
+            for resting in self._ledger.fetch_owing():
+                await self._runs.end(resting)
+            if self._publisher is not None:
+                self._publisher.bound()
             self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
         run = await self._dispatcher.step(now, time.time())
         if self._dispatcher.has_more:
@@ -185,9 +230,12 @@ class Coordinator:
             await asyncio.to_thread(self._broker.send_stop, run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
         closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
-        for lease, reason in self._expiry.find_lost(leases, now, closing=closing):
-            if self._ledger.expire_leases([lease], reason, time.time()):
-                _log.warning("lease %s is taken back: %s", lease, reason)
+        lost = dict(self._expiry.find_lost(leases, now, closing=closing))
+        for lease in [lease for lease in leases if lease.id in lost]:
+            reason = lost[lease.id]
+            if self._ledger.expire_leases([lease.id], reason, time.time()):
+                facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
+                _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
                 self._metrics.count_expired(reason)
 
     async def _watch_end(self, run: RunRecord | None) -> None:
@@ -196,6 +244,7 @@ class Coordinator:
         if before == self._active:
             return
         if before:
+            self._chronicle.keep_tick(self._build_tick(before), is_last=True)
             self._ticks = TickMaker()
             self._metrics.clear_run()
             try:
@@ -208,10 +257,22 @@ class Coordinator:
         run = self._ledger.fetch_next_run()
         if run is None:
             return
-        standing = self._ledger.fetch_standing(run.run)
-        tick = self._ticks.build_tick(standing, workers=len(self._roster), now=time.time())
+        tick = self._build_tick(run.run)
         self._metrics.show_tick(tick)
         self._runs.publish(tick)
+        if run.state in ACTIVE_STATES:
+            self._chronicle.keep_tick(tick)
+
+    def _build_tick(self, run: str) -> Tick:
+        standing = self._ledger.fetch_standing(run)
+        return self._ticks.build_tick(standing, workers=len(self._roster), now=time.time())
+
+    def _note_start(self) -> None:
+        run = self._ledger.fetch_next_run()
+        if run is not None and run.state in ACTIVE_STATES:
+            text = "a coordinator has started and finds the run active"
+            event = Event(at=time.time(), type=EventType.COORDINATOR_STARTED, text=text)
+            self._ledger.note(run.run, [event])
 
     def _take_in(self, messages: Sequence[Message]) -> None:
         begun = time.monotonic()
@@ -228,12 +289,32 @@ class Coordinator:
     def _hear(self, progress: Progress) -> None:
         self._metrics.count_progress()
         is_new = not self._roster.is_current(progress.worker, progress.boot)
+        replaced = self._roster.find_replaced(progress.worker, progress.boot)
         self._roster.hear(progress, time.monotonic(), time.time())
+        if replaced is not None:
+            self._note_gone(replaced)
         if is_new:
-            _log.info("worker %s is here", progress.worker)
+            _log.info("worker %s is here", progress.worker, extra={"worker": progress.worker})
+            self._chronicle.note_worker(
+                EventType.WORKER_JOINED, progress.worker, time.time(), is_active=bool(self._active)
+            )
             self._next_look = -math.inf  # the leases of the one that it has replaced are lost
             self._wake()
         self._ticks.add(progress)
+        self._chronicle.hear(progress)
+
+    def _check(self, spec: Spec) -> None:
+        if self._kube is not None:
+            self._kube.check(spec)
+
+    def _may_begin(self, run: RunRecord) -> bool:
+        """Whether what a run needs beside workers is there: its delay servers, ready and seen."""
+        is_scaled = self._kube is None or self._kube.may_begin(run)
+        return is_scaled and (self._server_watch is None or self._server_watch.may_begin(run))
+
+    def _note_gone(self, worker: WorkerState) -> None:
+        what = EventType.WORKER_LEFT if worker.stopping else EventType.WORKER_LOST
+        self._chronicle.note_worker(what, worker.name, time.time(), is_active=bool(self._active))
 
     def _is_ready(self) -> bool:
         return self._reports.is_connected and self._progress.is_connected
@@ -254,8 +335,18 @@ def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Ver
     while True:
         try:
             return ledger.apply(messages, now)
-        except BreachError:
-            _log.exception("a run has failed")
+        except BreachError as error:
+            _log.exception("a run has failed", extra={"run": error.run})
+
+
+def _enter_cluster(
+    settings: CoordinatorSettings, ledger: Ledger, wake: Callable[[], None]
+) -> "KubePart | None":
+    if settings.kube is None:
+        return None
+    from oku_coordinator.kube.part import KubePart  # noqa: PLC0415  # nobody else has the client library
+
+    return KubePart(settings.kube, next(iter(settings.server_urls), ""), ledger, wake)
 
 
 def _describe_listen_error(settings: CoordinatorSettings, error: OSError) -> str:

@@ -8,13 +8,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from oku_coordinator.dossier import Dossier, build_dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.lines import build_summary_line
 from oku_coordinator.served import ServedCounter
 from oku_coordinator.summaries import build_summary
+from oku_core.history import Event, EventType
 from oku_core.memory import measure_peak_rss_mb
 from oku_core.progress import Tick
 from oku_core.run import ACTIVE_STATES, RunState
+from oku_core.spec import Spec
 from oku_core.spec_parser import Source, parse_spec
 from oku_core.summary import ProcessSummary, Summary
 
@@ -30,6 +34,7 @@ class Runs:
         wake: called when a run has changed.
         fetch_broker_mb: the most memory that the broker had, None when nobody knows; may block.
         clock: Unix time.
+        check: refuses a spec that cannot be carried out here, with a `UserError`.
     """
 
     def __init__(
@@ -39,17 +44,20 @@ class Runs:
         wake: Callable[[], None],
         fetch_broker_mb: Callable[[], float | None],
         clock: Callable[[], float] = time.time,
+        check: Callable[[Spec], None] = lambda _: None,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
         self._served = served
         self._wake = wake
         self._fetch_broker_mb = fetch_broker_mb
+        self._check = check
         self._followers: set[asyncio.Queue[Tick | None]] = set()
 
     def submit(self, values: Mapping[str, Any]) -> RunRecord:
         """Enter a run for a spec under the names of `FIELDS`; `SpecError` when it is wrong."""
         spec, now = parse_spec(Source("spec", values)), self._clock()
+        self._check(spec)
         record = self._ledger.create_run(build_run_id(now), spec, now)
         self._wake()
         return record
@@ -90,6 +98,11 @@ class Runs:
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
         return build_summary(snapshot, self._clock())
 
+    async def tell(self, run: str) -> Dossier:
+        """A run with all that is kept of it, read beside the event loop: there may be much."""
+        summary = await self.summarize(run)
+        return await asyncio.to_thread(build_dossier, self._ledger, summary, self._clock())
+
     async def end(self, run: str) -> None:
         """A run has come to rest: keep what the delay servers counted, and how large the processes were."""
         answer = await self._served.fetch(run) if self._ledger.fetch_run(run).spec.brings_servers else None
@@ -97,7 +110,18 @@ class Runs:
         if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
         self._ledger.keep_processes(run, [*processes, *(answer.processes if answer else ())])
-        await self.summarize(run)
+        summary, now = await self.summarize(run), self._clock()
+        events = [
+            Event(
+                at=now,
+                type=EventType.VALIDITY,
+                text=f"{validity.flag}: {validity.detail}",
+                flag=validity.flag,
+                requests=validity.requests,
+            )
+            for validity in summary.validity
+        ]
+        self._ledger.put_summary(run, build_summary_line(summary), events, now)
 
     def publish(self, tick: Tick) -> None:
         """Hand a tick to everybody who follows; who is too slow misses the oldest ones."""

@@ -3,6 +3,33 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from oku_coordinator.loki import LokiTarget
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubeSettings:
+    """What a coordinator in a Kubernetes cluster may scale.
+
+    Args:
+        namespace: of everything that follows.
+        workers: name of the Deployment of workers.
+        servers: name of the Deployment of delay servers; empty when there is none.
+        default_workers: how many workers a run gets that does not say.
+        max_workers: how many a run may get.
+        min_servers: how many delay servers there are at rest, and at least.
+        max_servers: how many a run may get.
+        idle_s: after so long without a run, workers go back to 0 and delay servers to `min_servers`.
+    """
+
+    namespace: str
+    workers: str
+    servers: str = ""
+    default_workers: int = 2
+    max_workers: int = 20
+    min_servers: int = 0
+    max_servers: int = 10
+    idle_s: float = 60.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinatorSettings:
@@ -16,6 +43,9 @@ class CoordinatorSettings:
         port: port of the API; 0 takes a free one.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         term_s: a worker must be heard within a term, and is dead after two without.
+        loki: where lines go; None keeps none.
+        most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
+        kube: what it may scale; None outside a cluster.
         ready_file: file to write the API's `host:port` into once it listens.
     """
 
@@ -26,6 +56,9 @@ class CoordinatorSettings:
     port: int = 8700
     server_urls: tuple[str, ...] = ()
     term_s: float = 5.0
+    loki: LokiTarget | None = None
+    most_outbox_bytes: int = 256_000_000
+    kube: KubeSettings | None = None
     ready_file: Path | None = None
 
     @property

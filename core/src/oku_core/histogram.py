@@ -9,7 +9,8 @@ Counts, sum, minimum and maximum are exact; quantiles have that error. The hot l
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -41,6 +42,14 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     def total(self) -> int:
         """How many latencies were recorded."""
         return sum(self.buckets[1::2])
+
+    def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
+        """What `Histogram.quantile_us` says of each; one pass for all of them."""
+        if not self.buckets:
+            return [0 for _ in quantiles]
+        reached = list(accumulate(self.buckets[1::2]))
+        places = (bisect_left(reached, _find_rank(quantile, reached[-1])) for quantile in quantiles)
+        return [min(bucket_bounds_us(self.buckets[2 * place])[1], self.max_us) for place in places]
 
     def find_fault(self) -> str | None:
         """What is wrong with a histogram that somebody sent, or None."""
@@ -179,7 +188,7 @@ class Histogram:
         As HdrHistogram has it: the upper end of the bucket in which the cumulated count first reaches
         `quantile * total` rounded to a whole number, here never above the exact maximum.
         """
-        rank = min(max(1, math.floor(quantile * self.total + 0.5)), self.total)
+        rank = _find_rank(quantile, self.total)
         seen = 0
         for index, count in self.filled():
             seen += count
@@ -190,6 +199,28 @@ class Histogram:
     def filled(self) -> Iterator[tuple[int, int]]:
         """Index and count of every bucket that holds something, rising."""
         return ((index, count) for index, count in enumerate(self.counts) if count)
+
+
+def merge(latencies: Iterable[Latency]) -> Latency:
+    """The same as adding all to a `Histogram`, quicker for few buckets."""
+    counts: dict[int, int] = {}
+    sum_us, max_us, min_us = 0, 0, HIGHEST_US
+    for latency in latencies:
+        if not latency.buckets:
+            continue
+        pairs = iter(latency.buckets)
+        for index, count in zip(pairs, pairs, strict=True):
+            counts[index] = counts.get(index, 0) + count
+        sum_us += latency.sum_us
+        min_us, max_us = min(min_us, latency.min_us), max(max_us, latency.max_us)
+    if not counts:
+        return Latency()
+    buckets = [number for pair in sorted(counts.items()) for number in pair]
+    return Latency(buckets=buckets, sum_us=sum_us, min_us=min_us, max_us=max_us)
+
+
+def _find_rank(quantile: float, total: int) -> int:
+    return min(max(1, math.floor(quantile * total + 0.5)), total)
 
 
 def build_buckets(counts: Sequence[int]) -> list[int]:

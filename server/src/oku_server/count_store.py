@@ -6,6 +6,7 @@ servers may share the directory: a lock that dies with its holder gives each pro
 process carries on in one that no living process has, and the sum goes over all of them.
 """
 
+import contextlib
 import fcntl
 import itertools
 import mmap
@@ -59,12 +60,11 @@ class FileStore:
         self._directory = directory
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            status = directory.stat()
+            self.id = _read_id(directory / "store-id")
             free = (block for number in itertools.count() if (block := _map_free(self._path(number))))
             self.blocks = list(itertools.islice(free, processes))
         except OSError as error:
             raise UserError(f"--counts-dir: {directory} cannot be used: {error.strerror}") from error
-        self.id = f"{status.st_dev:x}-{status.st_ino:x}"
 
     def fetch_served(self, run: str) -> int:
         """The requests of `run` that were received, over all processes of all servers of the directory."""
@@ -75,6 +75,17 @@ class FileStore:
 
     def _path(self, number: int) -> Path:
         return self._directory / f"counts-{number}.bin"
+
+
+def _read_id(path: Path) -> str:
+    """What the file says; it is made whole by whoever is first."""
+    if not path.exists():
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        partial.write_text(secrets.token_hex(8))
+        with contextlib.suppress(FileExistsError):
+            os.link(partial, path)
+        partial.unlink()
+    return path.read_text()
 
 
 def _map_free(path: Path) -> mmap.mmap | None:

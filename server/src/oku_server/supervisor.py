@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from typing import Never
 
@@ -126,7 +125,7 @@ def _be_child(parent: int, run: Callable[[], None]) -> Never:
         run()
         code = 0
     except BaseException:  # noqa: BLE001  # whatever it is, this process ends here
-        traceback.print_exc()
+        _log.critical("process ended by an error", exc_info=True)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,10 +1,15 @@
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from oku_cli.client import Place
+from oku_cli.commands.resume import refuse_shape
 from oku_cli.commands.run import command
-from oku_cli.options import build_endpoint, pick_spec_values, refuse_local_shape
+from oku_cli.data_dir import Endpoint
+from oku_cli.kube import KubeEndpoint
+from oku_cli.options import RemoteOptions, pick_spec_values, refuse_local_shape, remote_options
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_fields import FIELDS
@@ -40,19 +45,76 @@ def test_only_what_was_given_overrides_a_file() -> None:
 
 def test_a_coordinator_elsewhere_wants_a_url_and_a_token() -> None:
     """Each is asked for by name."""
-    assert build_endpoint(None, None) is None
-    endpoint = build_endpoint("http://h:1/", "t")
-    assert endpoint is not None
-    assert (endpoint.url, endpoint.token) == ("http://h:1", "t")
+    assert RemoteOptions().build_place() is None
+    place = RemoteOptions(coordinator="http://h:1/", token="t").build_place()
+    assert place == Endpoint("http://h:1", "t")
+    assert place.flags == ["--coordinator", "http://h:1"]
     with pytest.raises(UserError, match="--token: "):
-        build_endpoint("http://h:1", None)
+        RemoteOptions(coordinator="http://h:1").build_place()
     with pytest.raises(UserError, match="--coordinator: h:1 is not a URL"):
-        build_endpoint("h:1", "t")
+        RemoteOptions(coordinator="h:1", token="t").build_place()
+
+
+def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() -> None:
+    """All of which may be left out."""
+    assert RemoteOptions(kube=True).build_place() == KubeEndpoint()
+    given = RemoteOptions(kube=True, context="c", namespace="n", release="r", token="t")
+    assert given.build_place() == KubeEndpoint("c", "n", "r", "t")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kube": True, "coordinator": "http://h:1"}, "--kube: does not go together with --coordinator"),
+        ({"namespace": "n"}, "--namespace: goes together with --kube only"),
+        ({"coordinator": "http://h:1", "token": "t", "release": "r"}, "--release: goes together"),
+        ({"context": "c"}, "--context: goes together"),
+    ],
+)
+def test_what_names_a_coordinator_twice_or_not_at_all_is_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    """Rather than one of them be ignored."""
+    with pytest.raises(UserError, match=f"^{message}"):
+        RemoteOptions(**options).build_place()
+
+
+def test_a_command_gets_the_coordinator_as_one() -> None:
+    """From flags or variables; help shows each."""
+    places: list[Place | None] = []
+
+    @click.command()
+    @remote_options
+    def command(elsewhere: Place | None) -> None:
+        """Do something."""
+        places.append(elsewhere)
+
+    runner = CliRunner(env={"OKU_COORDINATOR": "", "OKU_TOKEN": "t"})
+    for arguments in ([], ["--kube", "--release", "r"], ["--coordinator", "http://h:1"]):
+        assert runner.invoke(command, arguments, standalone_mode=False).exception is None
+    assert places == [None, KubeEndpoint(release="r", token="t"), Endpoint("http://h:1", "t")]
+    assert "--namespace NAME" in runner.invoke(command, ["--help"]).output
 
 
 @pytest.mark.parametrize("spec", [Spec(delay="1s"), Spec(seed=1), Spec(servers=2)])
 def test_what_shapes_a_local_stack_is_refused_for_one_elsewhere(spec: Spec) -> None:
     """Rather than be ignored without a word."""
     with pytest.raises(UserError, match="does not go together with --coordinator"):
-        refuse_local_shape(spec)
-    refuse_local_shape(Spec(workers=3))
+        refuse_local_shape(spec, scales_servers=False)
+    refuse_local_shape(Spec(workers=3), scales_servers=False)
+
+
+def test_a_cluster_has_as_many_delay_servers_as_one_likes() -> None:
+    """But their delays are those that it was installed with."""
+    refuse_local_shape(Spec(servers=2), scales_servers=True)
+    with pytest.raises(UserError, match="--delay: shapes the delay servers of a local stack"):
+        refuse_local_shape(Spec(servers=2, delay="1s"), scales_servers=True)
+
+
+def test_a_run_is_resumed_elsewhere_as_its_spec_says() -> None:
+    """Its shape is scaled by hand."""
+    elsewhere = Endpoint("http://h:1", "t")
+    with pytest.raises(UserError, match="--workers: shapes a local stack"):
+        refuse_shape(Spec(workers=2), elsewhere)
+    refuse_shape(Spec(workers=2), None)
+    refuse_shape(Spec(), elsewhere)

@@ -48,6 +48,7 @@ async def test_settings_of_the_users_shell_do_not_reach_the_children(
     for child in LocalStack(data_dir, PLAN, print).children:
         assert "OKU_HOST" not in child.environment
         assert child.environment["OTHER"] == "kept"
+        assert child.environment["OKU_LOG_FORMAT"] == "text"  # as people read it
         assert ("OKU_TOKEN" in child.environment) == (child.name == "coordinator")
 
 

@@ -12,12 +12,14 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from oku_coordinator.api import build_api
+from oku_coordinator.dossier import Dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import LeaseRecord
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.runs import Runs
-from oku_coordinator.served import ServedCounter
+from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.ticks import TickMaker
+from oku_core.interval import Slice, SliceState
 from oku_core.lease import Report
 from oku_core.progress import Tick
 from oku_core.run import RunState
@@ -32,7 +34,7 @@ class World:
     """What stands behind the API."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.runs = Runs(ledger, ServedCounter([]), lambda: None, lambda: None)
+        self.runs = Runs(ledger, ServedCounter(NamedServers([]), ledger), lambda: None, lambda: None)
         self.metrics = Metrics()
         self.is_ready = True
 
@@ -79,6 +81,16 @@ async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     status, summary = await call(client, "GET", f"/api/runs/{first}")
     assert (status, summary["run"], summary["state"]) == (200, first, "pending")
     assert msgspec.convert(summary, Summary).requests == 100
+
+
+async def test_the_history_of_a_run_is_told(client: Client) -> None:
+    """Its summary, with all that is kept beside it."""
+    run = await submit(client, name="kept")
+    status, document = await call(client, "GET", f"/api/runs/{run}/history")
+    dossier = msgspec.convert(document, Dossier)
+    assert (status, dossier.summary.run, dossier.spec["name"]) == (200, run, "kept")
+    assert dossier.slices == [Slice(0, 100, SliceState.PENDING)]
+    assert (await call(client, "GET", "/api/runs/nope/history"))[0] == 404
 
 
 @pytest.mark.parametrize(

@@ -185,3 +185,13 @@ def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Rost
     assert roster.remove_dead(25.0) == []
     assert len(roster.remove_dead(25.1)) == 10_000
     assert (roster.pace_s, roster.term_s) == (1.0, TERM_S)
+
+
+def test_a_worker_that_is_started_anew_replaces_one(roster: Roster) -> None:
+    """Unless it was declared dead before."""
+    roster.hear(Progress(worker="w1", boot="old", at=0.0), 0.0, 0.0)
+    assert roster.find_replaced("w1", "old") is None
+    assert roster.find_replaced("w2", "new") is None
+    replaced = roster.find_replaced("w1", "new")
+    assert replaced is not None
+    assert replaced.boot == "old"

@@ -15,6 +15,7 @@ from oku_core.histogram import (
     bucket_index,
     build_buckets,
     coarsen,
+    merge,
 )
 
 # Small ones, powers of two and everything up to an hour, each as likely.
@@ -293,3 +294,25 @@ def test_very_many_latencies_have_few_coarse_buckets() -> None:
         histogram.record(value_us)
     fine = histogram.build_latency()
     assert (len(fine.buckets) // 2, len(coarsen(fine).buckets) // 2) == (4782, 310)
+
+
+@few
+@given(st.lists(SAMPLES, max_size=4))
+def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
+    """The quick way for few buckets gives what a histogram gives."""
+    latencies = [build_histogram(values_us).build_latency() for values_us in samples]
+    added = Histogram()
+    for latency in latencies:
+        added.add(latency)
+    assert merge(latencies) == added.build_latency()
+
+
+@few
+@given(SAMPLES, st.lists(st.floats(0, 1), max_size=5))
+def test_quantiles_of_what_travels_are_those_of_the_histogram(
+    values_us: list[int], quantiles: list[float]
+) -> None:
+    """All of them from one pass."""
+    histogram = build_histogram(values_us)
+    expected = [histogram.quantile_us(quantile) for quantile in quantiles]
+    assert histogram.build_latency().quantiles_us(quantiles) == expected

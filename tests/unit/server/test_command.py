@@ -9,6 +9,15 @@ from oku_server.fault import FaultRates
 from oku_server.settings import ServerSettings
 
 
+@pytest.fixture(autouse=True)
+def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the logs of this process would be like; they stay as they are."""
+    log: list[str] = []
+    monkeypatch.setattr("oku_cli.logs.set_format", log.append)
+    monkeypatch.setattr("oku_cli.logs.set_level", log.append)
+    return log
+
+
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerSettings]:
     """The settings of servers that were started."""

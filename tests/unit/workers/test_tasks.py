@@ -1,4 +1,6 @@
 import asyncio
+import contextlib
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -159,6 +161,29 @@ def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
     with pytest.raises(RuntimeError, match="a fault of our own"):
         desk.deliver(build_document())
     assert [type(message) for message in desk.messages] == [Claim]
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ({"start_by": 0.0}, "is given back: its message is stale"),
+        ({"is_doubled": True}, "came twice"),
+        ({"error": EngineError("no such file")}, "cannot be carried out here: no such file"),
+        ({"error": RuntimeError("oops")}, "has failed here: RuntimeError: oops"),
+    ],
+)
+def test_what_is_said_of_a_lease_names_it(
+    desk: Desk, caplog: pytest.LogCaptureFixture, case: dict[str, Any], sentence: str
+) -> None:
+    """In the sentence, and with its run as facts that a program can look for."""
+    document = build_document(start_by=case.pop("start_by", time.time() + 60))
+    for name, value in case.items():
+        setattr(desk.crew, name, value)
+    with caplog.at_level(logging.INFO), contextlib.suppress(RuntimeError):
+        desk.deliver(document)
+    (record,) = caplog.records
+    assert record.getMessage() == f"lease l1 {sentence}"
+    assert (record.__dict__["run"], record.__dict__["lease"]) == ("r1", "l1")
 
 
 def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:

@@ -172,7 +172,10 @@ class Crew:
     def _cut_off(self, hands: list[Hand]) -> None:
         for hand in hands:
             if not hand.finished.done() and self._engine is not None:
-                _log.info("lease %s: %d requests are cut off", hand.lease.id, hand.in_flight)
+                _log.info(
+                    "lease %s: %d requests are cut off", hand.lease.id, hand.in_flight,
+                    extra={"run": hand.lease.run, "lease": hand.lease.id, "requests": hand.in_flight},
+                )  # fmt: skip
                 self._engine.cut_off(hand)
 
     def _build_report(self, hand: Hand, execution: str) -> Report:

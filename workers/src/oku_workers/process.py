@@ -50,6 +50,7 @@ class Worker:
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
         raise_open_files()
+        self._say_ready(is_ready=False)
         # Objects of the start-up live as long as the process; what requests leave behind is freed by
         # counting references, so that cycles are rare.
         gc.freeze()
@@ -69,6 +70,7 @@ class Worker:
         self._consumer = sender
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        self._say_ready(is_ready=True)
 
     def _on_signal(self, *_: object) -> None:
         if self._has_signal:
@@ -78,11 +80,20 @@ class Worker:
 
     def _drain(self) -> None:
         _log.info("draining")
+        self._say_ready(is_ready=False)
         self._station.ask(lambda: self._crew.stop_all(self._settings.grace_s))
         self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
         while state.reserved_requests or state.active_requests:
             time.sleep(_DRAIN_POLL_S)
         state.should_stop = 0
+
+    def _say_ready(self, *, is_ready: bool) -> None:
+        if (file := self._settings.ready_file) is None:
+            return
+        if is_ready:
+            file.touch()
+        else:
+            file.unlink(missing_ok=True)
 
 
 def serve(settings: WorkerSettings) -> int:

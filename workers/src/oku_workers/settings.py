@@ -1,6 +1,7 @@
 """What a worker is told when it starts."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,6 +13,7 @@ class WorkerSettings:
         name: of the worker; no two that run at the same time may share one.
         grace_s: how long requests in flight may go on after SIGTERM.
         local_address: what to send from; the system chooses unless given.
+        ready_file: file that is there while the worker can take leases.
         idle_limit_s: a worker that has had no lease for so long, although leases wait, ends itself.
     """
 
@@ -19,4 +21,5 @@ class WorkerSettings:
     name: str
     grace_s: float = 20.0
     local_address: str | None = None
+    ready_file: Path | None = None
     idle_limit_s: float = 30.0

@@ -30,21 +30,25 @@ def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, bo
         except MalformedMessageError as error:
             _log.warning("dropped a message that is no lease: %s", error)
             return
-        execution = secrets.token_hex(8)
+        execution, facts = secrets.token_hex(8), {"run": lease.run, "lease": lease.id}
         if reason := _find_reason_to_decline(task, lease, crew):
-            _log.info("lease %s is given back: %s", lease.id, reason)
+            _log.info("lease %s is given back: %s", lease.id, reason, extra=facts)
             send_message(app, build_empty_report(lease, execution, name, boot))
             return
         send_message(app, Claim(lease=lease.id, execution=execution, worker=name, boot=boot, at=time.time()))
         try:
             report = station.await_result(crew.carry_out(lease, execution))
         except EngineError as error:
-            _log.error("lease %s cannot be carried out here: %s", lease.id, error)
+            _log.error("lease %s cannot be carried out here: %s", lease.id, error, extra=facts)
             refusal = str(error)[:LONGEST_REFUSAL]
             send_message(app, build_empty_report(lease, execution, name, boot, refusal))
             return
+        except Exception as error:
+            # Celery logs the traceback, and does not know the lease.
+            _log.error("lease %s has failed here: %s: %s", lease.id, type(error).__name__, error, extra=facts)
+            raise
         if report is None:
-            _log.info("lease %s came twice", lease.id)
+            _log.info("lease %s came twice", lease.id, extra=facts)
             return
         send_message(app, report)
         station.ask(lambda: crew.let_go(lease.id))

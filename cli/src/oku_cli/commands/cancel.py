@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
 from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import build_endpoint, data_dir_option, remote_options
+from oku_cli.options import data_dir_option, remote_options
 from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
 from oku_core.run import RunState, TransitionError
@@ -19,12 +19,12 @@ from oku_core.run import RunState, TransitionError
 @click.argument("run")
 @data_dir_option
 @remote_options
-def command(run: str, data_dir: Path, coordinator: str | None, token: str | None) -> int:
+def command(run: str, data_dir: Path, elsewhere: Place | None) -> int:
     """End RUN for good; what is in flight may finish, what is accounted stays."""
     folder = DataDir(data_dir)
-    endpoint = build_endpoint(coordinator, token) or folder.find_endpoint()
-    if endpoint is not None:
-        return run_async(_cancel_at(endpoint, run))
+    place = elsewhere or folder.find_endpoint()
+    if place is not None:
+        return run_async(_cancel_at(place, run))
     folder.require_run(run)
     folder.hold()
     try:
@@ -42,8 +42,8 @@ def _cancel(ledger: Ledger, run: str) -> None:
     ledger.change_state(run, RunState.CANCELLED, time.time())
 
 
-async def _cancel_at(endpoint: Endpoint, run: str) -> ExitCode:
-    async with Client(endpoint) as client:
+async def _cancel_at(place: Place, run: str) -> ExitCode:
+    async with Client(place) as client:
         document = await client.act(run, "cancel")
     click.echo(f"run {run} is {document['state']}")
     return ExitCode.COMPLETED

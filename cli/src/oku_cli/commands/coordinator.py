@@ -1,14 +1,19 @@
 """`oku coordinator`: the coordinator by itself, as a pod runs it."""
 
+import logging
 import secrets
 from pathlib import Path
 from typing import Any
 
 import click
 
-from oku_cli.logs import configure_logs
+from oku_cli.kube_options import kube_options, pick_kube_settings
+from oku_cli.logs import log_options
+from oku_cli.loki_options import loki_options, pick_loki_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
+
+_log = logging.getLogger(__name__)
 
 
 @click.command(name="coordinator")
@@ -56,22 +61,35 @@ from oku_core.quantity import parse_duration_s
     show_default=True,
     help="A worker not heard for two terms is dead.",
 )
+@loki_options
+@kube_options
 @click.option(
     "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
 )
+@log_options
 def command(token: str | None, term: str, **settings: Any) -> None:
     """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
 
-    configure_logs()
     try:
         term_s = parse_duration_s(term)
     except ValueError as error:
         raise UserError(f"--term: {error}") from error
     if not 0.5 <= term_s <= 3600:
         raise UserError(f"--term: {term} is not between 500ms and 1h")
+    loki = pick_loki_options(settings)
+    kube = pick_kube_settings(settings)
     if token is None:
         token = secrets.token_urlsafe(24)
-        click.echo(f"oku coordinator: token {token}", err=True)
-    serve(CoordinatorSettings(token=token, term_s=term_s, **settings))
+        _log.warning("no token is given, API calls must bear %s until this process ends", token)
+    serve(
+        CoordinatorSettings(
+            token=token,
+            term_s=term_s,
+            loki=loki.build_target(),
+            most_outbox_bytes=loki.read_outbox_bytes(),
+            kube=kube,
+            **settings,
+        )
+    )

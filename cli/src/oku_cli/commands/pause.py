@@ -1,14 +1,15 @@
 """`oku pause`: tells a running coordinator to stop dealing out a run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
 from oku_cli.drive import build_hint, run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import build_endpoint, data_dir_option, remote_options
+from oku_cli.options import data_dir_option, remote_options
 from oku_core.errors import UserError
 
 
@@ -16,17 +17,17 @@ from oku_core.errors import UserError
 @click.argument("run")
 @data_dir_option
 @remote_options
-def command(run: str, data_dir: Path, coordinator: str | None, token: str | None) -> int:
+def command(run: str, data_dir: Path, elsewhere: Place | None) -> int:
     """Let RUN finish what is in flight and rest; `oku resume` goes on."""
     folder = DataDir(data_dir)
-    endpoint = build_endpoint(coordinator, token) or folder.find_endpoint()
-    if endpoint is None:
+    place = elsewhere or folder.find_endpoint()
+    if place is None:
         raise UserError(f"run {folder.require_run(run).run} is not running, there is nothing to pause")
-    return run_async(_pause(endpoint, run))
+    return run_async(_pause(place, run, elsewhere.flags if elsewhere else ()))
 
 
-async def _pause(endpoint: Endpoint, run: str) -> ExitCode:
-    async with Client(endpoint) as client:
+async def _pause(place: Place, run: str, flags: Sequence[str]) -> ExitCode:
+    async with Client(place) as client:
         document = await client.act(run, "pause")
-    click.echo(f"run {run} is {document['state']}; go on with: {build_hint('resume', run)}")
+    click.echo(f"run {run} is {document['state']}; go on with: {build_hint('resume', run, *flags)}")
     return ExitCode.COMPLETED

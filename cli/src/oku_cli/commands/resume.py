@@ -1,16 +1,18 @@
 """`oku resume`: goes on with a run exactly where its ledger stands."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch, build_hint, run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.local import build_plan, run_locally
-from oku_cli.options import build_endpoint, data_dir_option, remote_options, watch_options
+from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
+from oku_cli.options import data_dir_option, remote_options, watch_options
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES
 from oku_core.spec import Spec
@@ -24,38 +26,49 @@ from oku_core.spec_parser import Source, parse_spec
 @data_dir_option
 @remote_options
 @watch_options
+@loki_options
 def command(
     run: str,
     data_dir: Path,
-    coordinator: str | None,
-    token: str | None,
+    elsewhere: Place | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
-    **shape: str | None,
+    **options: Any,
 ) -> int:
     """Go on with a paused or interrupted RUN, also days later."""
     watch = Watch(json_file, quiet)
     watch.check()
-    given = parse_spec(Source(None, {key: value for key, value in shape.items() if value is not None}))
-    endpoint = build_endpoint(coordinator, token) or DataDir(data_dir).find_endpoint()
-    if endpoint is not None:
-        return run_async(_resume_at(endpoint, run, watch))
-    return run_async(_resume_here(DataDir(data_dir), run, given, watch))
+    loki = pick_loki_options(options)
+    given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))
+    place = elsewhere or DataDir(data_dir).find_endpoint()
+    if place is not None:
+        refuse_loki(loki)
+        refuse_shape(given, elsewhere)
+        return run_async(_resume_at(place, run, watch, elsewhere))
+    return run_async(_resume_here(DataDir(data_dir), run, given, watch, loki))
 
 
-async def _resume_at(endpoint: Endpoint, run: str, watch: Watch) -> ExitCode:
-    async with Client(endpoint) as client:
+def refuse_shape(given: Spec, elsewhere: Place | None) -> None:
+    """A coordinator elsewhere resumes a run with what its spec says."""
+    for key in ("workers", "servers"):
+        if elsewhere is not None and getattr(given, key) is not None:
+            raise UserError(f"--{key}: shapes a local stack, it does not go together with --coordinator")
+
+
+async def _resume_at(place: Place, run: str, watch: Watch, elsewhere: Place | None) -> ExitCode:
+    async with Client(place) as client:
         await client.act(run, "resume")
-        driver = Driver(client, watch, build_hint("resume", "{run}"))
+        driver = Driver(client, watch, build_hint("resume", "{run}", *(elsewhere.flags if elsewhere else ())))
         return driver.finish(await driver.follow(run, run))
 
 
-async def _resume_here(data_dir: DataDir, run: str, given: Spec, watch: Watch) -> ExitCode:
+async def _resume_here(data_dir: DataDir, run: str, given: Spec, watch: Watch, loki: LokiOptions) -> ExitCode:
     spec = _fetch_spec(data_dir, run)
     plan = build_plan(
         msgspec.structs.replace(
             spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
-        )
+        ),
+        loki,
     )
 
     async def begin(client: Client) -> str:

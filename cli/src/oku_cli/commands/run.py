@@ -7,13 +7,13 @@ import click
 import msgspec
 import yaml
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch, build_hint, run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.local import build_plan, run_locally
+from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options import (
-    build_endpoint,
     data_dir_option,
     pick_spec_values,
     refuse_local_shape,
@@ -35,11 +35,11 @@ _FILES = ("cacert", "cert", "key")
 @data_dir_option
 @remote_options
 @watch_options
+@loki_options
 def command(
     spec_file: Path | None,
     data_dir: Path,
-    coordinator: str | None,
-    token: str | None,
+    elsewhere: Place | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
     **options: Any,
@@ -50,14 +50,15 @@ def command(
     and says how to resume; a second one stops at once.
     """
     sources = [read_spec_file(spec_file)] if spec_file else []
+    loki = pick_loki_options(options)
     spec = parse_spec(*sources, Source(None, pick_spec_values(options)))
     watch = Watch(json_file, quiet)
     watch.check()
-    endpoint = build_endpoint(coordinator, token)
-    if endpoint is not None:
-        refuse_local_shape(spec)
-        return run_async(_run_remotely(endpoint, spec, watch))
-    return run_async(_run_here(DataDir(data_dir), find_files(spec), watch))
+    if elsewhere is not None:
+        refuse_local_shape(spec, scales_servers=True)
+        refuse_loki(loki)
+        return run_async(_run_remotely(elsewhere, spec, watch))
+    return run_async(_run_here(DataDir(data_dir), find_files(spec), watch, loki))
 
 
 def read_spec_file(path: Path) -> Source:
@@ -81,8 +82,8 @@ def find_files(spec: Spec) -> Spec:
     return spec
 
 
-async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch) -> ExitCode:
-    plan = build_plan(spec)
+async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch, loki: LokiOptions) -> ExitCode:
+    plan = build_plan(spec, loki)
     data_dir.hold()
     try:
         return await run_locally(
@@ -92,8 +93,10 @@ async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch) -> ExitCode:
         data_dir.release()
 
 
-async def _run_remotely(endpoint: Endpoint, spec: Spec, watch: Watch) -> ExitCode:
-    async with Client(endpoint) as client:
+async def _run_remotely(place: Place, spec: Spec, watch: Watch) -> ExitCode:
+    async with Client(place) as client:
+        if spec.servers is not None and await client.fetch_scaling() is None:
+            refuse_local_shape(spec, scales_servers=False)
         run = await client.submit(build_mapping(spec))
-        driver = Driver(client, watch, build_hint("resume", "{run}", "--coordinator", endpoint.url))
+        driver = Driver(client, watch, build_hint("resume", "{run}", *place.flags))
         return driver.finish(await driver.follow(run, spec.name or run))

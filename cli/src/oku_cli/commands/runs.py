@@ -7,11 +7,11 @@ from typing import Any
 import click
 from rich.console import Console
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
 from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import build_endpoint, data_dir_option, remote_options
+from oku_cli.options import data_dir_option, remote_options
 from oku_cli.runs_view import RunRow, build_runs_table
 from oku_coordinator.api import build_run_object
 from oku_core.run import RunState
@@ -20,18 +20,17 @@ from oku_core.run import RunState
 @click.command(name="runs")
 @data_dir_option
 @remote_options
-def command(data_dir: Path, coordinator: str | None, token: str | None) -> int:
+def command(data_dir: Path, elsewhere: Place | None) -> int:
     """List the runs, newest first."""
-    endpoint = build_endpoint(coordinator, token)
-    if endpoint is not None:
-        return run_async(_list_at(endpoint))
+    if elsewhere is not None:
+        return run_async(_list_at(elsewhere))
     ledger = DataDir(data_dir).open_settled_ledger()
     _show([build_run_object(record) for record in ledger.fetch_runs()] if ledger else [])
     return ExitCode.COMPLETED
 
 
-async def _list_at(endpoint: Endpoint) -> ExitCode:
-    async with Client(endpoint) as client:
+async def _list_at(place: Place) -> ExitCode:
+    async with Client(place) as client:
         _show(await client.fetch_runs())
     return ExitCode.COMPLETED
 

@@ -1,12 +1,12 @@
 """`oku server`: reads the flags of a delay server into its settings and serves until it is told to stop."""
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from oku_cli.logs import log_options
 from oku_core.delay import parse_delay
 from oku_core.errors import UserError
 from oku_core.quantity import parse_count
@@ -109,13 +109,13 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     metavar="FILE",
     help="File that gets HOST:PORT as soon as the server listens.",
 )
+@log_options
 def command(**given: Any) -> None:
     """Answer GET /NAME after a delay, and count the requests of each run.
 
     A delay, then status 200, a header Delay with its seconds, and a body; with the rates below, something
     worse. The header Oku-Run of a request names the run that it is counted for.
     """
-    logging.basicConfig(level=logging.INFO, format="oku server: %(message)s")
     rates = {name: given.pop(f"{name}_rate") for name in ("error", "reset", "stall", "truncate")}
     try:
         faults = FaultRates(**rates)

@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
 from oku_cli.drive import run_async, write_json
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import build_endpoint, data_dir_option, remote_options
+from oku_cli.options import data_dir_option, remote_options
 from oku_cli.summary_view import print_summary
 from oku_coordinator.summaries import build_summary
 from oku_core.summary import Summary
@@ -25,22 +25,21 @@ def command(
     run: str,
     as_json: bool,  # noqa: FBT001  # click passes flags so
     data_dir: Path,
-    coordinator: str | None,
-    token: str | None,
+    elsewhere: Place | None,
 ) -> int:
     """Show the summary of RUN, whatever its state."""
     folder = DataDir(data_dir)
-    endpoint = build_endpoint(coordinator, token) or folder.find_endpoint()
-    if endpoint is not None:
-        return run_async(_show_at(endpoint, run, as_json=as_json))
+    place = elsewhere or folder.find_endpoint()
+    if place is not None:
+        return run_async(_show_at(place, run, as_json=as_json))
     folder.require_run(run)
     ledger = folder.open_ledger()
     _show(build_summary(ledger.fetch_snapshot(run), time.time()), as_json=as_json)
     return ExitCode.COMPLETED
 
 
-async def _show_at(endpoint: Endpoint, run: str, *, as_json: bool) -> ExitCode:
-    async with Client(endpoint) as client:
+async def _show_at(place: Place, run: str, *, as_json: bool) -> ExitCode:
+    async with Client(place) as client:
         _show(await client.fetch_summary(run), as_json=as_json)
     return ExitCode.COMPLETED
 

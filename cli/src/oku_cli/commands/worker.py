@@ -3,10 +3,11 @@
 import ipaddress
 import platform
 import sys
+from pathlib import Path
 
 import click
 
-from oku_cli.logs import configure_logs
+from oku_cli.logs import add_facts, log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
 
@@ -44,15 +45,30 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
     callback=_check_address,
     help="Address of this machine to send from; the system chooses unless given.",
 )
-def command(broker_url: str, name: str, grace: str, local_address: str | None) -> None:
+@click.option(
+    "--ready-file",
+    envvar="OKU_READY_FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that is there while leases can be taken.",
+)
+@log_options
+def command(
+    broker_url: str, name: str, grace: str, local_address: str | None, ready_file: Path | None
+) -> None:
     """Take leases from the broker, send their requests, report them; SIGTERM drains."""
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
 
-    configure_logs()
+    add_facts(worker=name)
     try:
         grace_s = parse_duration_s(grace)
     except ValueError as error:
         raise UserError(f"--grace: {error}") from error
-    settings = WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s, local_address=local_address)
+    settings = WorkerSettings(
+        broker_url=broker_url,
+        name=name,
+        grace_s=grace_s,
+        local_address=local_address,
+        ready_file=ready_file,
+    )
     sys.exit(serve(settings))

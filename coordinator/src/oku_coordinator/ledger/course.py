@@ -3,9 +3,11 @@
 A window opens when a worker begins, and closes when the run leaves the active states.
 """
 
+from oku_coordinator.ledger.history_table import note
 from oku_coordinator.ledger.run_table import fetch_run
 from oku_coordinator.ledger.slice_table import sum_lengths
 from oku_coordinator.ledger.transaction import Transaction
+from oku_core.history import Event, EventType
 from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState, check_transition
 
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
@@ -23,8 +25,14 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
         transaction.execute("UPDATE runs SET queued_at = ?, served = NULL WHERE run = ?", now, run)
     if state not in ACTIVE_STATES:
         close_window(transaction, run, now)
+    _note_state(transaction, run, state, now, reason)
     transaction.touched.add(run)
     transaction.tallies.pop(run, None)  # so that all of it is checked
+
+
+def note_submission(transaction: Transaction, run: str, now: float) -> None:
+    """A run was entered: it begins pending."""
+    _note_state(transaction, run, RunState.PENDING, now, "")
 
 
 def follow_up(transaction: Transaction, run: str, now: float) -> None:
@@ -48,6 +56,7 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
         RunState.FAILED, reason, now, run,
     )  # fmt: skip
     close_window(transaction, run, now)
+    _note_state(transaction, run, RunState.FAILED, now, reason)
 
 
 def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
@@ -66,3 +75,11 @@ def close_window(transaction: Transaction, run: str, ended_at: float | None) -> 
         " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",
         ended_at, run,
     )  # fmt: skip
+
+
+def _note_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
+    text = f"the run is {state}: {reason}" if reason else f"the run is {state}"
+    event = Event(at=now, type=EventType.STATE, text=text, state=state, reason=reason or None)
+    note(transaction, run, event)
+    if fetch_run(transaction, run).is_at_rest:
+        transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)

@@ -6,13 +6,16 @@ hears of, by claim or by report, is the one that counts; every other one is a st
 
 import logging
 
+from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.account_table import add_report
 from oku_coordinator.ledger.course import enter_state, follow_up, open_window
 from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
+from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
+from oku_coordinator.lines import build_range_line, build_status_lines
 from oku_core.interval import settle
 from oku_core.lease import Claim, Message, Report, find_fault
 from oku_core.run import FINAL_STATES, RunState
@@ -46,7 +49,10 @@ def _take_claim(transaction: Transaction, claim: Claim, lease: LeaseRecord, now:
 
 def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> Verdict:
     if fault := find_fault(report, lease.start, lease.stop):
-        _log.warning("worker %s reports what cannot be true of lease %s: %s", report.worker, lease.id, fault)
+        _log.warning(
+            "worker %s reports what cannot be true of lease %s: %s", report.worker, lease.id, fault,
+            extra={"run": lease.run, "lease": lease.id, "worker": report.worker},
+        )  # fmt: skip
         return Verdict.UNTRUE
     sent = report.done - report.start
     if lease.execution not in (None, report.execution):
@@ -74,6 +80,9 @@ def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, n
     add_report(transaction, lease.run, report, now)
     add_resent(transaction, lease.run, len(report.unfinished))
     close_reported(transaction, lease, report.covered, now)
+    if report.covered:
+        outbox_table.put(transaction, lease.run, Kind.RANGE, now, [build_range_line(lease.id, report)])
+        outbox_table.put(transaction, lease.run, Kind.STATUS, now, build_status_lines(report))
     if report.refusal and fetch_run(transaction, lease.run).state == RunState.RUNNING:
         # The next worker would refuse it, too, and the run would go round for ever.
         enter_state(transaction, lease.run, RunState.FAILED, now, f"worker {report.worker}: {report.refusal}")

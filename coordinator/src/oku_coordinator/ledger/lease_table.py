@@ -96,6 +96,16 @@ def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
     return [row["id"] for row in rows]
 
 
+def fetch_taken_back(transaction: Transaction, run: str) -> list[tuple[int, int]]:
+    """The ranges of leases of a run that were taken back and may have been sent, `[start, stop)`."""
+    rows = transaction.select(
+        "SELECT start, stop FROM leases INDEXED BY expired_leases"
+        " WHERE run = ? AND state = 'expired' AND reason != ?",
+        run, ExpiryReason.NOT_SENT,
+    )  # fmt: skip
+    return [(row["start"], row["stop"]) for row in rows]
+
+
 def adopt_execution(transaction: Transaction, lease: LeaseRecord, message: Message) -> None:
     """The first execution of a lease that the ledger hears of is the one that counts."""
     transaction.execute(

@@ -15,16 +15,21 @@ from oku_coordinator.ledger import (
     account_table,
     conservation,
     course,
+    history_table,
     intake,
     lease_table,
+    outbox_table,
     recall,
     run_table,
+    server_table,
     slice_table,
 )
 from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.outbox_table import Kind, OutboxLine, OutboxSize
 from oku_coordinator.ledger.record import (
     BreachError,
     ExpiryReason,
+    History,
     LeaseRecord,
     RunRecord,
     Snapshot,
@@ -32,6 +37,8 @@ from oku_coordinator.ledger.record import (
     Verdict,
 )
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_coordinator.lines import Fields
+from oku_core.history import Event, Moment
 from oku_core.interval import Lengths, Slice
 from oku_core.lease import Message
 from oku_core.run import RunState
@@ -51,7 +58,15 @@ class Ledger:
     that after a breach the run has failed.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, publishes: bool = False) -> None:
+        """Open the ledger at `path`.
+
+        Args:
+            path: of its file.
+            read_only: whether another process may write.
+            publishes: whether lines of the runs that are created or resumed here are kept for Loki.
+        """
+        self._publishes = publishes
         self._file = LedgerFile(path, conservation.finish, read_only=read_only)
 
     def close(self) -> None:
@@ -64,7 +79,8 @@ class Ledger:
         """Enter a new run; its whole request space is pending."""
 
         def create(transaction: Transaction) -> RunRecord:
-            run_table.insert_run(transaction, run, spec, now)
+            run_table.insert_run(transaction, run, spec, now, is_published=self._publishes)
+            course.note_submission(transaction, run, now)
             return run_table.fetch_run(transaction, run)
 
         return self._change(create, now)
@@ -90,6 +106,8 @@ class Ledger:
         """
 
         def change(transaction: Transaction) -> RunRecord:
+            if state == RunState.PENDING:
+                run_table.set_published(transaction, run, is_published=self._publishes)
             course.enter_state(transaction, run, state, now, reason)
             course.follow_up(transaction, run, now)
             return run_table.fetch_run(transaction, run)
@@ -99,6 +117,14 @@ class Ledger:
     def set_served(self, run: str, served: int) -> None:
         """Keep what the delay servers counted for a run, if it is at rest."""
         self._file.change(lambda transaction: run_table.set_served(transaction, run, served))
+
+    def note_servers(self, run: str, stores: Iterable[str], now: float) -> None:
+        """These stores of delay servers were seen with a run now."""
+        self._file.change(lambda transaction: server_table.note_servers(transaction, run, stores, now))
+
+    def fetch_servers(self, run: str) -> dict[str, float]:
+        """The stores of the delay servers that were seen with a run, and when each was last seen."""
+        return self._file.read(lambda transaction: server_table.fetch_servers(transaction, run))
 
     def keep_processes(self, run: str, processes: Iterable[ProcessSummary]) -> None:
         """Keep the largest memory of the processes beside the workers."""
@@ -115,7 +141,7 @@ class Ledger:
             try:
                 self._change(park, now)
             except BreachError:
-                _log.exception("a run has failed")
+                _log.exception("a run has failed", extra={"run": record.run})
 
     # Leases
 
@@ -166,6 +192,89 @@ class Ledger:
             lambda transaction: [intake.take_in(transaction, message, now) for message in messages], now
         )
 
+    # History and outbox
+
+    def keep_moment(
+        self,
+        run: str,
+        moment: Moment,
+        lines: Iterable[tuple[Kind, Iterable[Fields]]] = (),
+        events: Iterable[Event] = (),
+    ) -> None:
+        """Keep a second of a run, with the lines that are made of it, and events."""
+
+        def keep(transaction: Transaction) -> None:
+            history_table.keep_moment(transaction, run, moment)
+            for kind, fields in lines:
+                outbox_table.put(transaction, run, kind, moment.at, fields)
+            for event in events:
+                history_table.note(transaction, run, event)
+
+        self._file.change(keep)
+
+    def note(self, run: str, events: Iterable[Event]) -> None:
+        """Keep events of a run."""
+
+        def note(transaction: Transaction) -> None:
+            for event in events:
+                history_table.note(transaction, run, event)
+
+        self._file.change(note)
+
+    def put_summary(self, run: str, fields: Fields, events: Iterable[Event], now: float) -> bool:
+        """Put the summary of a run at rest, and its flags as events, into the outbox, once for each rest.
+
+        Returns whether it was wanted: the run is published, and it was not there yet.
+        """
+
+        def put(transaction: Transaction) -> bool:
+            if not transaction.execute(
+                "UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run
+            ):
+                return False
+            outbox_table.put(transaction, run, Kind.SUMMARY, now, [fields])
+            for event in events:
+                history_table.note(transaction, run, event)
+            return True
+
+        return self._file.change(put)
+
+    def fetch_owing(self) -> list[str]:
+        """The runs at rest whose summary has not been put into the outbox."""
+        return self._file.read(
+            lambda transaction: [
+                row["run"] for row in transaction.select("SELECT run FROM runs WHERE owes_summary = 1")
+            ]
+        )
+
+    def take_lines(self, most_lines: int, most_bytes: int, now: float) -> list[OutboxLine]:
+        """The oldest lines of the outbox; they stay there until `remove_lines`."""
+        return self._file.change(
+            lambda transaction: outbox_table.take_batch(transaction, most_lines, most_bytes, now)
+        )
+
+    def remove_lines(self, lines: Sequence[OutboxLine]) -> None:
+        """Loki has taken these, or will never do."""
+        self._file.change(lambda transaction: outbox_table.remove(transaction, lines))
+
+    def measure_outbox(self) -> OutboxSize:
+        """How much waits in the outbox."""
+        return self._file.read(outbox_table.measure)
+
+    def drop_lines(self, most_bytes: int) -> dict[str, int]:
+        """Drop the oldest lines that may be lost until the outbox is within a bound; how many, by run."""
+        return self._file.change(lambda transaction: outbox_table.drop_oldest(transaction, most_bytes))
+
+    def fetch_history(self, run: str) -> History:
+        """How a run went, as of one moment."""
+        return self._file.read(
+            lambda transaction: History(
+                moments=history_table.fetch_moments(transaction, run),
+                events=history_table.fetch_events(transaction, run),
+                leases=history_table.fetch_lease_marks(transaction, run),
+            )
+        )
+
     # Accounts
 
     def fetch_standing(self, run: str) -> Standing:
@@ -179,6 +288,10 @@ class Ledger:
     def fetch_lengths(self, run: str) -> Lengths:
         """How much of a run is pending, leased and accounted; raises `BreachError` on a breach."""
         return self._file.read(lambda transaction: conservation.check_run(transaction, run))
+
+    def fetch_taken_back(self, run: str) -> list[tuple[int, int]]:
+        """The ranges of leases that were taken back and may have been sent, `[start, stop)`."""
+        return self._file.read(lambda transaction: lease_table.fetch_taken_back(transaction, run))
 
     def fetch_slices(self, run: str) -> list[Slice]:
         """The request space of a run as it is cut now."""

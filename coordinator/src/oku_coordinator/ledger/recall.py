@@ -2,11 +2,13 @@
 
 from oku_coordinator.ledger.account_table import note_lost_worker
 from oku_coordinator.ledger.course import close_window, enter_state, follow_up
+from oku_coordinator.ledger.history_table import note
 from oku_coordinator.ledger.lease_table import close_expired, fetch_active_leases, find_lease
-from oku_coordinator.ledger.record import ExpiryReason, LeaseState
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
+from oku_core.history import Event, EventType
 from oku_core.interval import Slice, SliceState
 from oku_core.run import FINAL_STATES, RunState
 
@@ -28,8 +30,19 @@ def expire_lease(transaction: Transaction, name: str, reason: ExpiryReason, now:
     pending = Slice(lease.start, lease.stop, SliceState.PENDING)
     replace_leased(transaction, lease.run, (lease.start, lease.stop), [pending])
     close_expired(transaction, lease, reason, now)
+    note(transaction, lease.run, _build_event(lease, reason, now))
     follow_up(transaction, lease.run, now)
     return True
+
+
+def _build_event(lease: LeaseRecord, reason: ExpiryReason, now: float) -> Event:
+    holder = f" from worker {lease.worker}" if lease.worker else ""
+    why = reason.replace("_", " ")
+    return Event(
+        at=now, type=EventType.LEASE_EXPIRED, lease=lease.id, worker=lease.worker, reason=reason,
+        start=lease.start, stop=lease.stop, requests=lease.length,
+        text=f"the requests {lease.start:,} to {lease.stop - 1:,} are taken back{holder}: {why}",
+    )  # fmt: skip
 
 
 def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:

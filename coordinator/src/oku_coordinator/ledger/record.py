@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from oku_coordinator.ledger.account import Account
+from oku_core.history import Event, Moment
 from oku_core.interval import ConservationError, Lengths
 from oku_core.run import FINAL_STATES, RunState
 from oku_core.spec import Spec
@@ -97,6 +98,7 @@ class RunRecord:
     served: int | None
     accounted: int
     is_broken: bool = False
+    is_published: bool = False
 
     @property
     def is_at_rest(self) -> bool:
@@ -132,6 +134,28 @@ class LeaseRecord:
     def length(self) -> int:
         """How many requests."""
         return self.stop - self.start
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseMark:
+    """What became of a lease, for pictures: `worker` is None when nobody began with it."""
+
+    start: int
+    stop: int
+    state: LeaseState
+    reason: str
+    worker: str | None
+    cut_at: float
+    closed_at: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How a run went: moments and events, oldest first, and its leases as they were cut."""
+
+    moments: list[Moment]
+    events: list[Event]
+    leases: list[LeaseMark]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +205,7 @@ def build_run_record(row: sqlite3.Row) -> RunRecord:
     values["spec"] = msgspec.json.decode(values["spec"], type=Spec)
     values["state"] = RunState(values["state"])
     values["is_broken"] = bool(values["is_broken"])
+    values["is_published"] = bool(values["is_published"])
     return RunRecord(**values)
 
 

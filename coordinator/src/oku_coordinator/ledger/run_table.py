@@ -11,13 +11,13 @@ from oku_core.run import RunState
 from oku_core.spec import Spec
 
 
-def insert_run(transaction: Transaction, run: str, spec: Spec, now: float) -> None:
+def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
     """Enter a new run; its whole request space is pending."""
     transaction.execute(
-        "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes, is_published)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, msgspec.json.encode(spec).decode(), spec.requests, RunState.PENDING, now, now,
-        f"{build_no_counts()}",
+        f"{build_no_counts()}", is_published,
     )  # fmt: skip
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
     transaction.touched.add(run)
@@ -55,3 +55,8 @@ def set_served(transaction: Transaction, run: str, served: int) -> None:
     """Keep what the delay servers counted, unless the run is about to send more."""
     if fetch_run(transaction, run).is_at_rest:
         transaction.execute("UPDATE runs SET served = ? WHERE run = ?", served, run)
+
+
+def set_published(transaction: Transaction, run: str, *, is_published: bool) -> None:
+    """From now on, lines of a run are kept for Loki, or are not."""
+    transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", is_published, run)

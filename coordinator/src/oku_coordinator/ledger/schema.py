@@ -12,7 +12,7 @@ from pathlib import Path
 
 from oku_core.errors import UserError
 
-_VERSION = 2
+_VERSION = 4
 
 _TABLES = """
 CREATE TABLE runs (
@@ -99,6 +99,47 @@ CREATE TABLE processes (
     PRIMARY KEY (run, process)
 ) WITHOUT ROWID;
 """
+_HISTORY = """
+CREATE TABLE moments (
+    run TEXT NOT NULL,
+    at REAL NOT NULL,
+    body BLOB NOT NULL,               -- a Moment, packed
+    PRIMARY KEY (run, at)
+) WITHOUT ROWID;
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    body BLOB NOT NULL                -- an Event, packed
+);
+CREATE INDEX events_of_runs ON events (run);
+CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    at_ns INTEGER NOT NULL,
+    line TEXT NOT NULL,
+    is_late INTEGER                   -- into which stream it goes; decided when it is first sent
+);
+CREATE TABLE outbox_size (lines INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT INTO outbox_size VALUES (0, 0);
+CREATE TABLE clocks (
+    run TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    last_ns INTEGER NOT NULL,         -- of the newest line
+    PRIMARY KEY (run, kind)
+) WITHOUT ROWID;
+CREATE INDEX expired_leases ON leases (run) WHERE state = 'expired';
+ALTER TABLE runs ADD COLUMN is_published INTEGER NOT NULL DEFAULT 0;   -- its lines go to the outbox
+ALTER TABLE runs ADD COLUMN owes_summary INTEGER NOT NULL DEFAULT 0;   -- is at rest without a summary
+"""
+_SERVERS = """
+CREATE TABLE servers (
+    run TEXT NOT NULL,
+    store TEXT NOT NULL,              -- where a delay server of the run counts
+    seen_at REAL NOT NULL,
+    PRIMARY KEY (run, store)
+) WITHOUT ROWID;
+"""
 _FROM_VERSION_1 = """
 ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
@@ -106,6 +147,10 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
 ALTER TABLE runs ADD COLUMN is_broken INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET is_broken = 1 WHERE state = 'failed';
 """
+
+
+_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS)
+"""What leads from each version to the next."""
 
 
 class FileLock:
@@ -158,7 +203,7 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         database.row_factory = sqlite3.Row
         version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, 1, _VERSION) or (read_only and version == 1):
+        if version not in range(_VERSION + 1) or (read_only and 0 < version < _VERSION):
             raise UserError(f"{path}: is of version {version}, this Oku reads version {_VERSION}")
         if read_only:
             if version == 0:
@@ -168,8 +213,8 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         if version != _VERSION:
-            tables = f"{_FROM_VERSION_1 if version else _TABLES} {_PROCESSES}"
-            database.executescript(f"BEGIN; {tables} PRAGMA user_version = {_VERSION}; COMMIT;")
+            steps = "".join(_STEPS[version:] if version else (_TABLES, _PROCESSES, _HISTORY, _SERVERS))
+            database.executescript(f"BEGIN; {steps} PRAGMA user_version = {_VERSION}; COMMIT;")
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is no ledger: {error}") from error
     return database

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_coordinator.ledger.schema import FileLock, lock_ledger, open_database
+from oku_coordinator.ledger.schema import _VERSION, FileLock, lock_ledger, open_database
 from oku_core.errors import UserError
 
 
@@ -13,7 +13,7 @@ def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
     assert database.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert database.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
     tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert tables == {"runs", "slices", "leases", "strays", "workers", "flags", "processes"}
+    assert {"runs", "slices", "leases", "strays", "workers", "flags", "processes", "outbox"} < tables
     database.close()
 
 
@@ -32,7 +32,9 @@ def test_a_ledger_of_another_version_is_not_touched(path: Path) -> None:
     other = sqlite3.connect(path)
     other.execute("PRAGMA user_version = 7")
     other.close()
-    with pytest.raises(UserError, match=r"ledger\.sqlite3: is of version 7, this Oku reads version 2"):
+    with pytest.raises(
+        UserError, match=rf"ledger\.sqlite3: is of version 7, this Oku reads version {_VERSION}"
+    ):
         open_database(path)
 
 
@@ -96,25 +98,51 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(pauses) == 1
 
 
-def test_a_ledger_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
+_BACK = {
+    3: "DROP TABLE servers;",
+    2: """
+        DROP TABLE moments; DROP TABLE events; DROP TABLE outbox; DROP TABLE outbox_size; DROP TABLE clocks;
+        DROP INDEX expired_leases;
+        ALTER TABLE runs DROP COLUMN is_published; ALTER TABLE runs DROP COLUMN owes_summary;
+    """,
+    1: """
+        DROP TABLE processes; DROP INDEX pending_slices;
+        ALTER TABLE runs DROP COLUMN bytes_received_high; ALTER TABLE runs DROP COLUMN sum_us_high;
+        ALTER TABLE runs DROP COLUMN is_broken;
+    """,
+}
+"""What each version does not have that the next one has."""
+
+
+@pytest.mark.parametrize("version", sorted(_BACK))
+def test_a_ledger_of_an_older_version_is_brought_up_to_date(path: Path, version: int) -> None:
     """With what it has; whoever only reads leaves it as it is."""
-    open_database(path).close()
+    new = open_database(path)
+    tables = list_schema(new)
+    new.close()
     old = sqlite3.connect(path)
-    for column in ("bytes_received_high", "sum_us_high", "is_broken"):
-        old.execute(f"ALTER TABLE runs DROP COLUMN {column}")
-    old.execute("DROP TABLE processes")
-    old.execute("DROP INDEX pending_slices")
+    for step in range(max(_BACK), version - 1, -1):
+        old.executescript(_BACK[step])
     old.execute(
         "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes)"
         " VALUES ('r1', '', '', 1, 'failed', 0, 0, '[]')"
     )
-    old.execute("PRAGMA user_version = 1")
+    old.execute(f"PRAGMA user_version = {version}")
     old.commit()
     old.close()
-    with pytest.raises(UserError, match="is of version 1, this Oku reads version 2"):
+    with pytest.raises(UserError, match=f"is of version {version}, this Oku reads version {_VERSION}"):
         open_database(path, read_only=True)
     database = open_database(path)
-    row = database.execute("SELECT sum_us_high, is_broken FROM runs").fetchone()
-    assert tuple(row) == (0, 1)
-    assert database.execute("SELECT count(*) FROM processes").fetchone()[0] == 0
+    assert list_schema(database) == tables
+    row = database.execute("SELECT sum_us_high, is_broken, is_published FROM runs").fetchone()
+    assert tuple(row) == (0, int(version == 1), 0)
     database.close()
+
+
+def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, tuple[str, ...]]]:
+    """Tables with their columns, and indices."""
+    rows = database.execute("SELECT type, name FROM sqlite_master").fetchall()
+    return {
+        (kind, name, tuple(sorted(row[1] for row in database.execute(f"PRAGMA table_info({name})"))))
+        for kind, name in rows
+    }

@@ -64,7 +64,8 @@ class _Slot:
         if task.cancelled() or (error := task.exception()) is None:
             return
         self.sent_ns = 0
-        _log.error("a slot of the engine has failed", exc_info=error)
+        facts = {"run": self.hand.lease.run, "lease": self.hand.lease.id} if self.hand is not None else {}
+        _log.error("a slot of the engine has failed", exc_info=error, extra=facts)
         if self.hand is not None:
             self.hand.abandon(error)
 

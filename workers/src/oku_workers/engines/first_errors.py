@@ -21,4 +21,5 @@ class FirstErrors:
             return
         self._told.add(outcome)
         name = f"{type(reason).__name__}: " if isinstance(reason, BaseException) else ""
-        _log.warning("first %s: %s", OUTCOMES[outcome], f"{name}{' '.join(str(reason).split())}"[:_LONGEST])
+        text = f"{name}{' '.join(str(reason).split())}"[:_LONGEST]
+        _log.warning("first %s: %s", OUTCOMES[outcome], text, extra={"outcome": OUTCOMES[outcome]})

@@ -1,0 +1,271 @@
+"""What a run has come to: its state, its account, its latencies as a whole. Single figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oku_coordinator.ledger.outbox_table import Kind
+from oku_core.outcome import OUTCOMES, Outcome
+from oku_core.run import RunState
+from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines, rate
+from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
+from oku_dashboards.panel import (
+    HALF,
+    Exactness,
+    Json,
+    Panel,
+    Query,
+    bar_gauge,
+    by_threshold,
+    gauge,
+    override,
+    stat,
+)
+
+AT_REST = "comes when the run is at rest"
+LATENCIES = {
+    "min": "min",
+    "mean": "mean",
+    "p50": "p50",
+    "p90": "p90",
+    "p95": "p95",
+    "p99": "p99",
+    "p99_9": "p99.9",
+    "max": "max",
+}
+"""Of the summary, and how they are called."""
+_NO_RUN = "no run in the time range"
+
+
+@dataclass(frozen=True)
+class Account:
+    """The figures of a run.
+
+    Attributes:
+        whose: the matcher of the run.
+    """
+
+    whose: str = ONE_RUN
+
+    def build_state(self, width: int = HALF) -> Panel:
+        """The state, in its colour."""
+        states = Lines(self.whose, Kind.TICK, Kind.EVENT, where='state != ""', needs=("state",))
+        return stat(
+            fields="/^state$/",
+            title="State",
+            shows="The state of the run: what the latest event says or, when its beginning lies before the"
+            " time range, the latest tick.",
+            exactness=Exactness.RECORDED,
+            queries=[Query(f"topk(1, {states.latest_at(SPAN, ('state',))})", is_instant=True)],
+            no_value=_NO_RUN,
+            defaults={"mappings": [_build_state_mapping()], "color": {"mode": "thresholds"}},
+            options={"colorMode": "background", "textMode": "value"},
+            width=width,
+        )
+
+    def build_progress(self, width: int = HALF) -> Panel:
+        """How much of the request space is accounted for."""
+        expr = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('total', SPAN)}"
+        return gauge(
+            title="Progress",
+            shows="Which share of the requests is accounted for.",
+            exactness=Exactness.LEDGER,
+            queries=[Query(expr, "accounted", is_instant=True)],
+            no_value=_NO_RUN,
+            defaults={"min": 0, "max": 1, **by_threshold({1: GOOD}, PLAIN)},
+            width=width,
+        )
+
+    def build_accounted(self, width: int = HALF) -> Panel:
+        """Accounted, and of how many."""
+        return stat(
+            title="Accounted",
+            shows="How many requests have an outcome in the ledger, and how many were asked for.",
+            exactness=Exactness.LEDGER,
+            queries=[
+                Query(self.ticks.max("accounted", SPAN), "accounted", is_instant=True),
+                Query(self.ticks.max("total", SPAN), "of", is_instant=True),
+            ],
+            unit="locale",
+            decimals=0,
+            no_value=_NO_RUN,
+            overrides=[override("of", colour=FAINT)],
+            options={"orientation": "horizontal"},
+            width=width,
+        )
+
+    def build_rate(self, width: int = HALF) -> Panel:
+        """The rate of the latest step."""
+        return stat(
+            title="Rate now",
+            shows="Requests that ended, per second: the latest step, and the course of it.",
+            exactness=Exactness.PROGRESS,
+            queries=[Query(rate(self.ticks, "requests", STEP), "requests")],
+            unit="reqps",
+            no_value=_NO_RUN,
+            width=width,
+        )
+
+    def build_failures(self, width: int = HALF) -> Panel:
+        """Requests that were not ok, and which share."""
+        count = f"{self.ranges.sum('requests', SPAN)} - {self.ranges.sum(Outcome.OK, SPAN)}"
+        share = f"1 - {self.ranges.sum(Outcome.OK, SPAN)} / {self.ranges.sum('requests', SPAN)}"
+        colour = by_threshold({1e-12: CAUTION, 0.01: BAD}, GOOD)
+        return stat(
+            title="Not ok so far",
+            shows="How many of the accounted requests had another outcome than `ok`, and which share of"
+            " them.",
+            exactness=Exactness.EXACT,
+            queries=[Query(count, "requests", is_instant=True), Query(share, "share", is_instant=True)],
+            unit="locale",
+            decimals=0,
+            no_value="nothing accounted yet",
+            defaults=by_threshold({1: CAUTION}, GOOD),
+            overrides=[override("share", unit="percentunit", decimals=3, **colour)],
+            options={"orientation": "horizontal"},
+            width=width,
+        )
+
+    def build_p99(self, width: int = HALF) -> Panel:
+        """The p99 of the latest step."""
+        return stat(
+            title="p99 now",
+            shows="99 of 100 answers came within this time: the latest step, and the course of it; for"
+            " steps longer than a second the largest of the seconds.",
+            exactness=Exactness.PROGRESS,
+            queries=[Query(self.ticks.max("p99_ms", STEP), "p99")],
+            unit="ms",
+            no_value="no answers",
+            width=width,
+        )
+
+    def build_time_left(self, width: int = HALF) -> Panel:
+        """How long the rest will take."""
+        left = f"({self.ticks.max('total', SPAN)} - {self.ticks.last('done', SPAN)})"
+        pace = f"{self.ticks.max('active_s', SPAN)} / {self.ticks.last('done', SPAN)}"
+        return stat(
+            title="Time left",
+            shows="How long the rest takes at the mean rate of the run so far; nothing is left of a"
+            " completed run, and one that was cancelled keeps what it had left.",
+            exactness=Exactness.PROGRESS,
+            queries=[Query(f"{left} * {pace}", "left", is_instant=True)],
+            unit="s",
+            decimals=0,
+            no_value=_NO_RUN,
+            width=width,
+        )
+
+    def build_account(self, names: Sequence[str] = (), width: int = HALF) -> Panel:
+        """The account, of the ledger; only some of its figures when they are named."""
+        figures = {
+            "requests": self.ticks.max("total", SPAN),
+            "accounted": self.ticks.max("accounted", SPAN),
+            "leased": self.ticks.last("leased", SPAN),
+            "pending": self.ticks.last("pending", SPAN),
+            "resent at most": self.ticks.max("resent_at_most", SPAN),
+            "active": self.ticks.max("active_s", SPAN),
+            "throughput": f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('active_s', SPAN)}",
+        }
+        settings: dict[str, Json] = {
+            "resent at most": by_threshold({1: CAUTION}, GOOD),
+            "active": {"unit": "s"},
+            "throughput": {"unit": "reqps"},
+        }
+        return stat(
+            title="Account",
+            shows="The request space: what is accounted for, in the hands of workers, and not given out;"
+            " they sum to the requests of the run. Beside it the upper bound of what was sent beyond that,"
+            " how long the run was active, and what it accounted for in a second of that.",
+            exactness=Exactness.LEDGER,
+            queries=[Query(figures[name], name, is_instant=True) for name in names or figures],
+            unit="locale",
+            decimals=0,
+            no_value=_NO_RUN,
+            overrides=[override(name, **own) for name, own in settings.items() if name in (names or figures)],
+            width=width,
+        )
+
+    def build_sums(self, width: int = HALF) -> Panel:
+        """What the lines of ranges sum to."""
+        return stat(
+            title="Sums over ranges",
+            shows="What the lines of ranges sum to: when the time range holds the whole run, `accounted` is"
+            " the `accounted` of the ledger to the last request.",
+            exactness=Exactness.EXACT,
+            queries=[
+                Query(self.ranges.count(SPAN), "ranges", is_instant=True),
+                Query(self.ranges.sum("requests", SPAN), "accounted", is_instant=True),
+                Query(self.ranges.sum("bytes_received", SPAN), "bytes received", is_instant=True),
+            ],
+            unit="locale",
+            decimals=0,
+            no_value="nothing accounted yet",
+            overrides=[override("bytes received", unit="decbytes", decimals=1)],
+            width=width,
+        )
+
+    def build_outcomes(self, width: int = HALF) -> Panel:
+        """How many requests had which outcome."""
+        return bar_gauge(
+            title="Outcomes of the run",
+            shows="How many of the accounted requests had which outcome.",
+            exactness=Exactness.EXACT,
+            queries=[Query(self.ranges.sum(outcome, SPAN), outcome, is_instant=True) for outcome in OUTCOMES],
+            unit="locale",
+            decimals=0,
+            no_value="nothing accounted yet",
+            width=width,
+        ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
+
+    def build_statuses(self, width: int = HALF) -> Panel:
+        """How many answers had which status."""
+        statuses = Lines(self.whose, Kind.STATUS)
+        return bar_gauge(
+            is_by_row=True,
+            title="Statuses of the run",
+            shows="How many answers had which status code.",
+            exactness=Exactness.EXACT,
+            queries=[Query(statuses.sum("requests", SPAN, ("status",)), is_instant=True)],
+            unit="locale",
+            decimals=0,
+            no_value="no answer was accounted for",
+            width=width,
+        )
+
+    def build_latencies(self, names: Sequence[str] = tuple(LATENCIES), width: int = HALF) -> Panel:
+        """Latencies of the whole run."""
+        return stat(
+            title="Latency of the whole run",
+            shows="Of all answered requests of the run, from the latest summary, which is written whenever"
+            " the run comes to rest; quantiles are known to three significant digits.",
+            exactness=Exactness.EXACT,
+            queries=[
+                Query(self.summaries.last(f"latency_ms.{name}", SPAN), LATENCIES[name], is_instant=True)
+                for name in names
+            ],
+            unit="ms",
+            no_value=AT_REST,
+            width=width,
+        )
+
+    @property
+    def ticks(self) -> Lines:
+        """Its seconds."""
+        return Lines(self.whose, Kind.TICK)
+
+    @property
+    def ranges(self) -> Lines:
+        """Its accounted ranges."""
+        return Lines(self.whose, Kind.RANGE)
+
+    @property
+    def summaries(self) -> Lines:
+        """Its summaries."""
+        return Lines(self.whose, Kind.SUMMARY)
+
+
+def _build_state_mapping() -> Json:
+    options = {
+        str(state): {"text": state.value, "color": STATE_COLOURS[state], "index": place}
+        for place, state in enumerate(RunState)
+    }
+    return {"type": "value", "options": options}

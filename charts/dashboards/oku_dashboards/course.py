@@ -1,0 +1,167 @@
+"""How a run went, second for second: rate, outcomes, latencies, bytes."""
+
+from dataclasses import dataclass, replace
+
+from oku_coordinator.ledger.outbox_table import Kind
+from oku_core.outcome import OUTCOMES, Outcome
+from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
+from oku_dashboards.palette import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
+from oku_dashboards.panel import (
+    BARS,
+    STACKED,
+    Exactness,
+    HeatScale,
+    Panel,
+    Query,
+    heatmap,
+    lines,
+    override,
+)
+
+_FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
+_QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
+_STATUS_STEP = "10s"
+"""Statuses come with ranges, which last about so long."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The panels of a run over time.
+
+    Attributes:
+        whose: the matcher of the run.
+        label: what stands behind the titles, to tell two runs apart.
+    """
+
+    whose: str = ONE_RUN
+    label: str = ""
+
+    def build_rate(self) -> Panel:
+        """Requests per second."""
+        return self._entitle(
+            lines(
+                title="Rate",
+                shows="Requests that ended, per second; for steps longer than a second the mean.",
+                exactness=Exactness.PROGRESS,
+                queries=[Query(rate(self._ticks, "requests"), "requests")],
+                unit="reqps",
+            ).colour({"requests": PLAIN})
+        )
+
+    def build_in_flight(self) -> Panel:
+        """Requests in flight, and workers."""
+        workers = override("workers", colour="purple", unit="short", custom_axisPlacement="right")
+        panel = lines(
+            title="In flight",
+            shows="Requests sent and not yet answered, over all workers (mean of the step), and how many"
+            " workers live (right axis, the fewest in the step).",
+            exactness=Exactness.PROGRESS,
+            queries=[
+                Query(self._ticks.mean("in_flight", STEP), "in flight"),
+                Query(self._ticks.min("workers", STEP), "workers"),
+            ],
+        ).colour({"in flight": PLAIN})
+        return self._entitle(replace(panel, overrides=[*panel.overrides, workers]))
+
+    def build_outcomes(self) -> Panel:
+        """All outcomes, on top of each other."""
+        return self._entitle(
+            lines(
+                custom=STACKED,
+                title="Outcomes",
+                shows="What became of the requests that ended, per second, on top of each other.",
+                exactness=Exactness.PROGRESS,
+                queries=[Query(rate(self._ticks, outcome), outcome) for outcome in OUTCOMES],
+                unit="reqps",
+            ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
+        )
+
+    def build_failures(self) -> Panel:
+        """All outcomes but `ok`, which hides them."""
+        return self._entitle(
+            lines(
+                title="Not ok",
+                shows="The same without `ok`, so that a few failures among many requests are seen."
+                " A run without failures shows zero.",
+                exactness=Exactness.PROGRESS,
+                queries=[Query(rate(self._ticks, outcome), outcome) for outcome in _FAILURES],
+                unit="reqps",
+            ).colour({str(outcome): OUTCOME_COLOURS[outcome] for outcome in _FAILURES})
+        )
+
+    def build_quantiles(self) -> Panel:
+        """Quantiles over time."""
+        return self._entitle(
+            lines(
+                custom={
+                    "scaleDistribution": {"type": "log", "log": 10},
+                    "fillOpacity": 0,
+                    "axisSoftMin": None,
+                },
+                title="Latency quantiles",
+                shows="Quantiles of each second, of the merged histogram of all workers; for steps longer"
+                " than a second the largest of the seconds, for quantiles can be neither added nor averaged.",
+                exactness=Exactness.PROGRESS,
+                queries=[
+                    Query(self._ticks.max(field, STEP), name) for field, name in _QUANTILE_NAMES.items()
+                ],
+                unit="ms",
+                no_value="nothing was answered in the time range",
+            ).colour({name: QUANTILE_COLOURS[field] for field, name in _QUANTILE_NAMES.items()})
+        )
+
+    def build_heatmap(self) -> Panel:
+        """Latencies as a heatmap."""
+        buckets = Lines(self.whose, Kind.LATENCY)
+        return self._entitle(
+            heatmap(
+                HeatScale(),
+                title="Latencies",
+                shows="How many answers took how long. A row is a bucket and named by its upper bound;"
+                " buckets that hold nothing in the whole time range have no row.",
+                exactness=Exactness.PROGRESS,
+                queries=[Query(buckets.sum("requests", STEP, ("le",)), "{{le}}")],
+                # Ticks are not in step with the second: a step of two always holds one.
+                min_step="2s",
+                no_value="nothing was answered in the time range",
+            )
+        )
+
+    def build_statuses(self) -> Panel:
+        """Statuses over time."""
+        statuses = Lines(self.whose, Kind.STATUS)
+        expr = f"{statuses.sum('requests', STEP, ('status',))} / ($__interval_ms / 1000)"
+        panel = lines(
+            custom=BARS,
+            title="Statuses",
+            shows="Answers by status code, per second, at the moment when their range was accounted for; a"
+            " range lasts about ten seconds.",
+            exactness=Exactness.EXACT,
+            queries=[Query(expr, "{{status}}")],
+            unit="reqps",
+            min_step=_STATUS_STEP,
+            no_value="no answer was accounted for in the time range",
+        )
+        colours = [
+            override(f"/{start}/", colour=colour, is_pattern=True) for start, colour in STATUS_COLOURS.items()
+        ]
+        return self._entitle(replace(panel, overrides=colours))
+
+    def build_bytes(self) -> Panel:
+        """Bytes received per second."""
+        return self._entitle(
+            lines(
+                title="Bytes received",
+                shows="Bytes of the bodies of answers, as they came, per second; 1 MB is 10⁶ bytes.",
+                exactness=Exactness.PROGRESS,
+                queries=[Query(rate(self._ticks, "bytes_received"), "bytes")],
+                unit="Bps",
+            ).colour({"bytes": PLAIN})
+        )
+
+    @property
+    def _ticks(self) -> Lines:
+        return Lines(self.whose, Kind.TICK)
+
+    def _entitle(self, panel: Panel) -> Panel:
+        return replace(panel, title=f"{panel.title}{self.label}")

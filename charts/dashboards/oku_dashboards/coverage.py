@@ -1,0 +1,112 @@
+"""Oku / Coverage: the request space as a picture."""
+
+from oku_coordinator.ledger.outbox_table import Kind
+from oku_dashboards.account import Account
+from oku_dashboards.dashboard import (
+    Dashboard,
+    Row,
+    build_annotations,
+    build_name_variable,
+    build_run_variable,
+)
+from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
+from oku_dashboards.palette import PART_COLOURS
+from oku_dashboards.panel import STACKED, Exactness, HeatScale, Panel, Query, bar_chart, heatmap, lines
+
+COVERAGE_STEP = "10s"
+"""Lines of coverage come every 5 s, or a tick later: a step of 10 s always holds one."""
+_PARTS = ("accounted", "leased", "pending")
+_SAID = {
+    "accounted": "has an outcome in the ledger",
+    "leased": "is in the hands of workers",
+    "pending": "is not given out",
+    "again": "was in leases that were taken back and may have been sent again; it may exceed 100 %",
+}
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    account = Account()
+    return Dashboard(
+        uid="oku-coverage",
+        description="The request space of one run, cut into 50 parts: what of it is accounted for, in the"
+        " hands of workers, not given out, and what may have been sent again.",
+        variables=[build_name_variable(), build_run_variable()],
+        annotations=build_annotations(Lines(ONE_RUN, Kind.EVENT)),
+        rows=[
+            Row(
+                "",
+                [
+                    account.build_state(width=3),
+                    account.build_progress(width=3),
+                    account.build_account(width=18),
+                ],
+            ),
+            Row("The request space now", [_build_now()]),
+            Row(
+                "Over time",
+                [
+                    _build_totals(),
+                    *(_build_map(part) for part in ("accounted", "again", "leased", "pending")),
+                ],
+            ),
+        ],
+    )
+
+
+def _build_now() -> Panel:
+    coverage = Lines(ONE_RUN, Kind.COVERAGE)
+    return bar_chart(
+        key="part",
+        title="Parts of the request space",
+        shows="Each bar is a fiftieth of the request space, from the first index to the last: how much of"
+        " it is accounted for, leased and pending, as of the latest line.",
+        exactness=Exactness.LEDGER,
+        queries=[Query(coverage.last(part, SPAN, ("part",)), part, is_instant=True) for part in _PARTS],
+        unit="locale",
+        decimals=0,
+        width=24,
+    ).colour({part: PART_COLOURS[part] for part in _PARTS})
+
+
+def _build_totals() -> Panel:
+    ticks = Lines(ONE_RUN, Kind.TICK)
+    return lines(
+        custom=STACKED,
+        table=("lastNotNull",),
+        title="The whole space",
+        shows="Requests that are accounted for, leased and pending, on top of each other: together they are"
+        " the run.",
+        exactness=Exactness.LEDGER,
+        queries=[Query(ticks.last(part, STEP), part) for part in _PARTS],
+        unit="locale",
+        width=24,
+        min_step="2s",
+    ).colour({part: PART_COLOURS[part] for part in _PARTS})
+
+
+def _build_map(part: str) -> Panel:
+    coverage = Lines(ONE_RUN, Kind.COVERAGE)
+    share = f"label_format share=`{{{{ divf .{part} (subf .stop .start) }}}}` | unwrap share"
+    picked = coverage.pick("part", part, "start", "stop")
+    expr = f"max by (part) (last_over_time({picked} | {share} [{STEP}]) by (run, part))"
+    return heatmap(
+        HeatScale(
+            fill=PART_COLOURS[part],
+            layout="unknown",
+            row_unit="none",
+            # Little is sent again: it must be seen all the same.
+            is_even=part != "again",
+            largest=None if part == "again" else 1,
+        ),
+        value=part,
+        title=f"{part.capitalize()}",
+        shows=f"Which share of each fiftieth of the request space {_SAID[part]}. The first index is below,"
+        " the last above.",
+        exactness=Exactness.LEDGER,
+        queries=[Query(expr, "{{part}}")],
+        unit="percentunit",
+        min_step=COVERAGE_STEP,
+        height=10,
+        no_value="no coverage in the time range",
+    )

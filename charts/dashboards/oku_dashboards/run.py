@@ -1,0 +1,134 @@
+"""Oku / Run: how it is going, what came of it, and what happened on the way."""
+
+from oku_coordinator.ledger.outbox_table import Kind
+from oku_dashboards.account import Account
+from oku_dashboards.course import Course
+from oku_dashboards.dashboard import (
+    Dashboard,
+    Row,
+    build_annotations,
+    build_name_variable,
+    build_run_variable,
+)
+from oku_dashboards.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
+from oku_dashboards.panel import Exactness, Panel, Query, logs, override, table
+
+_MOST_RUNS = 100
+_MARGIN_MS = 30_000
+"""A link to a run shows so much before its first and after its last range."""
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    account, course = Account(), Course()
+    return Dashboard(
+        uid="oku-run",
+        description="One run: how it is going, its account, its latencies, what happened to it."
+        " Runs are listed that have lines in the time range; the table at the end leads to each of them.",
+        variables=[build_name_variable(), build_run_variable()],
+        annotations=build_annotations(Lines(ONE_RUN, Kind.EVENT)),
+        rows=[
+            Row(
+                "",
+                [
+                    account.build_state(width=3),
+                    account.build_progress(width=3),
+                    account.build_accounted(width=4),
+                    account.build_rate(width=4),
+                    account.build_failures(width=4),
+                    account.build_p99(width=3),
+                    account.build_time_left(width=3),
+                ],
+            ),
+            Row("Account", [account.build_account(width=16), account.build_sums(width=8)]),
+            Row(
+                "Over time",
+                [
+                    course.build_rate(),
+                    course.build_in_flight(),
+                    course.build_outcomes(),
+                    course.build_failures(),
+                    course.build_quantiles(),
+                    course.build_heatmap(),
+                    course.build_statuses(),
+                    course.build_bytes(),
+                ],
+            ),
+            Row(
+                "The run as a whole",
+                [
+                    account.build_latencies(width=24),
+                    account.build_outcomes(width=8),
+                    account.build_statuses(width=6),
+                    _build_validity(),
+                ],
+            ),
+            Row("Events", [_build_events()]),
+            Row("Runs in the time range", [_build_runs()]),
+        ],
+    )
+
+
+def _build_validity() -> Panel:
+    flags = Lines(ONE_RUN, Kind.EVENT, where='type="validity"', needs=("type", "text"))
+    return logs(
+        title="What limits the result",
+        shows="Flags of validity, each with a sentence, as of each rest of the run. None is good news.",
+        exactness=Exactness.RECORDED,
+        queries=[Query(f"{flags.pick()} | line_format `{{{{.text}}}}`", most_lines=100)],
+        width=10,
+        no_value="no flag; that is said when the run is at rest",
+    )
+
+
+def _build_events() -> Panel:
+    events = Lines(ONE_RUN, Kind.EVENT, needs=("type", "text"))
+    return logs(
+        title="Events",
+        shows="All that happened to the run, the newest first.",
+        exactness=Exactness.RECORDED,
+        queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=500)],
+        width=24,
+        height=10,
+        no_value="nothing happened in the time range",
+    )
+
+
+def _build_runs() -> Panel:
+    ranges = Lines(ALL_RUNS, Kind.RANGE)
+    by = ("run", "name")
+    newest = f"topk({_MOST_RUNS}, {ranges.latest_at(SPAN, by, MILLISECONDS)})"
+    chosen = f"and on (run) {newest}"
+    link = {
+        "title": "Show this run",
+        "url": "/d/oku-run?var-run=${__data.fields.run}&var-datasource=${datasource}"
+        '&from=${__data.fields["Value #A"].numeric}&to=${__data.fields["Value #B"].numeric}',
+        "targetBlank": False,
+    }
+    return table(
+        key="run",
+        sort_by="run",
+        title="Runs",
+        shows=f"The {_MOST_RUNS} newest runs that accounted for requests in the time range; a click on one"
+        " shows it, with the time that it took.",
+        exactness=Exactness.EXACT,
+        queries=[
+            Query(
+                f"{ranges.earliest_at(SPAN, by, MILLISECONDS)} - {_MARGIN_MS} {chosen}",
+                "from",
+                is_instant=True,
+            ),
+            Query(f"{newest} + {_MARGIN_MS}", "to", is_instant=True),
+            Query(f"{ranges.sum('requests', SPAN, by)} {chosen}", "accounted", is_instant=True),
+            Query(f"{ranges.sum('ok', SPAN, by)} {chosen}", "ok", is_instant=True),
+        ],
+        unit="locale",
+        width=24,
+        height=8,
+        no_value="no run in the time range",
+        overrides=[
+            override("run", links=[link]),
+            override("from", unit="dateTimeAsIso"),
+            override("to", unit="dateTimeAsIso"),
+        ],
+    )

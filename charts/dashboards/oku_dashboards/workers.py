@@ -1,0 +1,262 @@
+"""Oku / Workers: which worker did what."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from oku_coordinator.ledger.outbox_table import Kind
+from oku_core.history import EventType
+from oku_dashboards.dashboard import (
+    Dashboard,
+    Row,
+    build_annotations,
+    build_choice_variable,
+    build_name_variable,
+    build_run_variable,
+    build_text_variable,
+)
+from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
+from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD
+from oku_dashboards.panel import (
+    BARS,
+    Exactness,
+    Json,
+    Panel,
+    Query,
+    by_threshold,
+    lines,
+    logs,
+    override,
+    stat,
+    table,
+)
+
+WORKER_STEP = "5s"
+"""With more than 100 workers, lines come less often than once a second."""
+_NAMED = "250"
+"""Loki gives at most 500 series, and each step may show other workers of many, so that nearly all of them
+appear in an hour. Where more than this live at a time only the lowest and the highest are shown, without a
+name; the other half of the limit is left for workers that took the place of others."""
+_BY = ("worker",)
+_NAMED = 'worker=~"$worker"'
+_NAMED_LINES = Lines(ONE_RUN, Kind.WORKER, where=_NAMED, needs=_BY)
+_MOST_ROWS = 100
+_EVENTS = (EventType.WORKER_JOINED, EventType.WORKER_LEFT, EventType.WORKER_LOST, EventType.LEASE_EXPIRED)
+
+
+def build() -> Dashboard:
+    """The dashboard."""
+    return Dashboard(
+        uid="oku-workers",
+        description="The workers of one run: their share of it, how busy they were, which were lost.",
+        variables=[
+            build_name_variable(),
+            build_run_variable(),
+            build_text_variable(
+                "worker",
+                "Worker",
+                ".+",
+                "A regular expression for the names of workers. With more than 500 of them it must leave"
+                " fewer: Loki gives no more series at once.",
+            ),
+            build_choice_variable(
+                "top", "Shown at a time", ["20", "50", "100"], "How many workers a panel over time shows."
+            ),
+        ],
+        annotations=build_annotations(Lines(ONE_RUN, Kind.EVENT)),
+        rows=[
+            Row("", [_build_living(), _build_lost(), _build_taken_back(), _build_lag(), _build_busy()]),
+            Row(
+                "Each worker over time",
+                [
+                    _build_rate(),
+                    _build_largest("in_flight", "In flight", "Requests sent and not yet answered", "short"),
+                    _build_largest(
+                        "cpu_share", "Processor", "Processor time over time; 100 % is one core", "percentunit"
+                    ),
+                    _build_largest("rss_mb", "Memory", "Resident memory; 1 MB is 10⁶ bytes", "decmbytes"),
+                    _build_largest("lag_s", "Lateness of the event loop", "How late its event loop was", "s"),
+                    _build_largest("p99_ms", "p99", "99 of 100 of its answers came within this time", "ms"),
+                ],
+            ),
+            Row("What each worker accounted for", [_build_table(), _build_ranges()]),
+            Row("Comings and goings", [_build_events()]),
+        ],
+    )
+
+
+def _build_living() -> Panel:
+    return stat(
+        title="Living",
+        shows="How many workers live; the latest tick.",
+        exactness=Exactness.PROGRESS,
+        queries=[Query(Lines(ONE_RUN, Kind.TICK).last("workers", SPAN), "workers", is_instant=True)],
+        width=4,
+    )
+
+
+def _build_lost() -> Panel:
+    return _build_count(
+        EventType.WORKER_LOST,
+        "Lost",
+        "How many times a worker was declared dead while the run was active.",
+        BAD,
+    )
+
+
+def _build_taken_back() -> Panel:
+    return _build_count(
+        EventType.LEASE_EXPIRED,
+        "Leases taken back",
+        "How many leases were taken back and given to others.",
+        CAUTION,
+    )
+
+
+def _build_count(type_: EventType, title: str, shows: str, colour: str) -> Panel:
+    events = Lines(ONE_RUN, Kind.EVENT, where=f'type="{type_}"', needs=("type",))
+    return stat(
+        title=title,
+        shows=shows,
+        exactness=Exactness.RECORDED,
+        queries=[Query(f"{events.count(SPAN)} or vector(0)", title.lower(), is_instant=True)],
+        width=5,
+        defaults=by_threshold({1: colour}, GOOD),
+    )
+
+
+def _build_lag() -> Panel:
+    return _build_worst(
+        "max_lag_s",
+        "Largest lateness",
+        "How late the event loop of a worker was at most",
+        "s",
+        {0.1: CAUTION, 1: BAD},
+    )
+
+
+def _build_busy() -> Panel:
+    return _build_worst(
+        "busy_share",
+        "Busiest second",
+        "The largest share of a second that a worker ran or waited for a processor; from 90 % on its"
+        " latencies may be its own",
+        "percentunit",
+        {0.9: CAUTION},
+    )
+
+
+def _build_worst(field: str, title: str, shows: str, unit: str, steps: Mapping[float, str]) -> Panel:
+    return stat(
+        title=title,
+        shows=f"{shows}, over all ranges.",
+        exactness=Exactness.EXACT,
+        queries=[Query(Lines(ONE_RUN, Kind.RANGE).max(field, SPAN), title.lower(), is_instant=True)],
+        unit=unit,
+        width=5,
+        no_value="nothing accounted yet",
+        defaults=by_threshold(steps, GOOD),
+    )
+
+
+def _build_rate() -> Panel:
+    rates = f"{_NAMED_LINES.sum('requests', STEP, _BY)} / {_NAMED_LINES.sum('seconds', STEP, _BY)}"
+    return _build_lines(
+        "rate_rps", "Rate", "Requests that ended, per second", "reqps", f"bottomk($top, {rates})"
+    )
+
+
+def _build_largest(field: str, title: str, shows: str, unit: str) -> Panel:
+    largest = f"topk($top, {_NAMED_LINES.max(field, STEP, _BY)})"
+    return _build_lines(field, title, f"{shows}; the largest in each step", unit, largest)
+
+
+def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> Panel:
+    which = "largest" if named.startswith("topk") else "smallest"
+    everyone = Lines(ONE_RUN, Kind.WORKER)
+    panel = lines(
+        custom={"fillOpacity": 0},
+        title=title,
+        shows=f"{shows}. Of many workers, those with the {which} values at each moment; dashed the highest"
+        " and the lowest value that any worker told, which no number of workers is too many for.",
+        exactness=Exactness.PROGRESS,
+        queries=[
+            Query(named, "{{worker}}"),
+            Query(everyone.max(field, STEP), "highest"),
+            Query(everyone.min(field, STEP), "lowest"),
+        ],
+        unit=unit,
+        min_step=WORKER_STEP,
+        defaults=_PALETTE,
+        no_value="no worker in the time range",
+    )
+    dashed = {"fill": "dash", "dash": [6, 6]}
+    extremes = [override(name, colour=FAINT, custom_lineStyle=dashed) for name in ("highest", "lowest")]
+    return replace(panel, overrides=extremes)
+
+
+def _build_ranges() -> Panel:
+    ranges = Lines(ONE_RUN, Kind.RANGE, where=_NAMED, needs=_BY).count(STEP, _BY)
+    return lines(
+        custom=BARS,
+        table=("sum",),
+        title="Ranges done",
+        shows="How many ranges of which worker were accounted for; of many workers, those with the most at"
+        " each moment.",
+        exactness=Exactness.EXACT,
+        queries=[Query(f"topk($top, {ranges})", "{{worker}}")],
+        width=24,
+        min_step="10s",
+        defaults=_PALETTE,
+        no_value="nothing accounted yet",
+    )
+
+
+def _build_table() -> Panel:
+    ranges = Lines(ONE_RUN, Kind.RANGE, where=_NAMED, needs=_BY)
+    columns = {
+        "requests": ranges.sum("requests", SPAN, _BY),
+        "ranges": ranges.count(SPAN, _BY),
+        "processor": ranges.sum("cpu_s", SPAN, _BY),
+        "peak memory": ranges.max("peak_rss_mb", SPAN, _BY),
+        "largest lateness": ranges.max("max_lag_s", SPAN, _BY),
+        "busiest second": ranges.max("busy_share", SPAN, _BY),
+        "largest p99 of a range": ranges.max("p99_ms", SPAN, _BY),
+    }
+    return table(
+        key="worker",
+        sort_by="requests",
+        title="What each worker did",
+        shows=f"What each worker accounted for, and what its reports said of it; the {_MOST_ROWS} largest"
+        " of each column.",
+        exactness=Exactness.EXACT,
+        queries=[
+            Query(f"topk({_MOST_ROWS}, {expr})", name, is_instant=True) for name, expr in columns.items()
+        ],
+        unit="locale",
+        width=24,
+        height=10,
+        no_value="nothing accounted yet",
+        overrides=[
+            override("processor", unit="s"),
+            override("peak memory", unit="decmbytes"),
+            override("largest lateness", unit="s"),
+            override("busiest second", unit="percentunit"),
+            override("largest p99 of a range", unit="ms"),
+        ],
+    )
+
+
+def _build_events() -> Panel:
+    choice = f'type=~"{"|".join(_EVENTS)}"'
+    events = Lines(ONE_RUN, Kind.EVENT, where=choice, needs=("type", "text"))
+    return logs(
+        title="Workers that came, left or were lost, and leases taken back",
+        shows="Events of workers and leases, the newest first.",
+        exactness=Exactness.RECORDED,
+        queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=500)],
+        width=24,
+        no_value="nothing happened in the time range",
+    )
+
+
+_PALETTE: Json = {"color": {"mode": "palette-classic-by-name"}}

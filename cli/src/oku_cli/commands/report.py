@@ -1,0 +1,72 @@
+"""`oku report`: a run as one HTML file, and for other tools as JSON, CSV and HdrHistogram text."""
+
+import time
+from pathlib import Path
+
+import click
+
+from oku_cli.client import Client, Place
+from oku_cli.data_dir import DataDir
+from oku_cli.drive import run_async
+from oku_cli.exit_code import ExitCode
+from oku_cli.options import data_dir_option, remote_options
+from oku_cli.report.exports import build_csv, build_hgrm_text, build_json
+from oku_cli.report.files import STANDARD_OUTPUT, OutputFile, fetch_dossier
+from oku_cli.report.page import build_page
+from oku_core.errors import UserError
+
+
+@click.command(name="report")
+@click.argument("run")
+@click.option("--output", "-o", metavar="FILE", help="Where the page goes; oku-report-RUN.html unless given.")
+@click.option("--json", "json_file", metavar="FILE", help="Write all that is kept of the run as JSON.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write its seconds as CSV.")
+@click.option("--hgrm", "hgrm_file", metavar="FILE", help="Write its latencies as HdrHistogram text, in ms.")
+@data_dir_option
+@remote_options
+def command(
+    run: str,
+    data_dir: Path,
+    elsewhere: Place | None,
+    **files: str | None,
+) -> int:
+    """Make a report of RUN, whatever its state: one HTML file that needs no network.
+
+    With --json, --csv or --hgrm, only what was asked for is written. FILE may be -, standard output.
+    """
+    outputs = _choose_outputs(run, **files)
+    folder = DataDir(data_dir)
+    place = elsewhere or folder.find_endpoint()
+    if place is not None:
+        return run_async(_report_at(place, run, outputs))
+    folder.require_run(run)
+    dossier = fetch_dossier(folder, run, time.time())
+    for output in outputs:
+        output.write(dossier)
+    return ExitCode.COMPLETED
+
+
+async def _report_at(place: Place, run: str, outputs: list[OutputFile]) -> ExitCode:
+    async with Client(place) as client:
+        dossier = await client.fetch_dossier(run)
+    for output in outputs:
+        output.write(dossier)
+    return ExitCode.COMPLETED
+
+
+def _choose_outputs(
+    run: str, *, output: str | None, json_file: str | None, csv_file: str | None, hgrm_file: str | None
+) -> list[OutputFile]:
+    """What is to be written; what can be known to be impossible is found out here."""
+    asked = [
+        OutputFile("--output", output, build_page),
+        OutputFile("--json", json_file, build_json),
+        OutputFile("--csv", csv_file, build_csv),
+        OutputFile("--hgrm", hgrm_file, build_hgrm_text),
+    ]
+    wanted = [each for each in asked if each.path is not None]
+    if sum(each.path == STANDARD_OUTPUT for each in wanted) > 1:
+        raise UserError(f"{wanted[-1].flag}: {STANDARD_OUTPUT} can be given only once")
+    for each in wanted:
+        each.check()
+    return wanted or [OutputFile("--output", f"oku-report-{run}.html", build_page)]

@@ -1,0 +1,97 @@
+"""The options of a coordinator that runs in a Kubernetes cluster: what it may scale."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from oku_core.errors import UserError
+from oku_core.quantity import parse_duration_s
+
+if TYPE_CHECKING:
+    from oku_coordinator.settings import KubeSettings
+
+_Command = Callable[..., Any]
+
+_LEAST_IDLE_S, _MOST_IDLE_S = 10.0, 86_400.0
+"""The delay servers are asked for their counts within the first."""
+
+
+def kube_options(command: _Command) -> _Command:
+    """`--kube-workers` and what belongs to it."""
+    pods = click.IntRange(0, 10_000)
+    for option in (
+        click.option(
+            "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s", show_default=True, metavar="DURATION",
+            help="After so long without a run, workers go back to 0.",
+        ),
+        click.option(
+            "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", type=pods, default=10, show_default=True,
+            help="How many delay servers a run may have.",
+        ),
+        click.option(
+            "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", type=pods, default=0, show_default=True,
+            help="How many delay servers there are at rest, and at least.",
+        ),
+        click.option(
+            "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", type=pods, default=20, show_default=True,
+            help="How many workers a run may have.",
+        ),
+        click.option(
+            "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS", type=pods, default=2,
+            show_default=True, help="How many workers a run gets that does not say.",
+        ),
+        click.option(
+            "--kube-namespace", envvar="OKU_KUBE_NAMESPACE", default="", metavar="NAME",
+            help="Namespace of these Deployments.",
+        ),
+        click.option(
+            "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
+            help="Deployment of the delay servers; none unless given.",
+        ),
+        click.option(
+            "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
+            help="Deployment of the workers, to be scaled for runs; nothing is scaled unless given.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def pick_kube_settings(options: dict[str, Any]) -> "KubeSettings | None":
+    """Take these options out of all options of a command; None when nothing is to be scaled."""
+    from oku_coordinator.settings import KubeSettings  # noqa: PLC0415  # its package takes long to load
+
+    settings = KubeSettings(
+        namespace=options.pop("kube_namespace"),
+        workers=options.pop("kube_workers"),
+        servers=options.pop("kube_servers"),
+        default_workers=options.pop("kube_default_workers"),
+        max_workers=options.pop("kube_max_workers"),
+        min_servers=options.pop("kube_servers_min"),
+        max_servers=options.pop("kube_servers_max"),
+        idle_s=_read_idle_s(options.pop("kube_idle")),
+    )
+    if not settings.workers:
+        return None
+    if not settings.namespace:
+        raise UserError("--kube-namespace: is wanted by --kube-workers")
+    if settings.servers and not options["server_urls"]:
+        raise UserError("--server-url: is wanted by --kube-servers")
+    if settings.min_servers > settings.max_servers:
+        raise UserError(f"--kube-servers-min: {settings.min_servers} is more than --kube-servers-max")
+    if not 1 <= settings.default_workers <= settings.max_workers:
+        raise UserError(
+            f"--kube-default-workers: {settings.default_workers} is not between 1 and --kube-max-workers"
+        )
+    return settings
+
+
+def _read_idle_s(text: str) -> float:
+    try:
+        idle_s = parse_duration_s(text)
+    except ValueError as error:
+        raise UserError(f"--kube-idle: {error}") from error
+    if not _LEAST_IDLE_S <= idle_s <= _MOST_IDLE_S:
+        raise UserError(f"--kube-idle: {text} is not between 10s and 24h")
+    return idle_s

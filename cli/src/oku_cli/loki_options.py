@@ -1,0 +1,104 @@
+"""The options that say where results go besides the ledger: a Loki, and as whom."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from oku_core.errors import UserError
+from oku_core.quantity import parse_size
+
+if TYPE_CHECKING:
+    from oku_coordinator.loki import LokiTarget
+
+_Command = Callable[..., Any]
+_HELP = {
+    "loki": ("URL", "OKU_LOKI_URL", "Loki to write results to, such as http://127.0.0.1:3100."),
+    "loki_tenant": ("TEXT", "OKU_LOKI_TENANT", "Tenant of that Loki (X-Scope-OrgID)."),
+    "loki_username": ("TEXT", "OKU_LOKI_USERNAME", "User of that Loki (basic authentication)."),
+    "loki_password": ("TEXT", "OKU_LOKI_PASSWORD", "Password; others see flags, not the environment."),
+    "loki_token": ("TEXT", "OKU_LOKI_TOKEN", "Bearer token of that Loki, likewise."),
+    "loki_ca": ("FILE", "OKU_LOKI_CA", "Certificates to trust for it in place of the system's, PEM."),
+    "loki_outbox": ("SIZE", "OKU_LOKI_OUTBOX", "What lines that wait for it may take in the ledger."),
+}
+_DEFAULTS = {"loki_outbox": "256MB"}
+_LEAST_OUTBOX = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LokiOptions:
+    """What was given; all of it as text."""
+
+    loki: str | None = None
+    loki_tenant: str | None = None
+    loki_username: str | None = None
+    loki_password: str | None = None
+    loki_token: str | None = None
+    loki_ca: str | None = None
+    loki_outbox: str = _DEFAULTS["loki_outbox"]
+
+    def build_target(self) -> "LokiTarget | None":
+        """Where to, and as whom; None without a Loki. `UserError` when it cannot be."""
+        from oku_coordinator.loki import LokiTarget  # noqa: PLC0415  # aiohttp takes long to load
+
+        if not self.loki:
+            return None
+        if self.loki_token and self.loki_username:
+            raise UserError("--loki-token: does not go together with --loki-username")
+        if self.loki_ca and not Path(self.loki_ca).is_file():
+            raise UserError(f"--loki-ca: {self.loki_ca} is no file")
+        try:
+            return LokiTarget(
+                url=self.loki,
+                tenant=self.loki_tenant or "",
+                username=self.loki_username or "",
+                password=self.loki_password or "",
+                token=self.loki_token or "",
+                ca_file=Path(self.loki_ca).absolute() if self.loki_ca else None,
+            )
+        except ValueError as error:
+            raise UserError(f"--loki: {error}") from error
+
+    def read_outbox_bytes(self) -> int:
+        """The bound of the outbox; `UserError` when it is none."""
+        try:
+            size = parse_size(self.loki_outbox)
+        except ValueError as error:
+            raise UserError(f"--loki-outbox: {error}") from error
+        if size < _LEAST_OUTBOX:
+            raise UserError(f"--loki-outbox: {self.loki_outbox} is less than 1MB")
+        return size
+
+    def build_environment(self) -> dict[str, str]:
+        """The same for a coordinator that is started with it; empty without a Loki."""
+        if not self.loki:
+            return {}
+        values = asdict(self)
+        return {variable: values[name] for name, (_, variable, _) in _HELP.items() if values[name]}
+
+
+def loki_options(command: _Command) -> _Command:
+    """`--loki` and what belongs to it."""
+    for name, (metavar, variable, text) in reversed(_HELP.items()):
+        option = click.option(
+            f"--{name.replace('_', '-')}", metavar=metavar, envvar=variable, help=text,
+            default=_DEFAULTS.get(name), show_default=name in _DEFAULTS,
+        )  # fmt: skip
+        command = option(command)
+    return command
+
+
+def pick_loki_options(options: dict[str, Any]) -> LokiOptions:
+    """Take these options out of all options of a command, and see whether they can be."""
+    picked = LokiOptions(**{name: options.pop(name) for name in _HELP})
+    picked.build_target()
+    picked.read_outbox_bytes()
+    return picked
+
+
+def refuse_loki(options: LokiOptions) -> None:
+    """A coordinator elsewhere has its own Loki, or none."""
+    if options.loki:
+        raise UserError("--loki: is a setting of the coordinator, it does not go together with --coordinator")

@@ -1,0 +1,73 @@
+"""What happened, as a list to read, and as marks across the charts over time."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from oku_cli.figures import format_count
+from oku_cli.report.chart import Mark, build_section
+from oku_cli.report.markup import Html, element
+from oku_cli.report.timeline import Timeline, format_since
+from oku_core.history import Event, EventType
+
+MOST_EVENTS = 300
+"""Of more, the first and the last ones are shown."""
+_MARKED = {
+    EventType.STATE: "state",
+    EventType.COORDINATOR_STARTED: "trouble",
+    EventType.WORKER_LOST: "lost",
+    EventType.LEASE_EXPIRED: "lost",
+}
+"""What is marked in charts, and how; what is worse hides what stands at the same place."""
+_RANK = ("state", "trouble", "lost")
+_MARKS = 120
+"""So many places are told apart."""
+_MOST_TEXTS = 3
+
+
+def build_marks(events: Sequence[Event], timeline: Timeline) -> list[Mark]:
+    """A mark for each place where something happened."""
+    places: dict[int, list[Event]] = {}
+    for event in events:
+        if event.type in _MARKED:
+            places.setdefault(round(timeline.place(event.at) * _MARKS), []).append(event)
+    return [_merge(group, timeline) for _, group in sorted(places.items())]
+
+
+def build_events(events: Sequence[Event], start: float | None) -> Html:
+    """The list, with times of day and since `start`, where that is known."""
+    half = MOST_EVENTS // 2
+    rows = [_build_row(event, start, events[0].at) for event in events]
+    if len(rows) > MOST_EVENTS:
+        left_out = f"{format_count(len(rows) - 2 * half)} more; oku report --json has all of them"
+        gap = element("tr", element("td", left_out, colspan="3", class_="note"))
+        rows = [*rows[:half], gap, *rows[-half:]]
+    heads = [element("th", head, scope="col") for head in ("UTC", "after", "what")]
+    table = element(
+        "table", element("thead", element("tr", *heads)), element("tbody", *rows), class_="events"
+    )
+    content = table if rows else element("p", "No events were kept.", class_="note")
+    return build_section("Events", content, id_="events")
+
+
+def _build_row(event: Event, start: float | None, first: float) -> Html:
+    at = datetime.fromtimestamp(event.at, UTC)
+    day = "" if at.date() == datetime.fromtimestamp(first, UTC).date() else f"{at:%Y-%m-%d} "
+    since = "" if start is None else format_since(max(0.0, event.at - start))
+    class_ = _MARKED.get(event.type, "plain")
+    return element(
+        "tr",
+        element("td", element("time", f"{day}{at:%H:%M:%S}", datetime=f"{at:%Y-%m-%dT%H:%M:%SZ}")),
+        element("td", since, class_="number"),
+        element(
+            "td", element("span", event.type.replace("_", " "), class_=f"kind {class_}"), " ", event.text
+        ),
+    )
+
+
+def _merge(events: Sequence[Event], timeline: Timeline) -> Mark:
+    class_ = max((_MARKED[event.type] for event in events), key=_RANK.index)
+    worst = [event for event in events if _MARKED[event.type] == class_]
+    text = "; ".join(event.text for event in worst[:_MOST_TEXTS])
+    if len(events) > _MOST_TEXTS:
+        text += f"; and {format_count(len(events) - _MOST_TEXTS)} more"
+    return Mark(timeline.place(worst[0].at), class_, text)

@@ -1,0 +1,78 @@
+"""The percentile distribution of a histogram, as every HdrHistogram writes it and plotters read it.
+
+The steps are those of HdrHistogram's `PercentileIterator`: so many between 0 and 50 %, as many between there
+and 75 %, and so on, ever closer to 100 %. Whoever decodes `histogram` of the summary gets the same lines.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from oku_core.histogram import BUCKETS, SUB_BUCKET_BITS, Latency, bucket_bounds_us
+
+TICKS_PER_HALF = 5
+"""Steps for each half of the distance to 100 %, the default of HdrHistogram."""
+_US_IN_MS = 1000
+
+
+class PercentileRow(NamedTuple):
+    """So many requests, a part `level` (0 to 1) of all or more, took up to `value_us`."""
+
+    value_us: int
+    level: float
+    total: int
+
+
+def build_percentile_rows(latency: Latency) -> Iterator[PercentileRow]:
+    """The rows of the distribution, rising; none when there is no latency."""
+    whole, percent = latency.total, 0.0
+    highest_us = 0
+    for index, seen in zip(latency.buckets[0::2], accumulate(latency.buckets[1::2]), strict=True):
+        highest_us = bucket_bounds_us(index)[1]
+        while 100 * seen / whole >= percent:
+            yield PercentileRow(highest_us, percent / 100, seen)
+            percent = _climb(percent)
+            if seen == whole:
+                break
+    if whole:
+        yield PercentileRow(highest_us, 1.0, whole)
+
+
+def build_hgrm(latency: Latency) -> str:
+    """The text of `outputPercentileDistribution`, in ms."""
+    lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
+    for value_us, level, total in build_percentile_rows(latency):
+        tail = f" {1 / (1 - level):14.2f}" if level < 1 else ""
+        lines.append(f"{value_us / _US_IN_MS:12.3f} {level:.12f} {total:10d}{tail}")
+    mean_us, deviation_us = _measure_spread_us(latency)
+    highest_us = bucket_bounds_us(latency.buckets[-2])[1] if latency.buckets else 0
+    half = 1 << (SUB_BUCKET_BITS - 1)
+    lines += [
+        f"#[Mean    = {mean_us / _US_IN_MS:12.3f}, StdDeviation   = {deviation_us / _US_IN_MS:12.3f}]",
+        f"#[Max     = {highest_us / _US_IN_MS:12.3f}, Total count    = {latency.total:12d}]",
+        f"#[Buckets = {BUCKETS // half - 1:12d}, SubBuckets     = {2 * half:12d}]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _climb(percent: float) -> float:
+    """The next step: the half of the distance to 100 % that `percent` is in, by `TICKS_PER_HALF`."""
+    if percent >= 100:
+        return percent
+    halves = int(math.log(100 / (100 - percent)) / math.log(2)) + 1
+    return percent + 100 / (TICKS_PER_HALF << halves)
+
+
+def _measure_spread_us(latency: Latency) -> tuple[float, float]:
+    """Mean and standard deviation of the middles of the buckets, as HdrHistogram has them."""
+    if not latency.buckets:
+        return 0.0, 0.0
+    middles = []
+    for index in latency.buckets[0::2]:
+        low, high = bucket_bounds_us(index)
+        middles.append(low + (high - low + 1) // 2)
+    pairs = list(zip(middles, latency.buckets[1::2], strict=True))
+    mean = sum(middle * count for middle, count in pairs) / latency.total
+    variance = sum((middle - mean) ** 2 * count for middle, count in pairs) / latency.total
+    return mean, math.sqrt(variance)

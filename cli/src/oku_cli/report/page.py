@@ -1,0 +1,158 @@
+"""Puts a report together: one HTML file with its styles and its script in it, that loads nothing."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import yaml
+
+from oku_cli.report.account import build_account, build_head, build_outcomes
+from oku_cli.report.chart import Chart, Track, build_chart, build_section
+from oku_cli.report.coverage import build_lease_chart, build_strips
+from oku_cli.report.distribution import build_histogram_chart, build_percentile_chart
+from oku_cli.report.events import build_events, build_marks
+from oku_cli.report.exports import decode_latency
+from oku_cli.report.heatmap import build_heatmap
+from oku_cli.report.markup import Html, element
+from oku_cli.report.masking import MASK, has_mask, mask_spec
+from oku_cli.report.over_time import (
+    TRACK,
+    Course,
+    build_course,
+    build_load_chart,
+    build_quantile_chart,
+    build_rate_chart,
+    build_track,
+    build_trouble_chart,
+)
+from oku_cli.report.timeline import build_timeline
+from oku_cli.report.workers import build_workers
+from oku_coordinator.dossier import Dossier
+
+_NOTHING_OVER_TIME = (
+    "Nothing was kept of this run over time: it was too short, or made by a version of Oku that kept "
+    "nothing. Its account and its figures are complete."
+)
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+class _ReadOut:
+    """What the script gets: the numbers of all charts that can be read out."""
+
+    def __init__(self) -> None:
+        self.tracks: dict[str, Track] = {}
+        self.charts: list[Chart] = []
+
+    def build_script(self) -> Html:
+        series = {chart.id: chart.series for chart in self.charts if chart.series}
+        data = msgspec.json.encode({"tracks": self.tracks, "series": series}).decode()
+        # No text in a script ends it: `<` has another form in JSON.
+        return Html(
+            f'<script type="application/json" id="numbers">{data.replace("<", chr(92) + "u003c")}</script>\n'
+            f"<script>{_read('read_out.js')}</script>"
+        )
+
+
+def build_page(dossier: Dossier) -> str:
+    """The report of a run, whatever its state, as HTML."""
+    read_out = _ReadOut()
+    sections = list(_build_sections(dossier, read_out))
+    made = datetime.fromtimestamp(dossier.at, UTC)
+    title = f"{dossier.summary.name or dossier.summary.run} · Oku"
+    footer = element("footer", f"As of {made:%Y-%m-%d %H:%M:%S} UTC. Made by Oku from the ledger.")
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            element("title", title),
+            f"<style>{_read('style.css')}</style></head>",
+            "<body>",
+            element("main", build_head(dossier.summary), *sections, footer),
+            read_out.build_script(),
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def _build_sections(dossier: Dossier, read_out: _ReadOut) -> Iterator[Html]:
+    timeline = build_timeline(dossier.moments, dossier.leases)
+    course = None
+    if timeline is not None:
+        course = build_course(dossier.moments, timeline, build_marks(dossier.events, timeline))
+    yield build_account(dossier.summary)
+    yield _build_course(dossier, course, read_out)
+    if distribution := _build_distribution(dossier, read_out):
+        yield distribution
+    yield build_outcomes(dossier.summary)
+    if workers := build_workers(dossier.summary):
+        yield workers
+    yield _build_coverage(dossier, course)
+    yield build_events(dossier.events, timeline.start if timeline else None)
+    yield _build_spec(dossier.spec)
+
+
+def _build_course(dossier: Dossier, course: Course | None, read_out: _ReadOut) -> Html:
+    if course is None or not course.columns:
+        return build_section("Over time", element("p", _NOTHING_OVER_TIME, class_="note"), id_="over-time")
+    charts = [
+        build_rate_chart(course),
+        build_trouble_chart(course),
+        build_quantile_chart(course),
+        build_heatmap(dossier.moments, course),
+        build_load_chart(course),
+    ]
+    read_out.tracks[TRACK] = build_track(course)
+    return build_section("Over time", *_build_charts(charts, read_out), id_="over-time")
+
+
+def _build_distribution(dossier: Dossier, read_out: _ReadOut) -> Html | None:
+    latency = decode_latency(dossier.summary) if dossier.summary.histogram else None
+    if latency is None or not latency.total:
+        return None
+    charts = []
+    for build in (build_histogram_chart, build_percentile_chart):
+        chart, track = build(latency)
+        read_out.tracks[chart.track] = track
+        charts.append(chart)
+    return build_section(
+        "Latencies of the whole run", element("div", *_build_charts(charts, read_out), class_="pair"),
+        id_="latencies",
+    )  # fmt: skip
+
+
+def _build_charts(charts: list[Chart | None] | list[Chart], read_out: _ReadOut) -> list[Html]:
+    present = [chart for chart in charts if chart is not None]
+    read_out.charts += present
+    return [build_chart(chart) for chart in present]
+
+
+def _build_coverage(dossier: Dossier, course: Course | None) -> Html:
+    chart = build_lease_chart(dossier, course) if course else None
+    return build_section(
+        "Coverage", build_strips(dossier), *([build_chart(chart)] if chart else []), id_="coverage"
+    )
+
+
+def _build_spec(spec: Mapping[str, Any]) -> Html:
+    masked = mask_spec(spec)
+    text = yaml.safe_dump(masked, sort_keys=False, allow_unicode=True, default_flow_style=False, width=100)
+    note = "Written to a file, it can be run again: oku run FILE."
+    if has_mask(spec, masked):
+        note += f" Where {MASK} stands, the name says that there may be a secret: put it back first."
+    return build_section(
+        "Spec",
+        element("p", note, class_="note"),
+        element("pre", element("code", text), tabindex="0"),
+        id_="spec",
+    )
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

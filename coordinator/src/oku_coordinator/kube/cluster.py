@@ -1,0 +1,167 @@
+"""The Kubernetes API: four calls, with the pod's own service account.
+
+Of the client library this uses the configuration of a pod (address, certificates, a token that is read anew)
+and its asyncio transport. Its generated classes for the API's objects take 170 MB and two seconds to load,
+for three fields of two objects; those are decoded here. Watches are not used: what is polled needs no care
+for those that end silently.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import ConfigException
+from kubernetes.aio.config.incluster_config import load_incluster_config
+
+from oku_coordinator.kube.plan import build_scale_patch
+from oku_coordinator.kube.pods import Pod, build_cost_patch
+from oku_core.errors import UserError
+
+_T = TypeVar("_T")
+
+_TIMEOUT = aiohttp.ClientTimeout(total=5)
+_PATCH_HEADERS = {"PATCH": {"Content-Type": "application/merge-patch+json"}}
+
+
+class ClusterError(Exception):
+    """The API did not do what it was asked for.
+
+    Args:
+        text: one line for people.
+        status: of the answer, 0 without one.
+    """
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _ScaleSpec(msgspec.Struct):
+    replicas: int = 0
+
+
+class _ScaleStatus(msgspec.Struct):
+    selector: str = ""
+
+
+class Scale(msgspec.Struct):
+    """The size of a Deployment: what is wanted of it, and how its pods are found."""
+
+    spec: _ScaleSpec
+    status: _ScaleStatus
+
+    @property
+    def replicas(self) -> int:
+        """How many pods it is to have."""
+        return self.spec.replicas
+
+    @property
+    def selector(self) -> str:
+        """The labels of its pods."""
+        return self.status.selector
+
+
+class _PodList(msgspec.Struct):
+    items: list[Pod]
+
+
+class _Refusal(msgspec.Struct):
+    message: str = ""
+
+
+_decode_scale = msgspec.json.Decoder(Scale).decode
+_decode_pods = msgspec.json.Decoder(_PodList).decode
+_decode_refusal = msgspec.json.Decoder(_Refusal).decode
+
+
+class Cluster:
+    """The Deployments and pods of one namespace. Every call may raise `ClusterError`.
+
+    Args:
+        namespace: which.
+        configuration: where the API is, and as whom.
+    """
+
+    def __init__(self, namespace: str, configuration: Configuration) -> None:
+        self._namespace = namespace
+        self._configuration = configuration
+        self._client: ApiClient | None = None
+
+    async def fetch_scale(self, deployment: str) -> Scale:
+        """The size of a Deployment."""
+        return _decode(_decode_scale, await self._call("GET", self._build_scale_path(deployment)))
+
+    async def scale(self, deployment: str, replicas: int) -> None:
+        """Set the size of a Deployment."""
+        await self._call("PATCH", self._build_scale_path(deployment), body=build_scale_patch(replicas))
+
+    async def fetch_pods(self, selector: str) -> list[Pod]:
+        """The pods with these labels."""
+        path = f"/api/v1/namespaces/{self._namespace}/pods"
+        return _decode(_decode_pods, await self._call("GET", path, query=[("labelSelector", selector)])).items
+
+    async def set_cost(self, pod: str, cost: int) -> None:
+        """Set the deletion cost of a pod."""
+        path = f"/api/v1/namespaces/{self._namespace}/pods/{pod}"
+        await self._call("PATCH", path, body=build_cost_patch(cost))
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    def _build_scale_path(self, deployment: str) -> str:
+        return f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{deployment}/scale"
+
+    async def _call(
+        self, method: str, path: str, *, query: list[tuple[str, str]] | None = None, body: Any = None
+    ) -> bytes:
+        try:
+            if self._client is None:  # it wants a running event loop
+                self._client = ApiClient(self._configuration)
+            _, url, headers, data, _ = await self._client.param_serialize(
+                method,
+                path,
+                query_params=query or [],
+                header_params={"Accept": "application/json"} | _PATCH_HEADERS.get(method, {}),
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            response = await self._client.call_api(method, url, headers, data, _request_timeout=_TIMEOUT)
+            content: bytes = await response.read()
+        except (aiohttp.ClientError, ConfigException, OSError, TimeoutError) as error:
+            raise ClusterError(f"{method} {path}: {str(error) or type(error).__name__}") from error
+        if not 200 <= response.status < 300:
+            text = f"{method} {path}: {response.status} {response.reason}"
+            raise ClusterError(f"{text}: {_read_message(content)}", response.status)
+        return content
+
+
+def enter_cluster(namespace: str) -> Cluster:
+    """The cluster that this process is a pod of; `UserError` when it is none."""
+    configuration = Configuration()
+    try:
+        load_incluster_config(configuration)
+    except ConfigException as error:
+        raise UserError(f"--kube-workers: this is no pod with a service account: {error}") from error
+    # Clusters make their own certificates, many of them without what Python 3.13 asks for beside a chain
+    # that can be trusted (RFC 5280, an authority key identifier).
+    configuration.disable_strict_ssl_verification = True
+    return Cluster(namespace, configuration)
+
+
+def _decode(decode: Callable[[bytes], _T], content: bytes) -> _T:
+    try:
+        return decode(content)
+    except msgspec.MsgspecError as error:
+        raise ClusterError(f"the answer is none of Kubernetes: {error}") from error
+
+
+def _read_message(content: bytes) -> str:
+    try:
+        message = _decode_refusal(content).message
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        message = ""
+    return " ".join(message.split()) or "no reason given"

@@ -1,0 +1,54 @@
+"""The Kubernetes part as the coordinator sees it: one object, or none outside a cluster."""
+
+from collections.abc import Callable
+from typing import Any
+
+from oku_coordinator.kube.cluster import enter_cluster
+from oku_coordinator.kube.plan import check_bounds
+from oku_coordinator.kube.scaler import Scaler, describe
+from oku_coordinator.kube.servers import PodServers
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.settings import KubeSettings
+from oku_core.spec import Spec
+
+
+class KubePart:
+    """See the module. `UserError` when this process is no pod.
+
+    Args:
+        settings: names and bounds.
+        server_url: of the service before the delay servers; empty when there is none.
+        ledger: says which run has its turn.
+        wake: called when a run may begin that could not before.
+    """
+
+    def __init__(
+        self, settings: KubeSettings, server_url: str, ledger: Ledger, wake: Callable[[], None]
+    ) -> None:
+        self._settings = settings
+        self._cluster = enter_cluster(settings.namespace)
+        self._scaler = Scaler(settings, self._cluster, ledger, wake)
+        self.servers = PodServers(self._cluster, settings.servers, server_url) if settings.servers else None
+        """Where the delay servers are, if they are scaled here."""
+
+    def start(self) -> None:
+        """Begin to scale."""
+        self._scaler.start()
+
+    async def end(self) -> None:
+        """Leave everything as it is."""
+        await self._scaler.end()
+        await self._cluster.close()
+
+    def check(self, spec: Spec) -> None:
+        """Refuse a spec that wants more pods than there may be, with a `UserError`."""
+        check_bounds(spec, self._settings)
+
+    def may_begin(self, run: RunRecord) -> bool:
+        """Whether what a run needs beside workers is there."""
+        return self._scaler.has_servers(run)
+
+    def describe(self) -> dict[str, Any]:
+        """What may be scaled, and what is wrong; see `describe`."""
+        return describe(self._settings, self._scaler.trouble)

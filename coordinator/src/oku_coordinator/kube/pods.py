@@ -1,0 +1,86 @@
+"""Pods as far as they matter here, and which of them should be deleted last: pure rules.
+
+A ReplicaSet that is made smaller deletes the pods with the lowest deletion cost first. It is set when a
+worker becomes busy or idle, not with each lease: Kubernetes asks not to change it often.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
+IDLE_COST = 0
+"""That of a pod without the annotation, too."""
+BUSY_COST = 100
+
+
+class Condition(msgspec.Struct):
+    """One of the conditions of a pod."""
+
+    type: str
+    status: str
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """Name and annotations of a pod."""
+
+    name: str
+    annotations: dict[str, str] | None = None
+
+
+class Status(msgspec.Struct):
+    """How a pod is doing."""
+
+    phase: str = ""
+    ip: str = msgspec.field(default="", name="podIP")
+    conditions: list[Condition] | None = None
+
+
+class Pod(msgspec.Struct):
+    """A pod as the API tells of it, without the rest."""
+
+    metadata: Metadata
+    status: Status = msgspec.field(default_factory=Status)
+
+    @property
+    def name(self) -> str:
+        """Of the pod; a worker has the same."""
+        return self.metadata.name
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its containers were started and have not ended for good; it may be about to leave."""
+        return self.status.phase == "Running" and bool(self.status.ip)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is to be sent requests."""
+        conditions = self.status.conditions or ()
+        return self.is_running and any(c.type == "Ready" and c.status == "True" for c in conditions)
+
+    @property
+    def cost(self) -> int | None:
+        """Its deletion cost; None when what stands there is no number."""
+        text = (self.metadata.annotations or {}).get(COST_ANNOTATION, str(IDLE_COST))
+        try:
+            return int(text)
+        except ValueError:
+            return None
+
+
+def find_cost_changes(pods: Iterable[Pod], held: Mapping[str | None, int]) -> dict[str, int]:
+    """The pods whose deletion cost is not what it should be, with what it should be, the busy ones first.
+
+    Args:
+        pods: of workers.
+        held: how many leases each worker has, by its name.
+    """
+    wanted = {pod.name: BUSY_COST if held.get(pod.name) else IDLE_COST for pod in pods}
+    changes = {pod.name: wanted[pod.name] for pod in pods if pod.cost != wanted[pod.name]}
+    return dict(sorted(changes.items(), key=lambda change: -change[1]))
+
+
+def build_cost_patch(cost: int) -> dict[str, Any]:
+    """What sets the deletion cost of a pod, as a merge patch."""
+    return {"metadata": {"annotations": {COST_ANNOTATION: str(cost)}}}

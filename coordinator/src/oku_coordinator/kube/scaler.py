@@ -1,0 +1,185 @@
+"""Scales the Deployments for runs, and says which workers are busy.
+
+It scales at transitions and never in between: when a run has its turn, and when none has been active or
+pending for a while. Whoever scales by hand during a run is not fought. A coordinator that starts and finds a
+run active takes it that it was scaled for, unless its Deployment has no pod at all.
+
+A task of its own looks every two seconds. What the API refuses, or does not answer, is logged once and tried
+again at the next look; the coordinator goes on meanwhile.
+"""
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any
+
+from oku_coordinator.kube.cluster import Cluster, ClusterError
+from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers, is_enough
+from oku_coordinator.kube.pods import find_cost_changes
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.settings import KubeSettings
+from oku_core.run import ACTIVE_STATES
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 2.0
+_COSTS_EVERY_S = 10.0
+_MOST_COSTS = 50
+"""So many pods are annotated at one look."""
+_GONE = 404
+
+
+class Scaler:
+    """See the module.
+
+    Args:
+        settings: names and bounds.
+        cluster: the API.
+        ledger: says which run has its turn, and who holds its leases.
+        wake: called when a run may begin that could not before.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        settings: KubeSettings,
+        cluster: Cluster,
+        ledger: Ledger,
+        wake: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._ledger = ledger
+        self._wake = wake
+        self._clock = clock
+        self._idle = IdleClock(settings.idle_s)
+        self._has_looked = False
+        self._scaled_for: str | None = None
+        self._scaled_at = 0.0
+        self._served: str | None = None
+        """The run whose delay servers are ready."""
+        self._wanted_servers = 0
+        self._costs_at = -_COSTS_EVERY_S
+        self._task: asyncio.Task[None] | None = None
+        self.trouble = ""
+        """Why the last look came to nothing; empty when it did not."""
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self._watch())
+
+    async def end(self) -> None:
+        """Look no more; sizes stay as they are."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def has_servers(self, run: RunRecord) -> bool:
+        """Whether the delay servers of a run are there, or it wants none."""
+        return not run.spec.brings_servers or not self._settings.servers or self._served == run.run
+
+    async def look(self) -> None:
+        """One look; what the API does not do is noted as trouble."""
+        try:
+            run = self._ledger.fetch_next_run()
+            if run is None:
+                await self._rest()
+            else:
+                await self._serve(run)
+            self._has_looked = True
+        except ClusterError as error:
+            self._note_trouble(str(error))
+        except sqlite3.OperationalError:
+            pass  # the main loop says so
+        else:
+            self._note_trouble("")
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception:  # noqa: BLE001  # it is logged, and others depend on this task's going on
+                _log.exception("the cluster could not be looked at")
+            await asyncio.sleep(_LOOK_S)
+
+    async def _rest(self) -> None:
+        self._scaled_for = self._served = None
+        if not self._idle.is_due(self._clock()):
+            return
+        await self._resize(self._settings.workers, lambda _: 0)
+        if self._settings.servers:
+            await self._resize(self._settings.servers, lambda now: min(now, self._settings.min_servers))
+        self._idle.tell()
+
+    async def _serve(self, run: RunRecord) -> None:
+        self._idle.note_run()
+        if self._scaled_for != run.run:
+            await self._scale_for(run)
+        if not self.has_servers(run):
+            await self._await_servers(run)
+        if run.state in ACTIVE_STATES and self._clock() - self._costs_at >= _COSTS_EVERY_S:
+            self._costs_at = self._clock()
+            await self._mark_busy(run.run)
+
+    async def _scale_for(self, run: RunRecord) -> None:
+        spec, settings = run.spec, self._settings
+        is_found = not self._has_looked and run.state in ACTIVE_STATES
+        await self._resize(
+            settings.workers,
+            lambda current: current if is_found and current else choose_workers(spec, settings),
+        )
+        if settings.servers and spec.brings_servers:
+            self._wanted_servers = await self._resize(
+                settings.servers,
+                lambda current: current if is_found and current else choose_servers(spec, settings, current),
+            )
+        self._scaled_for, self._scaled_at = run.run, self._clock()
+
+    async def _resize(self, deployment: str, choose: Callable[[int], int]) -> int:
+        scale = await self._cluster.fetch_scale(deployment)
+        wanted = choose(scale.replicas)
+        if wanted != scale.replicas:
+            await self._cluster.scale(deployment, wanted)
+            _log.info("%s is scaled from %d to %d", deployment, scale.replicas, wanted)
+        return wanted
+
+    async def _await_servers(self, run: RunRecord) -> None:
+        scale = await self._cluster.fetch_scale(self._settings.servers)
+        pods = await self._cluster.fetch_pods(scale.selector)
+        ready = sum(pod.is_ready for pod in pods)
+        if run.state in ACTIVE_STATES or is_enough(
+            ready, self._wanted_servers, self._clock() - self._scaled_at
+        ):
+            self._served = run.run
+            self._wake()
+
+    async def _mark_busy(self, run: str) -> None:
+        scale = await self._cluster.fetch_scale(self._settings.workers)
+        pods = await self._cluster.fetch_pods(scale.selector)
+        changes = find_cost_changes(pods, self._ledger.count_held(run))
+        for pod, cost in list(changes.items())[:_MOST_COSTS]:
+            try:
+                await self._cluster.set_cost(pod, cost)
+            except ClusterError as error:
+                if error.status != _GONE:  # pods come and go
+                    raise
+
+    def _note_trouble(self, trouble: str) -> None:
+        if trouble and trouble != self.trouble:
+            _log.warning("Kubernetes does not do as asked, trying again: %s", trouble)
+        elif self.trouble and not trouble:
+            _log.info("Kubernetes does as asked again")
+        self.trouble = trouble
+
+
+def describe(settings: KubeSettings, trouble: str) -> dict[str, Any]:
+    """What may be scaled, as the API tells it."""
+    return {
+        "workers": settings.max_workers,
+        "servers": settings.max_servers if settings.servers else 0,
+        "trouble": trouble,
+    }

@@ -1,0 +1,180 @@
+"""The two calls of Loki's API that are made here, and what each answer means for the lines."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from oku_coordinator.loki.batch import Batch
+from oku_coordinator.loki.target import LokiTarget
+
+PAGE_LINES = 1000
+"""Asked for at once; Loki gives 5000 unless it was told otherwise."""
+_CONNECT_S = 10.0
+_REASON_CHARACTERS = 300
+
+
+class Verdict(Enum):
+    """What became of a call."""
+
+    DONE = "done"
+    REFUSED = "refused"  # these lines will never be taken
+    DENIED = "denied"  # nothing was said about the lines: a wrong password, a wrong path
+    NOT_SENT = "not_sent"  # there was no connection
+    UNCLEAR = "unclear"  # all, some or none of the lines may have been stored
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a call, and why.
+
+    Attributes:
+        verdict: what it means.
+        kind: short, the same for all answers of its kind.
+        reason: in one printable line.
+        status: of HTTP; 0 without an answer.
+        retry_after_s: how long Loki, or what stands before it, wants to be left alone.
+    """
+
+    verdict: Verdict
+    kind: str = ""
+    reason: str = ""
+    status: int = 0
+    retry_after_s: float = 0.0
+
+
+class LokiCalls:
+    """Pushes batches and asks for them; neither is tried again here.
+
+    Args:
+        target: where and as whom.
+        timeout_s: of a call.
+    """
+
+    def __init__(self, target: LokiTarget, timeout_s: float) -> None:
+        self._target = target
+        self._timeout_s = timeout_s
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Begin; belongs into a running event loop."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=self._target.build_tls()),
+            headers=self._target.build_headers(),
+            timeout=aiohttp.ClientTimeout(total=self._timeout_s, sock_connect=_CONNECT_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def push(self, batch: Batch) -> Answer:
+        """Send a batch."""
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        body = await asyncio.to_thread(batch.build_body)
+        answer, _ = await self._call("POST", self._target.push_url, data=body, headers=headers)
+        return answer
+
+    async def fetch_stored(self, batch: Batch) -> tuple[Answer, set[tuple[int, str]]]:
+        """Times and lines that the stream of a batch has in the time of the batch."""
+        stored: set[tuple[int, str]] = set()
+        start_ns = batch.first_ns
+        while True:
+            params = {
+                "query": batch.build_selector(),
+                "start": str(start_ns),
+                "end": str(batch.last_ns + 1),
+                "direction": "forward",
+                "limit": str(PAGE_LINES),
+            }
+            # Without the flag a line's own metadata would stand among the labels of its stream.
+            headers = {"X-Loki-Response-Encoding-Flags": "categorize-labels", "Cache-Control": "no-cache"}
+            answer, body = await self._call("GET", self._target.query_url, params=params, headers=headers)
+            if answer.verdict is not Verdict.DONE:
+                return answer, stored
+            try:
+                streams = msgspec.json.decode(body, type=_Found).data.result
+                times = [int(value.at) for stream in streams for value in stream.values]
+            except (msgspec.MsgspecError, ValueError):
+                return Answer(
+                    Verdict.DENIED, "no Loki", "it does not answer as Loki does", answer.status
+                ), stored
+            ours = [stream.values for stream in streams if batch.has_labels(stream.stream)]
+            stored |= {(int(value.at), value.line) for values in ours for value in values}
+            if len(times) < PAGE_LINES:
+                return answer, stored
+            # Lines of its last moment may follow on the next page; one that they fill has to be left.
+            start_ns = max(times) if max(times) > start_ns else start_ns + 1
+
+    async def _call(self, method: str, url: str, **settings: Any) -> tuple[Answer, bytes]:
+        assert self._session is not None, "the pusher is used inside of its `async with`"
+        try:
+            async with self._session.request(method, url, allow_redirects=False, **settings) as response:
+                body = await response.read()
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            return Answer(Verdict.NOT_SENT, type(error).__name__, build_reason(_describe(error))), b""
+        except TimeoutError:
+            return Answer(Verdict.UNCLEAR, "timeout", f"no answer in {self._timeout_s:g} s"), b""
+        except aiohttp.ClientError as error:
+            reason = build_reason(str(error)) or type(error).__name__
+            return Answer(Verdict.UNCLEAR, type(error).__name__, reason), b""
+        status, after = response.status, response.headers.get("Retry-After", "")
+        return Answer(
+            verdict=judge(status),
+            kind=str(status),
+            reason=build_reason(body.decode(errors="replace")) or (response.reason or ""),
+            status=status,
+            retry_after_s=float(after) if after.isascii() and after.isdecimal() else 0.0,
+        ), body
+
+
+def judge(status: int) -> Verdict:
+    """What a status means, by Loki's documentation of its limits and by HTTP."""
+    if status in {260, 400, 413, 422}:  # 260: the tenant is blocked
+        return Verdict.REFUSED
+    if 200 <= status < 300:
+        return Verdict.DONE
+    # A stream that is over its rate has a part of the lines stored, and 429.
+    return Verdict.UNCLEAR if status in {408, 429} or status >= 500 else Verdict.DENIED
+
+
+def _describe(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:
+    """Why there is no connection, shorter than aiohttp has it where the system says why."""
+    if isinstance(error, aiohttp.ClientSSLError) or not isinstance(error, aiohttp.ClientConnectorError):
+        return str(error)
+    number = error.os_error.errno or 0
+    what = os.strerror(number) if number > 0 else error.os_error.strerror  # of a name: not found
+    return f"{error.host}:{error.port}: {what}"
+
+
+def build_reason(text: str) -> str:
+    """A text of others as one printable line of bounded length."""
+    line = " ".join(text[: 4 * _REASON_CHARACTERS].split())
+    line = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
+    )
+    return line if len(line) <= _REASON_CHARACTERS else line[: _REASON_CHARACTERS - 1] + "…"
+
+
+class _Value(msgspec.Struct, array_like=True):  # a third element, the line's metadata, may follow
+    at: str
+    line: str
+
+
+class _Stream(msgspec.Struct):
+    stream: dict[str, str]
+    values: list[_Value]
+
+
+class _Data(msgspec.Struct):
+    result: list[_Stream]
+
+
+class _Found(msgspec.Struct):
+    data: _Data

@@ -1,0 +1,187 @@
+"""Brings entries to Loki until each was taken or refused for good: when to try again, and with what."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from oku_coordinator.loki.batch import Batch, cut_batches
+from oku_coordinator.loki.calls import Answer, LokiCalls, Verdict
+from oku_coordinator.loki.entry import Entry, Refusal
+from oku_coordinator.loki.target import LokiTarget
+
+_log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+LONGEST_RETRY_AFTER_S = 120.0
+SETTLE_S = 1.0
+"""What Loki had read of a request that failed, it has stored so long after it answers again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Of one request.
+
+    Attributes:
+        bytes: of its body before compression; a line that is larger goes alone.
+        lines: that it holds.
+        timeout_s: until it counts as failed.
+    """
+
+    bytes: int = 512_000
+    lines: int = 1000
+    timeout_s: float = 30.0
+
+
+def log_trouble(trouble: str) -> None:
+    """Say it in the log."""
+    if trouble:
+        _log.warning("Loki does not take lines: %s", trouble)
+    else:
+        _log.info("Loki takes lines again")
+
+
+class LokiPusher:
+    """Pushes to one Loki, inside of its `async with`, one call of `push` at a time.
+
+    A line is stored exactly once: after a failure that may have left some lines stored, and on the first push
+    and the one after a push that was given up, as what went before may have been cut short, Loki is asked
+    which lines it has, and only the others are sent. A doubt remains, and a line may come twice, when
+    - Loki may not be asked (a gateway that only takes lines), which is said once;
+    - the lines are older than about 2.6 hours: such lines it does not show until half an hour after it has
+      taken them.
+    In both cases they are sent again as they are, and Loki mostly knows what it has just taken: it drops a
+    line that it still has in the block of about 256 kB that it is filling.
+
+    Args:
+        target: where and as whom.
+        on_trouble: is told in a sentence when lines are not taken, again when the reason changes, and with
+            an empty text when it is over.
+        limits: of a request.
+        sleep: for tests.
+        uniform: a random number between 0 and 1, for tests.
+    """
+
+    def __init__(
+        self,
+        target: LokiTarget,
+        *,
+        on_trouble: Callable[[str], None] = log_trouble,
+        limits: Limits = Limits(),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        uniform: Callable[[], float] = random.random,
+    ) -> None:
+        self._calls = LokiCalls(target, limits.timeout_s)
+        self._on_trouble = on_trouble
+        self._limits = limits
+        self._sleep = sleep
+        self._uniform = uniform
+        self._trouble = ""
+        self._told_blind = False
+        self._is_in_doubt = True
+
+    async def __aenter__(self) -> Self:
+        """Open a session; connections are made when they are needed."""
+        await self._calls.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self._calls.close()
+
+    async def push(self, entries: Sequence[Entry]) -> list[Refusal]:
+        """Return when every entry was accepted or refused for good; cancel it to give up.
+
+        Status 400, 413, 422 and 260 (the tenant is blocked) are refusals. All else is tried again without
+        end: at once growing pauses with full jitter, long ones where nothing was said about the lines (401,
+        403, 404 and the like), and such as a `Retry-After` in seconds asks for.
+        """
+        is_in_doubt, self._is_in_doubt = self._is_in_doubt, True
+        refusals = []
+        for batch in cut_batches(entries, self._limits.bytes, self._limits.lines):
+            refusal = await self._bring(batch, is_in_doubt=is_in_doubt)
+            if refusal is not None:
+                refusals.append(refusal)
+        self._is_in_doubt = False
+        return refusals
+
+    async def _bring(self, batch: Batch, *, is_in_doubt: bool) -> Refusal | None:
+        failures = 0
+        refusal = None
+        while True:
+            if is_in_doubt:
+                batch = await self._drop_stored(batch, has_failed=failures > 0)
+                if not batch.entries:
+                    break
+            answer = await self._calls.push(batch)
+            if answer.verdict is Verdict.REFUSED:
+                refusal = await self._refuse(batch, answer)
+            if answer.verdict in {Verdict.DONE, Verdict.REFUSED}:
+                break
+            is_in_doubt = is_in_doubt or answer.verdict is Verdict.UNCLEAR
+            await self._wait(answer, failures)
+            failures += 1
+        self._tell("", "")
+        return refusal
+
+    async def _refuse(self, batch: Batch, answer: Answer) -> Refusal | None:
+        """What of a batch was refused: on 400 the lines that Loki had nothing against are stored."""
+        if answer.status == 400 and len(batch.entries) > 1:
+            batch = await self._drop_stored(batch, has_failed=False)
+        return Refusal(batch.entries, answer.status, answer.reason) if batch.entries else None
+
+    async def _drop_stored(self, batch: Batch, *, has_failed: bool) -> Batch:
+        """The part of a batch that Loki does not have, as far as it can be asked."""
+        missing = await self._ask(batch)
+        if missing.entries and has_failed:
+            # It may still be busy with the request that failed, or have been when it was asked.
+            await self._sleep(SETTLE_S)
+            missing = await self._ask(missing)
+        return missing
+
+    async def _ask(self, batch: Batch) -> Batch:
+        failures = 0
+        while True:
+            answer, stored = await self._calls.fetch_stored(batch)
+            if answer.verdict is Verdict.DONE:
+                return batch.drop(stored)
+            if answer.verdict in {Verdict.DENIED, Verdict.REFUSED} or answer.status == 501:
+                if not self._told_blind:
+                    self._told_blind = True
+                    what = "it can't be asked which lines it has, so some may come twice"
+                    self._tell("blind", f"{what}: {_describe(answer)}")
+                return batch
+            await self._wait(answer, failures)
+            failures += 1
+
+    async def _wait(self, answer: Answer, failures: int) -> None:
+        self._tell(answer.kind, _describe(answer))
+        await self._sleep(choose_pause_s(answer, failures, self._uniform()))
+
+    def _tell(self, kind: str, trouble: str) -> None:
+        if kind != self._trouble:
+            self._trouble = kind
+            self._on_trouble(trouble)
+
+
+def choose_pause_s(answer: Answer, failures: int, share: float) -> float:
+    """How long to wait after an answer.
+
+    Args:
+        answer: that came.
+        failures: before it, in a row.
+        share: of the longest pause that is right now; at random between 0 and 1, so that many clients do
+            not come back together.
+    """
+    is_denied = answer.verdict is Verdict.DENIED
+    longest = LONGEST_PAUSE_S if is_denied else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 10))
+    return max(share * longest, min(answer.retry_after_s, LONGEST_RETRY_AFTER_S))
+
+
+def _describe(answer: Answer) -> str:
+    return f"{answer.status} {answer.reason}".rstrip() if answer.status else answer.reason

@@ -1,0 +1,97 @@
+"""Where Loki is, and as whom it is talked to."""
+
+import base64
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+_API = "/loki/api/v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LokiTarget:
+    """See the module.
+
+    Attributes:
+        url: `http(s)://host[:port][/prefix]`; `/loki/api/v1/push` is added unless it ends with `/push`.
+        tenant: of a multi-tenant Loki.
+        username: with `password`, for basic authentication.
+        token: for bearer authentication.
+        ca_file: authorities to trust in place of the system's, in PEM.
+
+    Raises:
+        ValueError: with one sentence that says which of them is wrong.
+    """
+
+    url: str
+    tenant: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check what it was given."""
+        if "@" in self.url:  # before all else, as the other sentences show the URL
+            raise ValueError("the URL of Loki holds a user name; give it, and the password, apart from it")
+        if not _is_base(self.url):
+            raise ValueError(
+                f"{self.url!r} is not a URL of Loki such as http://host:3100 or https://host/prefix"
+            )
+        if self.token and (self.username or self.password):
+            raise ValueError("Loki takes either a user name with a password or a token, not both")
+        if ":" in self.username:
+            raise ValueError("the user name for Loki has a colon, which basic authentication does not allow")
+        for name, value in (("tenant", self.tenant), ("token", self.token)):
+            if not (value.isascii() and (value + "x").isprintable()):
+                raise ValueError(f"the {name} for Loki has other than printable ASCII characters")
+        self.build_tls()
+
+    @property
+    def push_url(self) -> str:
+        """Where lines go."""
+        return f"{self._base}/push"
+
+    @property
+    def query_url(self) -> str:
+        """Where lines can be asked for."""
+        return f"{self._base}/query_range"
+
+    @property
+    def _base(self) -> str:
+        split = urlsplit(self.url)
+        path = split.path.rstrip("/")
+        path = path.removesuffix("/push") if path.endswith("/push") else path + _API
+        return urlunsplit(SplitResult(split.scheme, split.netloc, path, "", ""))
+
+    def build_headers(self) -> dict[str, str]:
+        """The headers that say who calls."""
+        headers = {}
+        if self.tenant:
+            headers["X-Scope-OrgID"] = self.tenant
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.username or self.password:
+            pair = base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+            headers["Authorization"] = f"Basic {pair}"
+        return headers
+
+    def build_tls(self) -> ssl.SSLContext | bool:
+        """Whom to trust; True stands for the system's authorities."""
+        if self.ca_file is None:
+            return True
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            raise ValueError(f"{self.ca_file}: no certificates in PEM can be read from it: {error}") from None
+
+
+def _is_base(url: str) -> bool:
+    try:
+        split = urlsplit(url)
+        has_port = split.port != 0  # reading it fails when it is none
+    except ValueError:
+        return False
+    is_plain = url.isprintable() and not any(sign in url for sign in " ?#\\")
+    return is_plain and has_port and split.scheme in {"http", "https"} and bool(split.hostname)

@@ -1,0 +1,176 @@
+"""The history of a run, as the ledger keeps it for reports and dashboards: moments and events.
+
+Moments are made of progress, which may be lost: they show how a run went, they are not its account. A long
+run has fewer and longer ones (`thin_out`): what they count is merged, never sampled.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from oku_core import histogram
+from oku_core.histogram import Latency
+from oku_core.outcome import build_no_counts
+from oku_core.run import RunState
+
+MOST_MOMENTS = 3600
+"""How many moments of a run are kept; an hour of seconds."""
+
+
+QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "max_ms": 1.0}
+"""What is shown of latencies over time, by name."""
+
+
+class EventType(StrEnum):
+    """What can happen to a run."""
+
+    STATE = "state"
+    """It has entered a state."""
+    COORDINATOR_STARTED = "coordinator_started"
+    """A coordinator has come up and finds it active."""
+    WORKER_JOINED = "worker_joined"
+    WORKER_LEFT = "worker_left"
+    WORKER_LOST = "worker_lost"
+    LEASE_EXPIRED = "lease_expired"
+    """A lease was taken back."""
+    VALIDITY = "validity"
+    """It came to rest with this flag."""
+    LINES_DROPPED = "lines_dropped"
+    """The outbox was full."""
+    LINES_REFUSED = "lines_refused"
+    """Loki has refused lines for good."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened.
+
+    Attributes:
+        at: Unix time of the coordinator's clock.
+        type: what.
+        text: the same as a sentence.
+        worker: who, where it is about a worker.
+        lease: which, where it is about a lease, with its range.
+        start: first index.
+        stop: first index after it.
+        requests: how many it concerns.
+        reason: why.
+        state: which was entered.
+        flag: of validity.
+    """
+
+    at: float
+    type: EventType
+    text: str
+    worker: str | None = None
+    lease: str | None = None
+    start: int | None = None
+    stop: int | None = None
+    requests: int | None = None
+    reason: str | None = None
+    state: RunState | None = None
+    flag: str | None = None
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """A second of a run, or several of them merged.
+
+    Attributes:
+        at: Unix time of its end, by the coordinator's clock.
+        seconds: how long it was.
+        state: of the run at its end.
+        accounted: requests in the ledger at its end.
+        leased: requests in active leases at its end.
+        pending: requests in no lease at its end.
+        done: accounted, and those of active leases that have ended as far as progress says.
+        resent_at_most: at its end.
+        in_flight: over all workers; of several seconds the mean.
+        workers: how many lived at its end.
+        outcomes: of requests that ended in it, in the order of `OUTCOMES`.
+        bytes_received: in it.
+        lag_s: largest lateness of any worker's event loop in it.
+        latency: of the requests answered in it, known to 1 part in 32 (`coarsen`).
+        p50_ms: of the same, as long as it is a single second known to three digits; None without answers.
+        p90_ms: likewise.
+        p99_ms: likewise.
+        p99_9_ms: likewise.
+        max_ms: likewise.
+    """
+
+    at: float
+    seconds: float
+    state: RunState
+    accounted: int
+    leased: int
+    pending: int
+    done: int
+    resent_at_most: int
+    in_flight: float
+    workers: int
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
+    bytes_received: int = 0
+    lag_s: float = 0.0
+    latency: Latency = Latency()
+    p50_ms: float | None = None
+    p90_ms: float | None = None
+    p99_ms: float | None = None
+    p99_9_ms: float | None = None
+    max_ms: float | None = None
+
+    @property
+    def ended(self) -> int:
+        """How many requests ended in it."""
+        return sum(self.outcomes)
+
+    @property
+    def rate_rps(self) -> float:
+        """How many requests ended in a second of it."""
+        return self.ended / self.seconds
+
+
+def thin_out(moments: Sequence[Moment], most: int = MOST_MOMENTS) -> list[Moment]:
+    """The same history in at most half of `most` moments, if there are more than `most`.
+
+    Moments are merged that end in the same step of time; steps are the shortest power of two of a second
+    that leaves few enough. What was merged already is merged along the same steps again.
+    """
+    if len(moments) <= most:
+        return list(moments)
+    step_s = 2
+    while len({int(moment.at // step_s) for moment in moments}) > most // 2:
+        step_s *= 2
+    groups: dict[int, list[Moment]] = {}
+    for moment in moments:
+        groups.setdefault(int(moment.at // step_s), []).append(moment)
+    return [merge(group) for group in groups.values()]
+
+
+def merge(moments: Sequence[Moment]) -> Moment:
+    """Several moments, in order of time, as one; its quantiles are those of the merged latencies."""
+    if len(moments) == 1:
+        return moments[0]
+    latency = histogram.merge(moment.latency for moment in moments)
+    seconds = sum(moment.seconds for moment in moments)
+    largest_ms = max((moment.max_ms for moment in moments if moment.max_ms is not None), default=None)
+    return msgspec.structs.replace(
+        moments[-1],
+        seconds=seconds,
+        in_flight=sum(moment.in_flight * moment.seconds for moment in moments) / seconds,
+        outcomes=_sum_up(moment.outcomes for moment in moments),
+        bytes_received=sum(moment.bytes_received for moment in moments),
+        lag_s=max(moment.lag_s for moment in moments),
+        latency=latency,
+        **build_quantiles_ms(latency) | {"max_ms": largest_ms},
+    )
+
+
+def build_quantiles_ms(latency: Latency) -> dict[str, float | None]:
+    """The quantiles of a moment by their names; all None when nothing was answered."""
+    if not latency.buckets:
+        return dict.fromkeys(QUANTILES)
+    values = latency.quantiles_us(QUANTILES.values())
+    return {name: value / 1000 for name, value in zip(QUANTILES, values, strict=True)}
+
+
+def _sum_up(rows: Iterable[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,142 @@
+"""Loki is stopped, overloaded and killed while a run goes on; workers and the coordinator die beside it."""
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.account import assert_completed
+from tests.kit.dashboards import Grafana, list_queries
+from tests.kit.local_run import Start
+from tests.kit.loki import Loki
+from tests.kit.loki_account import assert_events, assert_published, assert_ticks_agree
+from tests.kit.loki_proxy import LokiProxy, shuffle_faults
+
+from oku_core.spec import Engine
+
+pytestmark = pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
+
+
+@pytest.fixture
+def loki(tmp_path: Path) -> Iterator[Loki]:
+    """A Loki that the test may kill."""
+    with Loki(tmp_path / "loki") as started:
+        yield started
+
+
+def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) -> None:
+    """The sums in Loki are those of the ledger to the last request, what died is told, and every panel of
+    every dashboard has data.
+    """
+    began = time.time()
+    other = start_load(15_000, "--loki", loki.url).finish()
+    run = start_load(60_000, "--name", "hurt", "--loki", loki.url)
+    run.wait_for_leases()
+    for victim in ("worker-1", "worker-2", "worker-1"):
+        time.sleep(1.5)
+        old_pid = run.kill(victim)
+        run.wait_for_restart(victim, old_pid)
+    time.sleep(3)  # what a coordinator has heard in its last second of workers is gone with it
+    old_pid = run.kill("coordinator")
+    run.wait_for_restart("coordinator", old_pid)
+    summary = run.finish()
+    assert_completed(summary)
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary["run"])
+    events = assert_events(loki, run.data_dir / "ledger.sqlite3", summary["run"])
+    assert events["lease_expired"] >= 3
+    assert events["worker_lost"] == 3
+    assert events["coordinator_started"] == 1
+    assert events["validity"] == len(summary["validity"])
+    variables = {"run": summary["run"], "run_a": summary["run"], "run_b": other["run"]}
+    assert_panels(Grafana(loki.url, began - 5, time.time() + 5, variables), summary)
+
+
+def assert_panels(grafana: Grafana, summary: dict[str, Any]) -> None:
+    """Every query of every dashboard gets data, and the figures that are exact are those of the summary."""
+    frames = {str(query): grafana.fetch(query) for query in list_queries() if not query.is_rare}
+    assert [query for query, found in frames.items() if not any(frame.values for frame in found)] == []
+
+    def fetch_figure(query: str) -> float:
+        [frame] = frames[f"oku-run: {query}"]
+        [value] = frame.values
+        return float(value)
+
+    assert fetch_figure("Sums over ranges: B") == summary["accounted"]
+    assert fetch_figure("Account: B") == summary["accounted"]
+    assert fetch_figure("Outcomes of the run: A") == summary["outcomes"]["ok"]
+    latencies = [fetch_figure(f"Latency of the whole run: {ref}") for ref in "ABCDEFGH"]
+    assert set(latencies) == set(summary["latency_ms"].values())
+
+
+def test_loki_is_killed_again_and_again_while_it_takes_batches(start_load: Start, loki: Loki) -> None:
+    """Nothing is missing and nothing counts twice."""
+    run = start_load(60_000, "--loki", loki.url, "--range-size", "200")
+    run.wait_for_leases()
+    for _ in range(5):
+        time.sleep(1.1)
+        loki.kill()
+        time.sleep(0.4)
+        loki.start()
+    summary = run.finish()
+    assert_completed(summary)
+    assert "lines wait" not in run.output
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary["run"])
+
+
+def test_the_coordinator_is_killed_while_it_publishes(start_load: Start, loki: Loki) -> None:
+    """What it had sent and not yet struck out is sent again by the next one, and is there once."""
+    run = start_load(60_000, "--loki", loki.url, "--range-size", "200")
+    run.wait_for_leases()
+    for _ in range(6):
+        time.sleep(0.9)
+        old_pid = run.kill("coordinator")
+        run.wait_for_restart("coordinator", old_pid)
+    summary = run.finish()
+    assert_completed(summary)
+    assert_published(loki, summary)
+
+
+async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki) -> None:
+    """429, 500 after some or all lines were stored, and connections that are cut: all is there once."""
+    proxy = LokiProxy(loki)
+    async with proxy.serve() as url:
+        run = start_load(60_000, "--loki", url, "--range-size", "200")
+        await asyncio.to_thread(run.wait_for_leases)
+        await asyncio.sleep(1.0)
+        proxy.choose = lambda: "429"
+        await asyncio.sleep(2.0)
+        proxy.choose = shuffle_faults(3, "429", "500", "half", "cut", "")
+        await asyncio.sleep(8.0)
+        proxy.choose = lambda: ""
+        summary = await asyncio.to_thread(run.finish)
+    assert all(proxy.faults[fault] for fault in ("429", "500", "half", "cut"))
+    assert_completed(summary)
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary["run"])
+
+
+def test_a_loki_that_is_away_for_a_minute_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
+    """The rate is the same with it and without, and afterwards everything is there."""
+    run = start_load(280_000, "--loki", loki.url)
+    run.wait_for_accounted(10_000)
+    loki.stop()
+    away_from = time.time()
+    time.sleep(60)
+    loki.start()
+    away_to = time.time()
+    summary = run.finish()
+    assert_completed(summary)
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary["run"])
+    lines = loki.fetch_lines(f'{{run="{summary["run"]}", kind="tick"}}')
+    ticks = [(at_ns / 1e9, json.loads(line)["rate_rps"]) for at_ns, line in lines][3:-3]
+    during = [rate for at, rate in ticks if away_from < at < away_to]
+    beside = [rate for at, rate in ticks if not away_from < at < away_to]
+    assert len(during) > 50
+    assert statistics.median(during) > 0.9 * statistics.median(beside)

@@ -1,0 +1,155 @@
+"""Every query of every dashboard, asked of a real Loki as Grafana would ask it."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from tests.kit.dashboards import DashboardQuery, Frame, Grafana, Source, list_queries
+from tests.kit.loki import Loki
+from tests.kit.made_up_run import MadeUpRun, push
+
+QUERIES = {str(query): query for query in list_queries()}
+assert len(QUERIES) == len(list_queries())
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A Loki with runs in it, and a Grafana that looks at one or two of them."""
+
+    loki: Loki
+    run: MadeUpRun
+    other: MadeUpRun
+    grafana: Grafana
+
+    def fetch(self, where: str) -> list[Frame]:
+        """What a query of Oku / Run gets."""
+        return self.grafana.fetch(QUERIES[f"oku-run: {where}"])
+
+    def fetch_figure(self, where: str) -> float:
+        """The one figure that a query of Oku / Run gets."""
+        [frame] = self.fetch(where)
+        [value] = frame.values
+        return float(value)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Two runs: one that lost a worker and half of whose lines came late, and one without a name."""
+    now = int(time.time())
+    run = MadeUpRun(run="20261121-140000-aaaa", start=now - 900, late_before=60)
+    other = MadeUpRun(run="20261121-141000-bbbb", start=now - 600, name="", loses_worker=False, rate=500)
+    with Loki(tmp_path_factory.mktemp("loki")) as loki:
+        push(loki.url, run.build_lines())
+        push(loki.url, other.build_lines())
+        variables = {"run": run.run, "run_a": run.run, "run_b": other.run}
+        yield Stage(loki, run, other, Grafana(loki.url, now - 1800, now, variables))
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=str)
+def test_a_query_gets_data(stage: Stage, query: DashboardQuery) -> None:
+    """Of each panel, each annotation and each variable, for a run that lost a worker."""
+    frames = stage.grafana.fetch(query)
+    if query.is_rare:
+        assert frames == []
+        return
+    assert frames
+    assert all(len(frame.values) for frame in frames)
+    assert len(frames) <= 500
+    if query.source in (Source.COURSE, Source.FIGURE):
+        assert not any("late" in frame.labels for frame in frames)
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=str)
+def test_a_query_gets_data_of_a_run_that_nothing_happened_to(stage: Stage, query: DashboardQuery) -> None:
+    """No panel of a healthy run is empty: what did not happen is zero. Events are there if they happened."""
+    variables = {"run": stage.other.run, "run_a": stage.other.run, "run_b": stage.run.run}
+    grafana = Grafana(stage.loki.url, stage.grafana.start_s, stage.grafana.end_s, variables)
+    if query.source is not Source.ANNOTATION:
+        assert any(len(frame.values) for frame in grafana.fetch(query))
+
+
+def test_sums_are_those_of_the_ledger(stage: Stage) -> None:
+    """To the last request, also when half of the lines came late."""
+    assert stage.fetch_figure("Sums over ranges: B") == stage.run.requests
+    assert stage.fetch_figure("Account: B") == stage.run.requests
+    assert stage.fetch_figure("Not ok so far: A") == stage.run.failures
+    assert stage.fetch_figure("Progress: A") == 1
+    outcomes = [stage.fetch_figure(f"Outcomes of the run: {ref}") for ref in "ABCDEF"]
+    assert outcomes == [stage.run.requests - stage.run.failures, 0, stage.run.failures, 0, 0, 0]
+
+
+def test_the_last_value_is_the_latest_of_all_streams(stage: Stage) -> None:
+    """Late lines are older than the others, though they may be larger."""
+    assert stage.fetch_figure("Account: C") == 0
+    assert stage.fetch_figure("Account: D") == 0
+    assert stage.fetch_figure("Time left: A") == 0
+
+
+def test_the_state_is_the_latest(stage: Stage) -> None:
+    """Of all states that a run had."""
+    [frame] = stage.fetch("State: A")
+    assert frame.labels == {"state": "completed"}
+
+
+def test_courses_add_up(stage: Stage) -> None:
+    """Each line is in exactly one step: buckets of the heatmap and statuses sum to what was written."""
+    steps = stage.fetch("Latencies: A")
+    lines = [line for line in stage.run.build_lines() if line[0]["kind"] == "latency"]
+    assert sum(sum(frame.values) for frame in steps) == pytest.approx(
+        sum(int(text.rsplit(" ", 1)[1].rstrip("}")) for _, _, text in lines)
+    )
+    [statuses] = stage.fetch("Statuses: A")
+    step_s = stage.grafana.compute_step_s(QUERIES["oku-run: Statuses: A"].panel)
+    assert sum(statuses.values) * step_s == pytest.approx(stage.run.requests - stage.run.failures)
+
+
+def test_a_rate_is_right_whatever_a_step_holds(stage: Stage) -> None:
+    """Steps of two seconds hold one, two or three ticks."""
+    [rate] = stage.fetch("Rate: A")
+    assert set(rate.values) <= {2000.0, 2500.0, 3000.0}
+
+
+def test_runs_are_listed_by_name_or_all(stage: Stage) -> None:
+    """All: also those without a name."""
+    query = QUERIES["oku-run: $run"]
+    assert set(stage.grafana.fetch(query)[0].values) == {stage.run.run, stage.other.run}
+    named = Grafana(stage.loki.url, stage.grafana.start_s, stage.grafana.end_s, {"name": stage.run.name})
+    assert named.fetch(query)[0].values == [stage.run.run]
+
+
+def test_a_run_to_compare_with_is_another_one(stage: Stage) -> None:
+    """The second choice of Oku / Compare leaves out the first."""
+    assert stage.grafana.fetch(QUERIES["oku-compare: $run_b"])[0].values == [stage.other.run]
+
+
+def test_the_table_of_runs_knows_when_they_were(stage: Stage) -> None:
+    """Its links show a run with some time before and after it."""
+    starts = {frame.labels["run"]: frame.values[0] / 1000 for frame in stage.fetch("Runs: A")}
+    ends = {frame.labels["run"]: frame.values[0] / 1000 for frame in stage.fetch("Runs: B")}
+    assert starts[stage.run.run] == pytest.approx(stage.run.start - 30, abs=11)
+    assert ends[stage.run.run] == pytest.approx(stage.run.start + stage.run.seconds + 30, abs=2)
+
+
+def test_of_a_thousand_workers_some_are_named_and_the_extremes_shown(stage: Stage) -> None:
+    """Loki gives at most 500 series: the highest and the lowest come always, names once they are fewer."""
+    many = replace(stage.run, run="20261121-142000-cccc", workers=1000, rate=10, seconds=30, late_before=0)
+    push(stage.loki.url, many.build_lines())
+    start, end = many.start - 60, many.start + 120
+    queries = [
+        query
+        for query in QUERIES.values()
+        if query.dashboard == "oku-workers" and query.source in (Source.COURSE, Source.FIGURE)
+    ]
+    named = Grafana(stage.loki.url, start, end, {"run": many.run, "worker": "worker-[12]..?"})
+    for query in queries:
+        frames = named.fetch(query)
+        assert frames, query
+        assert len(frames) <= 220, query
+    everyone = Grafana(stage.loki.url, start, end, {"run": many.run})
+    for query in queries:
+        if "$worker" in query.expr:
+            with pytest.raises(AssertionError, match="maximum number of series"):
+                everyone.fetch(query)
+        else:
+            assert everyone.fetch(query), query

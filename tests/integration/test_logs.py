@@ -1,0 +1,197 @@
+"""The logs of real processes: each line of standard error is an object, whoever wrote it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.broker import run_broker
+from tests.kit.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.delay_server import Start, until
+from tests.kit.local_run import OKU, wait_until
+
+from oku_core.lease import Lease
+from oku_core.messaging import LEASE_TASK, LEASES_QUEUE, build_app, send_lease
+from oku_core.spec import Spec
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts delay servers that end with the test."""
+    servers = Start(tmp_path)
+    yield servers
+    servers.end()
+
+
+def read(log: Path) -> list[Line]:
+    """The lines of a log; each must be an object of the form that docs/metrics.md describes."""
+    lines: list[Line] = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        assert list(line)[:4] == ["time", "level", "logger", "message"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+        assert line["level"] in {"info", "warning", "error", "critical"}
+        assert isinstance(line["pid"], int)
+    return lines
+
+
+def find(lines: list[Line], text: str) -> Line:
+    """The first line whose sentence has `text` in it."""
+    found = next((line for line in lines if text in line["message"]), None)
+    assert found is not None, (text, lines)
+    return found
+
+
+@contextmanager
+def run_worker(broker_url: str, name: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Runs `oku worker` until the end of the block."""
+    command = [*OKU, "worker", "--broker-url", broker_url, "--name", name, "--grace", "0s"]
+    with log.open("w") as output, subprocess.Popen(command, stderr=output) as process:
+        try:
+            yield process
+            process.terminate()
+            assert process.wait(20) in (0, -signal.SIGKILL)
+        finally:
+            process.kill()
+
+
+def send_what_is_wrong(broker_url: str) -> None:
+    """What a worker can only drop or give back: a stale lease, and messages that are none."""
+    app = build_app(broker_url)
+    app.send_task("oku.unknown", args=["two\nlines"], queue=LEASES_QUEUE)
+    app.send_task(LEASE_TASK, args=["no lease"], queue=LEASES_QUEUE)
+    stale = Lease(
+        id="r.7.abcd", run="r", start=0, stop=9, start_by=time.time() - 1, spec=Spec(urls=("http://h/",))
+    )
+    send_lease(app, stale)
+    app.close()
+
+
+def kill_in_a_run(api: CoordinatorApi, worker: "subprocess.Popen[bytes]", url: str, log: Path) -> str:
+    """Start a run, kill its worker, wait until the coordinator has taken a lease back; the run."""
+    run = api.submit(url=url, requests=1_000_000, concurrency=5)
+    wait_until(lambda: bool(api.summary(run)["accounted"]), 30, "something is accounted")
+    worker.kill()
+    wait_until(lambda: "is taken back" in log.read_text(), 30, "a lease is taken back")
+    api.call("POST", f"/api/runs/{run}/cancel")
+    return run
+
+
+def test_all_that_processes_say_is_json(tmp_path: Path, start: Start) -> None:
+    """Lines of Oku and of Celery alike; those of a lease name run, lease and worker."""
+    url = f"{start('--delay', '20ms').url}/{{i}}"
+    log, worker_log = tmp_path / "data" / "coordinator.log", tmp_path / "worker.log"
+    with (
+        run_broker(tmp_path) as broker_url,
+        run_coordinator(broker_url, tmp_path / "data", "--term", "500ms") as api,
+        run_worker(broker_url, "w", worker_log) as worker,
+    ):
+        send_what_is_wrong(broker_url)
+        wait_until(lambda: "is given back" in worker_log.read_text(), 20, "the stale lease is given back")
+        run = kill_in_a_run(api, worker, url, log)
+
+    told = read(worker_log)
+    assert {line["worker"] for line in told} == {"w"}
+    assert {line["pid"] for line in told} == {worker.pid}
+    assert find(told, "oku.unknown")["logger"].startswith("celery")
+    assert "message that is no lease" in find(told, "dropped")["message"]
+    given_back = find(told, "is given back")
+    assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")
+
+    told = read(log)
+    assert find(told, "worker w is here")["worker"] == "w"
+    assert find(told, "begins")["run"] == run
+    assert find(told, "is dead")["worker"] == "w"
+    taken_back = find(told, "is taken back")
+    assert (taken_back["run"], taken_back["worker"], taken_back["reason"]) == (run, "w", "worker_lost")
+    assert taken_back["lease"] in taken_back["message"]
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [("coordinator", "oku_coordinator"), ("worker", "oku_workers"), ("server", "oku_server")],
+)
+def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -> None:
+    """With its traceback, whichever process it is."""
+    fail = (
+        f"import oku_cli.main, {module}.process, sys\n"
+        "def serve(_): raise ZeroDivisionError('a fault\\nof our own')\n"
+        f"{module}.process.serve = serve\n"
+        f"sys.argv = ['oku', '{command}']\n"
+        "oku_cli.main.main()\n"
+    )
+    environment = os.environ | {"OKU_BROKER_URL": "redis://127.0.0.1:9", "OKU_TOKEN": "t"}
+    ended = subprocess.run(
+        [sys.executable, "-c", fail], env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    line = json.loads(ended.stderr)
+    assert (line["level"], line["message"]) == ("critical", "ended by ZeroDivisionError: a fault\nof our own")
+    assert line["error"].startswith("Traceback (most recent call last):\n")
+    assert line.get("worker") == (os.uname().nodename if command == "worker" else None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["worker"], "Missing option '--broker-url'"),
+        (["worker", "--broker-url", "mysql://x"], "--broker-url: mysql://x is not a URL"),
+        (["coordinator", "--broker-url", "redis://x", "--term", "soon"], "--term: soon is"),
+        (["server", "--delay", "soon"], "--delay: soon is not a delay"),
+    ],
+)
+def test_a_users_mistake_is_one_object(arguments: list[str], message: str, tmp_path: Path) -> None:
+    """With exit code 2, as everywhere."""
+    ended = subprocess.run(
+        [*OKU, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert ended.returncode == 2
+    assert message in json.loads(ended.stderr)["message"]
+
+
+@pytest.mark.parametrize("flag", ["--log-format", "--log-level"])
+@pytest.mark.parametrize("command", ["coordinator", "worker", "server"])
+def test_logs_that_cannot_be_had_are_answered_with_one_line(command: str, flag: str) -> None:
+    """The line names the flag, the value and what is allowed."""
+    ended = subprocess.run(
+        [*OKU, command, flag, "loud"], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert len(ended.stderr.splitlines()) == 1
+    assert f"Invalid value for '{flag}': 'loud' is not one of" in ended.stderr
+
+
+def test_a_made_up_token_is_told(tmp_path: Path) -> None:
+    """Also where little is logged: nobody could call the coordinator otherwise."""
+    with run_broker(tmp_path) as broker_url:
+        command = [
+            *OKU, "coordinator", "--broker-url", broker_url, "--data-dir", str(tmp_path / "data"),
+            "--port", "0", "--ready-file", str(tmp_path / "ready"), "--log-level", "warning",
+        ]  # fmt: skip
+        with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
+            until((tmp_path / "ready").exists)
+            process.terminate()
+    (line,) = read(tmp_path / "log")
+    assert re.fullmatch(
+        r"no token is given, API calls must bear \S{32} until this process ends", line["message"]
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are known on Linux only")
+def test_the_processes_of_a_server_write_one_log(start: Start, tmp_path: Path) -> None:
+    """Each line says which of them it is from."""
+    server = start("--processes", "2")
+    os.kill(server.children[0], signal.SIGKILL)
+    until(lambda: "started again" in server.log)
+    lines = read(tmp_path / "server-0" / "log")
+    assert [line["pid"] for line in lines] == [server.process.pid] * 2
+    assert "ended with signal 9, it is started again" in lines[1]["message"]

@@ -1,0 +1,104 @@
+"""A run of the local stack with a real Loki: what is in the ledger is in Loki."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.kit.account import assert_completed
+from tests.kit.local_run import Start, starting_runs
+from tests.kit.loki import Loki
+from tests.kit.loki_account import assert_events, assert_published, assert_ticks_agree, fetch, sum_up
+
+LOAD = ("--requests", "20000", "--workers", "2", "--concurrency", "50", "--delay", "5ms..20ms")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `oku` in the background."""
+    with starting_runs(tmp_path) as start_run:
+        yield start_run
+
+
+@pytest.fixture(scope="module")
+def loki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loki]:
+    """One for all tests of the module: each run has streams of its own."""
+    with Loki(tmp_path_factory.mktemp("loki")) as started:
+        yield started
+
+
+def test_what_is_in_the_ledger_is_in_loki(start: Start, loki: Loki) -> None:
+    """Sums, statuses, events, summary; and the coverage ends with everything accounted."""
+    run = start("run", *LOAD, "--name", "shop front", "--loki", loki.url)
+    summary = run.finish()
+    assert_completed(summary)
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary["run"])
+    events = assert_events(loki, run.data_dir / "ledger.sqlite3", summary["run"])
+    assert events["state"] == 3
+    assert "lines wait" not in run.output
+    coverage = fetch(loki, summary["run"], "coverage")[-50:]
+    assert [line["part"] for line in coverage] == [f"{part:02d}" for part in range(50)]
+    assert sum(line["accounted"] for line in coverage) == 20_000
+    workers = {line["worker"] for line in fetch(loki, summary["run"], "worker")}
+    assert workers == {"worker-1", "worker-2"}
+    selector = f'{{run="{summary["run"]}", name="shop front", kind="summary"}}'
+    assert loki.count_lines(selector) == 1
+
+
+def test_lines_wait_for_a_loki_that_is_not_there(start: Start, tmp_path: Path) -> None:
+    """The run is as quick as ever, says so at its end, and the next one delivers."""
+    loki = Loki(tmp_path / "loki")
+    began = time.monotonic()
+    first = start("run", *LOAD, "--loki", loki.url)
+    summary = first.finish()
+    took_s = time.monotonic() - began
+    assert_completed(summary)
+    assert took_s < 30
+    assert "lines wait in the ledger" in first.output
+    with loki:
+        second = start("run", "--requests", "100", "--loki", loki.url)
+        assert_completed(second.finish())
+        assert_published(loki, summary)
+
+
+def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) -> None:
+    """It has a summary for each rest, and the sums are those of both parts."""
+    first = start("run", *LOAD, "--loki", loki.url)
+    first.wait_for_accounted(2000)
+    first.process.terminate()
+    paused = first.finish()
+    assert paused["state"] == "paused"
+    second = start("resume", paused["run"], "--loki", loki.url)
+    summary = second.finish()
+    assert_published(loki, summary)
+    assert [line["state"] for line in fetch(loki, summary["run"], "summary")] == ["paused", "completed"]
+
+
+def test_nothing_is_kept_without_a_loki(start: Start, loki: Loki) -> None:
+    """And nothing comes later."""
+    summary = start("run", *LOAD).finish()
+    assert_completed(start("run", "--requests", "100", "--loki", loki.url).finish())
+    assert sum_up(loki, summary["run"], "range", "requests") == {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--loki", "ftp://x"), "--loki: "),
+        (("--loki", "127.0.0.1:3100"), "--loki: "),
+        (("--loki", "http://x", "--loki-ca", "/no/such.pem"), "--loki-ca: /no/such.pem is no file"),
+        (("--loki", "http://x", "--loki-outbox", "1kB"), "--loki-outbox: 1kB is less than 1MB"),
+        (("--loki", "http://x", "--loki-token", "t", "--loki-username", "u"), "--loki-token: does not go"),
+        (("--loki", "http://x", "--coordinator", "http://y", "--token", "t"), "--loki: is a setting of"),
+    ],
+)
+def test_a_loki_that_cannot_be_is_refused_in_one_line(
+    start: Start, flags: tuple[str, ...], message: str
+) -> None:
+    """Exit code 2, and nothing was started."""
+    run = start("run", "--requests", "10", *flags)
+    assert run.process.wait(20) == 2
+    assert run.output.startswith(f"oku: {message}")
+    assert run.output.count("\n") == 1
+    assert not (run.data_dir / "ledger.sqlite3").exists()

@@ -1,0 +1,105 @@
+"""The report of real runs: what `oku run` leaves, and what `oku report` makes of it."""
+
+import base64
+import csv
+import io
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.broker import run_broker
+from tests.kit.coordinator import TOKEN, run_coordinator
+from tests.kit.local_run import OKU, Start, starting_runs
+
+from oku_core import hdr
+from oku_core.outcome import OUTCOMES
+
+FLAGS = (
+    "--requests",
+    "6000",
+    "--delay",
+    "20ms",
+    "--workers",
+    "2",
+    "--concurrency",
+    "20",
+    "--name",
+    "a <b> run",
+)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `oku` in the background."""
+    with starting_runs(tmp_path) as start_run:
+        yield start_run
+
+
+def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run `oku` to its end."""
+    return subprocess.run(
+        [*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
+    """In its data folder, and says where; exported numbers are those of the summary."""
+    run = start("run", *FLAGS)
+    summary = run.finish()
+    page = run.data_dir / "reports" / f"{summary['run']}.html"
+    assert f"report      {page}" in run.output
+    assert "6,000" in page.read_text()
+    assert "a &lt;b&gt; run" in page.read_text()
+
+    made = oku(
+        "report", summary["run"], "--data-dir", str(run.data_dir), "-o", "r.html", "--json", "r.json",
+        "--csv", "r.csv", "--hgrm", "r.hgrm", cwd=tmp_path,
+    )  # fmt: skip
+
+    assert (made.returncode, made.stdout, len(made.stderr.splitlines())) == (0, "", 4)
+    assert (tmp_path / "r.html").read_text().count("<figure") == page.read_text().count("<figure") >= 7
+    document: dict[str, Any] = json.loads((tmp_path / "r.json").read_text())
+    assert document["summary"] == summary
+    assert document["slices"] == [[0, 6000, "accounted"]]
+    assert sum(lease["stop"] - lease["start"] for lease in document["leases"]) == 6000
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    assert len(rows) == len(document["moments"]) >= 2
+    assert 0 < sum(int(row["requests"]) for row in rows) <= 6000
+    assert all(int(row["requests"]) == sum(int(row[name]) for name in OUTCOMES) for row in rows)
+    latency = hdr.decode(base64.b64decode(summary["histogram"]))
+    assert f"Total count    = {latency.total:12d}]" in (tmp_path / "r.hgrm").read_text()
+
+
+def test_a_report_that_cannot_be_written_does_not_spoil_the_run(start: Start, tmp_path: Path) -> None:
+    """One line says so, the exit code is that of the run."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "reports").write_text("no folder")
+    run = start("run", *FLAGS, "--quiet")
+    run.finish()
+    assert run.process.returncode == 0
+    assert "oku: the report could not be written: " in run.output
+
+
+def test_a_quiet_run_leaves_a_report_and_does_not_say_so(start: Start) -> None:
+    """It shows the summary and nothing else."""
+    run = start("run", *FLAGS, "--quiet")
+    summary = run.finish()
+    assert (run.data_dir / "reports" / f"{summary['run']}.html").exists()
+    assert ".html" not in run.output
+
+
+def test_a_coordinator_elsewhere_tells_all_that_a_report_needs(tmp_path: Path) -> None:
+    """The page and the exports are made here; an unknown run is one line."""
+    with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
+        run = api.submit(requests=100, name="elsewhere")
+        where = ("--coordinator", api.url, "--token", TOKEN)
+        made = oku("report", run, *where, cwd=tmp_path)
+        exported = oku("report", run, "--json", "-", *where, cwd=tmp_path)
+        unknown = oku("report", "nope", *where, cwd=tmp_path)
+    assert (made.returncode, made.stderr.split()[:2]) == (0, ["wrote", f"oku-report-{run}.html"])
+    assert "elsewhere" in (tmp_path / f"oku-report-{run}.html").read_text()
+    assert json.loads(exported.stdout)["spec"]["requests"] == 100
+    assert (unknown.returncode, unknown.stderr) == (2, "oku: there is no run nope\n")

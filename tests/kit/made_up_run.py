@@ -1,0 +1,287 @@
+"""Lines of a run that never was, as docs/metrics.md describes them, for tests and pictures of dashboards.
+
+Everything is computed from the second and the worker, nothing is random: sums can be foretold.
+"""
+
+import gzip
+import json
+import math
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from oku_core.outcome import build_outcome_counts
+
+Line = tuple[Mapping[str, str], int, str]
+"""Labels, time in ns, text."""
+
+LEASE_S = 10
+COVERAGE_S = 5
+PARTS = 50
+_BATCH = 5000
+_BOUNDS = (
+    "4", "5", "6.3", "8", "10", "12.5", "16", "20", "25", "31.5", "40", "50", "63", "80", "100", "125", "160",
+    "200", "250", "315", "400", "500", "630", "800", "1000", "1250", "1600", "2000",
+)  # fmt: skip
+_SHARES = (
+    1, 3, 9, 22, 50, 100, 180, 280, 380, 440, 440, 380, 280, 180, 110, 64, 36,
+    20, 12, 8, 5, 4, 3, 2, 2, 1, 1, 1,
+)  # fmt: skip
+"""How the answers of a second lie in these buckets, in proportion."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeUpRun:
+    """A run.
+
+    Attributes:
+        run: its id.
+        name: its name; empty for none.
+        start: Unix time of its first second.
+        seconds: how long it took.
+        rate: requests of one worker in a second.
+        workers: how many there were.
+        loses_worker: whether the last one is lost half-way.
+        is_at_rest: whether it has been completed, with a summary.
+        late_before: lines of seconds before this one are in the stream of late ones.
+    """
+
+    run: str
+    start: int
+    name: str = "made-up"
+    seconds: int = 120
+    rate: int = 1000
+    workers: int = 3
+    loses_worker: bool = True
+    is_at_rest: bool = True
+    late_before: int = 0
+
+    @property
+    def requests(self) -> int:
+        """How many it made."""
+        return self.rate * sum(len(self._living(second)) for second in range(self.seconds))
+
+    @property
+    def failures(self) -> int:
+        """How many of them timed out: one of each worker in every tenth second."""
+        return sum(len(self._living(second)) for second in range(0, self.seconds, 10))
+
+    def build_lines(self) -> Iterator[Line]:
+        """All lines, in order of time."""
+        yield self._line("event", -0.01, type="state", state="running", text="the run is running")
+        for worker in self._living(0):
+            name = self._name(worker)
+            yield self._line(
+                "event", -0.005, type="worker_joined", worker=name, text=f"worker {name} is here"
+            )
+        for second in range(self.seconds):
+            yield from self._build_second(second)
+        if self.is_at_rest:
+            yield from self._build_end()
+
+    def _build_second(self, second: int) -> Iterator[Line]:
+        living = self._living(second)
+        if self.loses_worker and second == self._lost_at:
+            yield from self._build_loss(second)
+        yield self._line("tick", second, **self._build_tick(second))
+        for bound, share in zip(_BOUNDS, _SHARES, strict=True):
+            count = round(self.rate * len(living) * share / sum(_SHARES) * (1 + 0.3 * math.sin(second / 9)))
+            if count:
+                yield self._line("latency", second, le=bound, requests=count)
+        for place, worker in enumerate(living):
+            yield self._line("worker", second + place / 1000, **self._build_worker(second, worker))
+        if second % COVERAGE_S == 0 or second == self.seconds - 1:
+            yield from self._build_coverage(second)
+        for place, worker in enumerate(living):
+            length = self._lease_s(second)
+            if length:
+                yield from self._build_range(second + place / 1000, worker, length)
+
+    def _build_tick(self, second: int) -> dict[str, Any]:
+        living = len(self._living(second))
+        requests, timeouts = self.rate * living, living if second % 10 == 0 else 0
+        accounted = self._accounted(second)
+        done = self.rate * sum(len(self._living(other)) for other in range(second + 1))
+        leased = min(self.requests - accounted, 2 * LEASE_S * self.rate * living)
+        swing = 1 + 0.3 * math.sin(second / 9)
+        is_last = self.is_at_rest and second == self.seconds - 1
+        return {
+            "state": "completed" if is_last else "running",
+            "total": self.requests,
+            "accounted": accounted,
+            "leased": leased,
+            "pending": self.requests - accounted - leased,
+            "done": done,
+            "requests": requests,
+            **_build_outcomes(requests, timeouts),
+            "bytes_received": 13 * (requests - timeouts),
+            "seconds": 1.0,
+            "rate_rps": requests,
+            "in_flight": 100 * living,
+            "mean_ms": 30 * swing,
+            "p50_ms": 25 * swing,
+            "p90_ms": 60 * swing,
+            "p99_ms": 150 * swing,
+            "p99_9_ms": 260 * swing,
+            "max_ms": 500 * swing,
+            "resent_at_most": self.rate if self.loses_worker and second >= self._lost_at else 0,
+            "active_s": second + 1.0,
+            "workers": living,
+            "lag_s": 0.004,
+        }
+
+    def _build_worker(self, second: int, worker: int) -> dict[str, Any]:
+        return {
+            "worker": self._name(worker),
+            "seconds": 1.0,
+            "requests": self.rate,
+            "rate_rps": self.rate,
+            "in_flight": 100,
+            "leases": 2,
+            "p50_ms": 25.0 + worker,
+            "p99_ms": 150.0 + worker,
+            "cpu_share": 0.5 + 0.01 * (worker % 40),
+            "rss_mb": 60 + worker % 40 + second / 100,
+            "lag_s": 0.002,
+        }
+
+    def _build_range(self, second: float, worker: int, length: int) -> Iterator[Line]:
+        whole = int(second)
+        requests = self.rate * length
+        timeouts = sum(1 for other in range(whole - length + 1, whole + 1) if other % 10 == 0)
+        start = (whole - length + 1) * self.rate * self.workers + worker * requests
+        yield self._line(
+            "range",
+            second,
+            lease=f"{self.run}-{whole}-{worker}",
+            worker=self._name(worker),
+            start=start,
+            stop=start + requests,
+            requests=requests,
+            **_build_outcomes(requests, timeouts),
+            bytes_received=13 * (requests - timeouts),
+            mean_ms=30.0, p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, p99_9_ms=260.0, max_ms=500.0,
+            started_at=self.start + whole - length,
+            seconds=float(length),
+            cpu_s=0.5 * length, peak_rss_mb=60.0 + worker, max_lag_s=0.002, busy_share=0.55,
+        )  # fmt: skip
+        yield self._line(
+            "status", second, worker=self._name(worker), status="200", requests=requests - timeouts
+        )
+
+    def _build_loss(self, second: int) -> Iterator[Line]:
+        lost = self._name(self.workers - 1)
+        text = f"worker {lost} is dead: it was not heard for too long"
+        yield self._line("event", second, type="worker_lost", worker=lost, text=text)
+        yield self._line(
+            "event", second + 0.001, type="lease_expired", worker=lost, lease="lost", reason="worker_lost",
+            requests=self.rate, text=f"a lease of {lost} was taken back: worker_lost",
+        )  # fmt: skip
+        text = "a coordinator has started"
+        yield self._line("event", second + 0.002, type="coordinator_started", text=text)
+
+    def _build_coverage(self, second: int) -> Iterator[Line]:
+        tick = self._build_tick(second)
+        cuts = [self.requests * part // PARTS for part in range(PARTS + 1)]
+        for part, (start, stop) in enumerate(pairwise(cuts)):
+            accounted = min(max(tick["accounted"] - start, 0), stop - start)
+            leased = min(max(tick["accounted"] + tick["leased"] - start, 0), stop - start) - accounted
+            again = tick["resent_at_most"] if start <= self.requests // 2 < stop else 0
+            yield self._line(
+                "coverage", second, part=f"{part:02d}", start=start, stop=stop, accounted=accounted,
+                leased=leased, pending=stop - start - accounted - leased, again=again,
+            )  # fmt: skip
+
+    def _build_end(self) -> Iterator[Line]:
+        end = self.seconds - 0.5
+        flags = {"unanswered": self.failures} | ({"worker_lost": self.rate} if self.loses_worker else {})
+        for place, (flag, requests) in enumerate(flags.items()):
+            yield self._line(
+                "event", end + place / 1000, type="validity", flag=flag, requests=requests,
+                text=f"{requests} requests: {flag}",
+            )  # fmt: skip
+        yield self._line("event", end + 0.1, type="state", state="completed", text="the run is completed")
+        outcomes = _build_outcomes(self.requests, self.failures)
+        yield self._line(
+            "summary",
+            end + 0.2,
+            run=self.run,
+            name=self.name,
+            state="completed",
+            requests=self.requests,
+            accounted=self.requests,
+            resent_at_most=self.rate if self.loses_worker else 0,
+            outcomes=outcomes,
+            statuses={"200": self.requests - self.failures},
+            throughput_rps=self.requests / self.seconds,
+            latency_ms={
+                "min": 9.1,
+                "mean": 30.2,
+                "p50": 25.1,
+                "p90": 60.3,
+                "p95": 80.2,
+                "p99": 150.3,
+                "p99_9": 260.6,
+                "max": 650.1,
+            },
+        )
+
+    def _living(self, second: int) -> range:
+        is_short = self.loses_worker and second >= self._lost_at
+        return range(self.workers - 1 if is_short else self.workers)
+
+    @property
+    def _lost_at(self) -> int:
+        return self.seconds // 2 // LEASE_S * LEASE_S
+
+    def _lease_s(self, second: int) -> int:
+        """How long the leases are that end with this second; 0 when none does."""
+        done = second % LEASE_S + 1
+        return done if done == LEASE_S or second == self.seconds - 1 else 0
+
+    def _accounted(self, second: int) -> int:
+        end = second + 1 if self._lease_s(second) else second // LEASE_S * LEASE_S
+        return self.rate * sum(len(self._living(other)) for other in range(end))
+
+    def _name(self, worker: int) -> str:
+        return f"worker-{worker + 1}"
+
+    def _line(self, kind: str, second: float, **fields: object) -> Line:
+        labels = {"app": "oku", "run": self.run, "kind": kind}
+        if self.name:
+            labels["name"] = self.name
+        if second < self.late_before:
+            labels["late"] = "true"
+        return labels, round((self.start + second) * 1e9), json.dumps(fields)
+
+
+def _build_outcomes(requests: int, timeouts: int) -> dict[str, int]:
+    return build_outcome_counts([requests - timeouts, 0, timeouts, 0, 0, 0])
+
+
+def push(loki_url: str, lines: Iterator[Line]) -> None:
+    """Give lines to a Loki, in batches; a time that comes twice in a row is moved by a nanosecond."""
+    batch: list[Line] = []
+    last: dict[str, int] = {}
+    for labels, at_ns, text in lines:
+        stream = str(labels)
+        at = last[stream] = max(at_ns, last.get(stream, 0) + 1)
+        batch.append((labels, at, text))
+        if len(batch) == _BATCH:
+            _push(loki_url, batch)
+            batch = []
+    _push(loki_url, batch)
+
+
+def _push(loki_url: str, batch: list[Line]) -> None:
+    streams: dict[str, dict[str, Any]] = {}
+    for labels, at_ns, text in batch:
+        stream = streams.setdefault(str(labels), {"stream": labels, "values": []})
+        stream["values"].append([str(at_ns), text])
+    body = gzip.compress(json.dumps({"streams": list(streams.values())}).encode(), 1)
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    request = urllib.request.Request(f"{loki_url}/loki/api/v1/push", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.status == 204

@@ -1,0 +1,174 @@
+"""A dossier to be shown, and what is found in the pages that are made of it."""
+
+from collections.abc import Callable, Sequence
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from oku_coordinator.dossier import Dossier
+from oku_coordinator.ledger.record import LeaseMark, LeaseState
+from oku_core import hdr
+from oku_core.histogram import Histogram, Latency, coarsen
+from oku_core.history import Event, EventType, Moment, build_quantiles_ms
+from oku_core.interval import Slice, SliceState
+from oku_core.outcome import OUTCOMES
+from oku_core.run import RunState
+from oku_core.spec import Engine, Spec
+from oku_core.spec_parser import build_mapping
+from oku_core.summary import OutcomeCounts, ServersSummary, Summary, WorkerSummary, build_latency_summary
+
+START = 1_769_965_512.0
+"""2026-02-01 17:05:12 UTC."""
+VOID = frozenset({"meta", "br", "link", "img", "input"})
+
+
+class Page(HTMLParser):
+    """The elements of a page, and whether they are closed in order.
+
+    Attributes:
+        elements: tag and attributes of each.
+        text: all that is to be read.
+        tags_with_text: the tags around each piece of text.
+    """
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.faults: list[str] = []
+        self._open: list[str] = []
+        self.feed(markup)
+        self.close()
+        self.faults += [f"{tag} is not closed" for tag in self._open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """It must be the one that was opened last."""
+        if not self._open or self._open.pop() != tag:
+            self.faults.append(f"{tag} is closed out of order")
+
+    def handle_data(self, data: str) -> None:
+        """Keep text, but for styles and scripts."""
+        if not self._open or self._open[-1] not in ("style", "script"):
+            self.text += data
+
+    def find(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of all elements of a tag."""
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def build_latency(values_us: Sequence[int]) -> Latency:
+    """These latencies as a histogram."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    return histogram.build_latency()
+
+
+def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Moment:
+    """The second of a run that ends so many seconds after `START`: all was ok; changed as wanted."""
+    latency = build_latency(values_us)
+    fields: dict[str, Any] = {
+        "at": START + second,
+        "seconds": 1.0,
+        "state": RunState.RUNNING,
+        "accounted": 0,
+        "leased": 100,
+        "pending": 900,
+        "done": 0,
+        "resent_at_most": 0,
+        "in_flight": 20.0,
+        "workers": 2,
+        "outcomes": [len(values_us), 0, 0, 0, 0, 0],
+        "latency": coarsen(latency),
+        **build_quantiles_ms(latency),
+    }
+    return Moment(**fields | changes)
+
+
+def make_lease(
+    start: int, stop: int, cut_after: float, closed_after: float | None, **changes: Any
+) -> LeaseMark:
+    """A lease that was reported, with times after `START`; changed as wanted."""
+    fields: dict[str, Any] = {
+        "start": start,
+        "stop": stop,
+        "state": LeaseState.REPORTED,
+        "reason": "",
+        "worker": "worker-1",
+        "cut_at": START + cut_after,
+        "closed_at": None if closed_after is None else START + closed_after,
+    }
+    return LeaseMark(**fields | changes)
+
+
+def make_event(second: float, type_: EventType = EventType.STATE, text: str = "it runs") -> Event:
+    """Something that happened so many seconds after `START`."""
+    return Event(at=START + second, type=type_, text=text)
+
+
+@pytest.fixture
+def make_summary() -> Callable[..., Summary]:
+    """Makes the summary of a completed run of 1,000 requests of 1 to 10.99 ms, changed as wanted."""
+
+    def make(histogram: Histogram | None = None, **changes: Any) -> Summary:
+        if histogram is None:
+            histogram = Histogram()
+            for i in range(1000):
+                histogram.record(1000 + 10 * i)
+        fields: dict[str, Any] = {
+            "run": "6f2c1a",
+            "name": "soak",
+            "state": RunState.COMPLETED,
+            "engine": Engine.AIOHTTP,
+            "requests": 1000,
+            "accounted": 1000,
+            "resent_at_most": 0,
+            "outcomes": OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": 1000}),
+            "statuses": {"200": 1000},
+            "bytes_received": 13_000,
+            "started_at": "2026-02-01T17:05:12.000Z",
+            "ended_at": "2026-02-01T17:05:22.000Z",
+            "active_s": 10.0,
+            "throughput_rps": 100.0,
+            "latency_ms": build_latency_summary(histogram),
+            "histogram": hdr.encode_base64(histogram),
+            "workers": [
+                WorkerSummary(name=name, requests=500, cpu_s=8.1, peak_rss_mb=61.4, lost=False)
+                for name in ("worker-1", "worker-2")
+            ],
+            "servers": ServersSummary(served=1000),
+            "validity": [],
+        }
+        return Summary(**fields | changes)
+
+    return make
+
+
+@pytest.fixture
+def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., Dossier]:
+    """Makes the dossier of that run: ten seconds of 100 requests, ten leases; changed as wanted."""
+
+    def make(summary: Summary | None = None, **changes: Any) -> Dossier:
+        summary = summary or make_summary()
+        fields: dict[str, Any] = {
+            "at": START + 20,
+            "summary": summary,
+            "spec": build_mapping(Spec(requests=summary.requests, name=summary.name)),
+            "moments": [
+                make_moment(second, [1000 + 100 * i for i in range(100)], done=100 * second)
+                for second in range(1, 11)
+            ],
+            "events": [make_event(0), make_event(10, text="it is completed")],
+            "leases": [make_lease(100 * i, 100 * (i + 1), i, i + 1.0) for i in range(10)],
+            "slices": [Slice(0, summary.requests, SliceState.ACCOUNTED)],
+        }
+        return Dossier(**fields | changes)
+
+    return make

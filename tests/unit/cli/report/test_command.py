@@ -1,0 +1,70 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from oku_cli.main import main
+from oku_coordinator.ledger import Ledger
+from oku_core.spec import Spec
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with a run in its data folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".oku").mkdir()
+    ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
+    ledger.create_run("r1", Spec(requests=5), 1.0)
+    ledger.close()
+    return tmp_path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """The exit code of `oku report` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["oku", "report", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def test_a_report_is_a_page_in_the_current_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Unless another file is named."""
+    assert call(monkeypatch, "r1") == 0
+    assert (folder / "oku-report-r1.html").read_text().startswith("<!DOCTYPE html>")
+    assert call(monkeypatch, "r1", "-o", "other.html") == 0
+    assert (folder / "other.html").exists()
+
+
+def test_only_what_was_asked_for_is_written(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A script that wants numbers wants no page."""
+    assert call(monkeypatch, "r1", "--json", "a.json", "--csv", "a.csv", "--hgrm", "a.hgrm") == 0
+    assert {path.name for path in folder.iterdir()} == {".oku", "a.json", "a.csv", "a.hgrm"}
+    assert json.loads((folder / "a.json").read_text())["summary"]["run"] == "r1"
+    assert (folder / "a.csv").read_text().startswith("at,seconds,state,total,")
+    assert "Percentile" in (folder / "a.hgrm").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["r2"], "oku: .oku: there is no run r2"),
+        (["../r1"], "oku: .oku: there is no run ../r1"),
+        (["r1", "--data-dir", "nowhere"], "oku: nowhere: there are no runs in this data folder"),
+        (["r1", "-o", "no/x.html"], "oku: --output: no/x.html is no file that can be written"),
+        (["r1", "--csv", "-", "--json", "-"], "oku: --csv: - can be given only once"),
+        (["r1", "--coordinator", "http://h"], "oku: --token: a coordinator elsewhere wants a token"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    arguments: list[str],
+    message: str,
+) -> None:
+    """With exit code 2, and nothing is written."""
+    assert call(monkeypatch, *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(message)
+    assert len(captured.err.splitlines()) == 1
+    assert [path.name for path in folder.iterdir()] == [".oku"]

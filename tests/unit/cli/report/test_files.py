@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import pytest
+
+from oku_cli.data_dir import DataDir
+from oku_cli.report.files import OutputFile, fetch_dossier, leave_report
+from oku_coordinator.dossier import Dossier
+from oku_coordinator.ledger import Ledger
+from oku_core.errors import UserError
+from oku_core.spec import Spec
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> DataDir:
+    """A data folder with a run that nobody has begun."""
+    ledger = Ledger(tmp_path / "ledger.sqlite3")
+    ledger.create_run("r1", Spec(requests=5, name="five"), 1.0)
+    ledger.close()
+    return DataDir(tmp_path)
+
+
+def build(dossier: Dossier) -> str:
+    """A file that says of which run it is."""
+    return f"{dossier.summary.run} {dossier.summary.name}"
+
+
+def test_a_file_is_written_and_said(
+    data_dir: DataDir, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error: a script reads the other one."""
+    path = tmp_path / "x.txt"
+    OutputFile("--csv", str(path), build).write(fetch_dossier(data_dir, "r1", 2.0))
+    assert path.read_text() == "r1 five"
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"wrote {path} (7 B)\n")
+
+
+def test_a_dash_is_standard_output(data_dir: DataDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Nothing else is said."""
+    OutputFile("--csv", "-", build).write(fetch_dossier(data_dir, "r1", 2.0))
+    captured = capfdbinary.readouterr()
+    assert (captured.out, captured.err) == (b"r1 five", b"")
+
+
+def test_what_cannot_be_written_is_one_line(data_dir: DataDir, tmp_path: Path) -> None:
+    """Early where it can be known, else when it fails."""
+    for path in (tmp_path, tmp_path / "no" / "x.txt"):
+        with pytest.raises(UserError, match=r"--csv: .* is no file that can be written"):
+            OutputFile("--csv", str(path), build).check()
+    with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
+        OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(fetch_dossier(data_dir, "r1", 2.0))
+
+
+def test_the_report_of_a_run_is_left_in_its_folder(data_dir: DataDir, tmp_path: Path) -> None:
+    """Each time anew."""
+    path = leave_report(data_dir, "r1", 2.0)
+    assert path == tmp_path / "reports" / "r1.html"
+    assert leave_report(data_dir, "r1", 3.0) == path
+    assert path.read_text().startswith("<!DOCTYPE html>")

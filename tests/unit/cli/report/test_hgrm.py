@@ -1,0 +1,84 @@
+import io
+import math
+import random
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.iterators import PercentileIterator
+from tests.unit.cli.report.conftest import build_latency
+
+from oku_cli.report.hgrm import build_hgrm, build_percentile_rows
+from oku_core.histogram import HIGHEST_US, Latency
+
+
+class OriginalIterator(PercentileIterator):  # type: ignore[misc]
+    """The steps of the original HdrHistogram (Java), which the package takes without rounding."""
+
+    def increment_iteration_level(self) -> None:
+        """`percentileReportingTicks` of HdrHistogram's `PercentileIterator`."""
+        gap = 100.0 - self.percentile_to_iterate_to
+        if gap:
+            half_distance = 2 ** (int(math.log(100 / gap) / math.log(2)) + 1)
+            self.percentile_to_iterate_to += 100.0 / (self.percentile_ticks_per_half_distance * half_distance)
+
+
+class Oracle(HdrHistogram):  # type: ignore[misc]
+    """The package with these steps."""
+
+    def get_percentile_iterator(self, ticks_per_half_distance: int) -> OriginalIterator:
+        """For `output_percentile_distribution`."""
+        return OriginalIterator(self, ticks_per_half_distance)
+
+
+def draw_values(count: int) -> list[int]:
+    """Latencies as of a service, some of them very long."""
+    rng = random.Random(count)
+    return [round(rng.lognormvariate(10.6, 0.5)) for _ in range(count)] + [3_000_000] * (count // 500)
+
+
+def write_with_oracle(values: list[int]) -> list[str]:
+    """What the package writes, in ms."""
+    oracle = Oracle(1, HIGHEST_US, 3)
+    for value in values:
+        oracle.record_value(value)
+    out = io.BytesIO()
+    oracle.output_percentile_distribution(out, 1000, 5)
+    return out.getvalue().decode().splitlines()
+
+
+@pytest.mark.parametrize("values", [[1], [40_000], [7, 7, 7], draw_values(9), draw_values(5000)])
+def test_the_rows_are_those_of_hdrhistogram(values: list[int]) -> None:
+    """Letter by letter, head and percentiles."""
+    lines = build_hgrm(build_latency(values)).splitlines()
+    expected = write_with_oracle(values)
+    assert lines[:-3] == expected[:-3]
+
+
+def test_the_figures_below_are_those_of_hdrhistogram() -> None:
+    """The package says the deviation in µs and the count as a fraction, the original does not."""
+    values = draw_values(5000)
+    oracle = HdrHistogram(1, HIGHEST_US, 3)
+    for value in values:
+        oracle.record_value(value)
+    mean, highest, sizes = build_hgrm(build_latency(values)).splitlines()[-3:]
+    assert mean == (
+        f"#[Mean    = {oracle.get_mean_value() / 1000:12.3f}, "
+        f"StdDeviation   = {oracle.get_stddev() / 1000:12.3f}]"
+    )
+    assert highest == (
+        f"#[Max     = {oracle.get_max_value() / 1000:12.3f}, Total count    = {oracle.get_total_count():12d}]"
+    )
+    assert sizes == write_with_oracle([1])[-1]
+
+
+def test_nothing_has_a_head_and_no_rows() -> None:
+    """A run of which nothing was answered can be exported."""
+    assert list(build_percentile_rows(Latency())) == []
+    assert len(build_hgrm(Latency()).splitlines()) == 5
+
+
+def test_the_last_row_holds_all() -> None:
+    """At 100 %, and only that one is there."""
+    *_, before, last = build_percentile_rows(build_latency(draw_values(5000)))
+    assert (last.level, last.total) == (1.0, 5010)
+    assert before.level < 1

@@ -1,0 +1,154 @@
+import json
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from tests.unit.cli.report.conftest import START, Page, make_event, make_moment
+
+from oku_cli.report.page import build_page
+from oku_coordinator.dossier import Dossier
+from oku_core.histogram import Histogram
+from oku_core.interval import Slice, SliceState
+from oku_core.outcome import OUTCOMES
+from oku_core.run import RunState
+from oku_core.spec_parser import Source, parse_spec
+from oku_core.summary import OutcomeCounts, Summary, Validity, WorkerSummary
+
+MakeDossier = Callable[..., Dossier]
+MakeSummary = Callable[..., Summary]
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
+
+
+def read_numbers(markup: str) -> dict[str, Any]:
+    """What the script of a page gets."""
+    match = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', markup)
+    assert match
+    numbers: dict[str, Any] = json.loads(match[1])
+    return numbers
+
+
+def test_a_page_has_every_section(make_dossier: MakeDossier) -> None:
+    """The account first."""
+    page = Page(build_page(make_dossier()))
+    assert page.faults == []
+    assert [section["id"] for section in page.find("section")] == [
+        "account", "over-time", "latencies", "outcomes", "workers", "coverage", "events", "spec",
+    ]  # fmt: skip
+    assert [figure["id"] for figure in page.find("figure")] == [
+        "rate", "quantiles", "heatmap", "load", "histogram", "percentiles", "leases",
+    ]  # fmt: skip
+
+
+def test_a_page_loads_nothing(make_dossier: MakeDossier) -> None:
+    """No address in it is one that a browser would ask, and the browser is told so."""
+    markup = build_page(make_dossier())
+    page = Page(markup)
+    assert not [name for name, _ in page.elements if name in ("link", "img", "iframe", "object", "base")]
+    assert not [attributes for _, attributes in page.elements if "src" in attributes or "href" in attributes]
+    assert "url(" not in markup
+    assert "@import" not in markup
+    (policy,) = [meta["content"] for meta in page.find("meta") if "http-equiv" in meta]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+
+
+def test_ids_occur_once(make_dossier: MakeDossier) -> None:
+    """Labels refer to them."""
+    ids = [
+        attributes["id"] for _, attributes in Page(build_page(make_dossier())).elements if "id" in attributes
+    ]
+    assert len(ids) == len(set(ids))
+
+
+def test_foreign_text_stays_text(make_dossier: MakeDossier, make_summary: MakeSummary) -> None:
+    """Names, URLs, reasons, flags, workers, events: none of them becomes markup."""
+    summary = make_summary(
+        name=NASTY, reason=NASTY, statuses={NASTY: 1000},
+        workers=[WorkerSummary(name=NASTY, requests=1, cpu_s=1.0, peak_rss_mb=1.0, lost=True)],
+        validity=[Validity(flag="resent", detail=NASTY, requests=1)],  # type: ignore[arg-type]
+    )  # fmt: skip
+    events = [make_event(5, text=NASTY)]
+    markup = build_page(make_dossier(summary, events=events, spec={"url": [NASTY], "header": [NASTY]}))
+    page = Page(markup)
+    assert page.faults == []
+    assert len(page.find("script")) == 2
+    assert page.find("img") == []
+    assert page.text.count(NASTY) >= 6
+
+
+def test_numbers_can_be_read_out(make_dossier: MakeDossier) -> None:
+    """As many in each series as there are places on its track."""
+    numbers = read_numbers(build_page(make_dossier()))
+    plots = [div for div in Page(build_page(make_dossier())).find("div") if "data-chart" in div]
+    assert {plot["data-chart"] for plot in plots} == set(numbers["series"])
+    for plot in plots:
+        track = numbers["tracks"][plot["data-track"]]
+        for series in numbers["series"][plot["data-chart"]]:
+            assert len(series["values"]) == len(track["x"]) == len(track["heads"])
+
+
+def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_dossier: MakeDossier) -> None:
+    """All else is there, also when its parts were sent."""
+    page = Page(build_page(make_dossier(moments=[], events=[])))
+    assert page.faults == []
+    assert "Nothing was kept of this run over time" in page.text
+    assert "No events were kept." in page.text
+    assert [figure["id"] for figure in page.find("figure")] == ["histogram", "percentiles", "leases"]
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_a_run_has_a_page_in_every_state(
+    make_dossier: MakeDossier, make_summary: MakeSummary, state: RunState
+) -> None:
+    """Also before it has begun."""
+    nothing = make_summary(
+        Histogram(), state=state, accounted=0, started_at=None, ended_at=None, active_s=0.0,
+        throughput_rps=0.0, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)), statuses={}, servers=None,
+        workers=[],
+    )  # fmt: skip
+    dossier = make_dossier(
+        nothing, moments=[], events=[], leases=[], slices=[Slice(0, 1000, SliceState.PENDING)]
+    )
+    page = Page(build_page(dossier))
+    assert page.faults == []
+    assert f"soak {state}" in page.text
+
+
+def test_a_run_of_one_request_has_a_page(make_dossier: MakeDossier, make_summary: MakeSummary) -> None:
+    """Of one second, with one latency."""
+    histogram = Histogram()
+    histogram.record(0)
+    summary = make_summary(
+        histogram, requests=1, accounted=1, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": 1})
+    )
+    dossier = make_dossier(summary, moments=[make_moment(1, [0])], leases=[])
+    assert Page(build_page(dossier)).faults == []
+
+
+def test_the_spec_can_be_run_again(make_dossier: MakeDossier) -> None:
+    """Once the secrets are put back, of which the page says that they are missing."""
+    spec = {"requests": 5, "url": ["http://h/{i}"], "header": ["Authorization: top"], "timeout": 2.5}
+    markup = build_page(make_dossier(spec=spec))
+    text = Page(markup).text
+    assert "top" not in text.partition("Spec")[2]
+    assert "Where *** stands" in text
+    written = re.search(r"<code>(.*?)</code>", markup, re.DOTALL)
+    assert written
+    assert parse_spec(Source("spec", yaml.safe_load(unescape(written[1])))).timeout_s == 2.5
+    assert "Where ***" not in Page(build_page(make_dossier())).text
+
+
+def test_an_hour_makes_a_page_of_modest_size(make_dossier: MakeDossier) -> None:
+    """Whatever happened in it."""
+    kinds = [
+        make_moment(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, 1, 1, 1, 1, 1])
+        for place in range(20)
+    ]
+    moments = [
+        msgspec.structs.replace(kinds[second * second % 20], at=START + second) for second in range(1, 3601)
+    ]
+    assert len(build_page(make_dossier(moments=moments))) < 600_000

@@ -1,0 +1,316 @@
+import asyncio
+from typing import Any
+
+import pytest
+from tests.unit.coordinator.kube.twin import Kubernetes, refuse
+
+from oku_coordinator.kube import scaler as scaler_module
+from oku_coordinator.kube.cluster import Cluster
+from oku_coordinator.kube.plan import SERVERS_WITHIN_S
+from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
+from oku_coordinator.kube.scaler import Scaler, describe
+from oku_coordinator.kube.servers import PodServers, build_url
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.served import Address, NotFoundError
+from oku_coordinator.settings import KubeSettings
+from oku_core.lease import Claim
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+IDLE_S = 60.0
+SETTINGS = KubeSettings(
+    namespace="oku", workers="w", servers="s", max_workers=8, max_servers=4, idle_s=IDLE_S
+)
+
+
+class World:
+    """A scaler at a time that is set by hand."""
+
+    def __init__(self, ledger: Ledger, cluster: Cluster, settings: KubeSettings = SETTINGS) -> None:
+        self.ledger = ledger
+        self.cluster = cluster
+        self.settings = settings
+        self.now = 1000.0
+        self.wakes = 0
+        self.scaler = self.build_scaler()
+
+    def build_scaler(self) -> Scaler:
+        """A scaler as a coordinator has it that has just started."""
+        return Scaler(self.settings, self.cluster, self.ledger, self._wake, lambda: self.now)
+
+    def submit(self, run: str = "r1", **spec: Any) -> RunRecord:
+        """A run that waits for its turn; its target is somebody else's."""
+        return self.ledger.create_run(run, Spec(requests=10, **{"urls": ("http://h/",)} | spec), self.now)
+
+    def change(self, state: RunState, run: str = "r1") -> RunRecord:
+        """Put it into a state."""
+        return self.ledger.change_state(run, state, self.now)
+
+    async def look(self, after_s: float = 2.0) -> None:
+        """A look, some time later."""
+        self.now += after_s
+        await self.scaler.look()
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+
+@pytest.fixture
+def world(ledger: Ledger, cluster: Cluster) -> World:
+    """Bounds of 8 workers and 4 delay servers."""
+    return World(ledger, cluster)
+
+
+async def test_workers_are_there_for_a_run_and_go_after_it(world: World, kubernetes: Kubernetes) -> None:
+    """0, 4, and 0 again after the idle time."""
+    world.submit(workers=4)
+    await world.look()
+    assert kubernetes.replicas == {"w": 4, "s": 0}
+    world.change(RunState.RUNNING)
+    await world.look()
+    world.change(RunState.CANCELLING)
+    await world.look()
+    await world.look(IDLE_S - 1)
+    assert kubernetes.replicas["w"] == 4
+    await world.look()
+    assert kubernetes.replicas["w"] == 0
+
+
+async def test_whoever_scales_by_hand_during_a_run_is_not_fought(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """4, 8 and 2 are what they are until the run is over; nor is a coordinator's restart a reason."""
+    world.submit(workers=4)
+    await world.look()
+    world.change(RunState.RUNNING)
+    for replicas in (8, 2):
+        kubernetes.replicas["w"] = replicas
+        await world.look()
+        assert kubernetes.replicas["w"] == replicas
+    world.scaler = world.build_scaler()
+    await world.look()
+    assert kubernetes.replicas["w"] == 2
+    assert len(kubernetes.patches) == 1
+
+
+async def test_a_run_that_is_found_without_any_worker_gets_its_own(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """Whatever took them away while there was no coordinator: it would wait for ever."""
+    world.submit(workers=4)
+    world.change(RunState.RUNNING)
+    await world.look()
+    assert kubernetes.replicas["w"] == 4
+
+
+async def test_what_was_scaled_by_hand_without_a_run_stays(world: World, kubernetes: Kubernetes) -> None:
+    """Rest is a transition, too: it comes once."""
+    await world.look()
+    await world.look(IDLE_S)
+    kubernetes.replicas["w"] = 3
+    await world.look(IDLE_S)
+    assert kubernetes.replicas["w"] == 3
+
+
+async def test_the_next_run_in_the_queue_is_scaled_for_when_its_turn_comes(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """Not before."""
+    world.submit("r1", workers=4)
+    world.change(RunState.RUNNING, "r1")
+    world.submit("r2", workers=2)
+    await world.look()
+    assert kubernetes.replicas["w"] == 4
+    world.change(RunState.CANCELLING, "r1")
+    await world.look()
+    assert kubernetes.replicas["w"] == 2
+
+
+async def test_a_run_that_is_resumed_is_scaled_for_again(world: World, kubernetes: Kubernetes) -> None:
+    """Its workers have gone meanwhile."""
+    world.submit(workers=4)
+    await world.look()
+    world.change(RunState.PAUSED)
+    await world.look()
+    await world.look(IDLE_S)
+    assert kubernetes.replicas["w"] == 0
+    world.change(RunState.PENDING)
+    await world.look()
+    assert kubernetes.replicas["w"] == 4
+
+
+async def test_a_run_waits_for_its_delay_servers(world: World, kubernetes: Kubernetes) -> None:
+    """It begins when as many are ready as it wants, and the coordinator is woken."""
+    run = world.submit(urls=(), servers=2)
+    await world.look()
+    assert kubernetes.replicas["s"] == 2
+    assert not world.scaler.has_servers(run)
+    kubernetes.add_pod("s", "s-1")
+    kubernetes.add_pod("s", "s-2", ready=False)
+    await world.look()
+    assert not world.scaler.has_servers(run)
+    kubernetes.add_pod("s", "s-3")
+    await world.look()
+    assert world.scaler.has_servers(run)
+    assert world.wakes == 1
+
+
+async def test_a_full_cluster_does_not_hold_a_run_up_for_ever(world: World, kubernetes: Kubernetes) -> None:
+    """It begins with the delay servers that there are."""
+    run = world.submit(urls=(), servers=2)
+    await world.look()
+    kubernetes.add_pod("s", "s-1")
+    await world.look(SERVERS_WITHIN_S)
+    assert world.scaler.has_servers(run)
+
+
+async def test_a_run_with_a_target_of_its_own_waits_for_no_servers(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """And none are started for it."""
+    run = world.submit()
+    await world.look()
+    assert world.scaler.has_servers(run)
+    assert kubernetes.replicas["s"] == 0
+
+
+async def test_delay_servers_go_back_to_what_there_is_at_rest(ledger: Ledger, cluster: Cluster) -> None:
+    """Never to more than there are."""
+    settings = KubeSettings(namespace="oku", workers="w", servers="s", min_servers=1, idle_s=IDLE_S)
+    world = World(ledger, cluster, settings)
+    for before, after in ((3, 1), (0, 0)):
+        await cluster.scale("s", before)
+        world.scaler = world.build_scaler()
+        await world.look()
+        await world.look(IDLE_S)
+        assert (await cluster.fetch_scale("s")).replicas == after
+
+
+async def test_where_no_delay_servers_are_named_none_are_touched(
+    ledger: Ledger, cluster: Cluster, kubernetes: Kubernetes
+) -> None:
+    """They may be somebody else's."""
+    world = World(ledger, cluster, KubeSettings(namespace="oku", workers="w", idle_s=IDLE_S))
+    run = world.submit(urls=())
+    await world.look()
+    assert world.scaler.has_servers(run)
+    world.change(RunState.CANCELLED)
+    await world.look()
+    await world.look(IDLE_S)
+    assert [name for name, _ in kubernetes.patches] == ["scale", "scale"]
+    assert kubernetes.replicas == {"w": 0, "s": 0}
+
+
+async def test_what_the_api_refuses_is_told_once_and_tried_again(
+    world: World, kubernetes: Kubernetes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until it is done, which is told as well."""
+    caplog.set_level("INFO")
+    world.submit(workers=4)
+    kubernetes.failures = [refuse(403, "no rights"), refuse(403, "no rights"), refuse(500, "etcd")]
+    for _ in range(3):
+        await world.look()
+        assert kubernetes.replicas["w"] == 0
+    assert "etcd" in describe(SETTINGS, world.scaler.trouble)["trouble"]
+    await world.look()
+    assert kubernetes.replicas["w"] == 4
+    assert world.scaler.trouble == ""
+    told = [record.message for record in caplog.records if "Kubernetes" in record.message]
+    assert ["403" in told[0], "500" in told[1], told[2]] == [True, True, "Kubernetes does as asked again"]
+    assert len(told) == 3
+
+
+async def test_a_size_that_could_not_be_set_is_not_taken_for_set(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """Neither is rest."""
+    await world.look()
+    kubernetes.replicas["w"] = 3
+    kubernetes.failures = [refuse(409, "conflict")]
+    await world.look(IDLE_S)
+    assert kubernetes.replicas["w"] == 3
+    await world.look()
+    assert kubernetes.replicas["w"] == 0
+
+
+async def test_pods_of_busy_workers_say_so(
+    world: World, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod that has gone meanwhile holds nobody up."""
+    for name in ("w-1", "w-2", "w-3"):
+        kubernetes.add_pod("w", name)
+    world.submit(workers=3)
+    world.change(RunState.RUNNING)
+    for worker in ("w-1", "w-3"):
+        lease = world.ledger.cut_lease("r1", 2, world.now)
+        assert lease is not None
+        claim = Claim(lease=lease.id, execution=worker, worker=worker, boot=worker, at=world.now)
+        world.ledger.apply([claim], world.now)
+    monkeypatch.setattr(
+        scaler_module, "find_cost_changes", lambda pods, held: {"gone": 100} | find_cost_changes(pods, held)
+    )
+    await world.look()
+    costs = [pod["metadata"].get("annotations", {}).get(COST_ANNOTATION) for pod in kubernetes.pods["w"]]
+    assert costs == ["100", None, "100"]
+    assert world.scaler.trouble == ""
+
+
+async def test_costs_are_not_set_at_every_look(world: World, kubernetes: Kubernetes) -> None:
+    """Kubernetes asks not to change them often."""
+    world.submit()
+    world.change(RunState.RUNNING)
+    await world.look()
+    calls = kubernetes.calls
+    await world.look()
+    assert kubernetes.calls == calls
+    await world.look(10.0)
+    assert kubernetes.calls == calls + 2
+
+
+async def test_the_task_goes_on_after_what_nobody_foresaw(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged; runs depend on it."""
+    looks: asyncio.Queue[None] = asyncio.Queue()
+
+    async def look() -> None:
+        looks.put_nowait(None)
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(scaler_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(world.scaler, "look", look)
+    world.scaler.start()
+    for _ in range(3):
+        await looks.get()
+    await world.scaler.end()
+    assert "the cluster could not be looked at" in caplog.text
+
+
+def test_who_asks_is_told_what_may_be_scaled() -> None:
+    """Without delay servers, 0 of them."""
+    assert describe(SETTINGS, "") == {"workers": 8, "servers": 4, "trouble": ""}
+    bare = KubeSettings(namespace="oku", workers="w")
+    assert describe(bare, "403")["servers"] == 0
+
+
+async def test_delay_servers_are_found_by_their_pods(cluster: Cluster, kubernetes: Kubernetes) -> None:
+    """Those that are about to leave or not ready included: they may have counted."""
+    kubernetes.add_pod("s", "s-1", podIP="10.0.0.1")
+    kubernetes.add_pod("s", "s-2", podIP="fd00::2", ready=False)
+    kubernetes.add_pod("s", "s-3", podIP="", phase="Pending")
+    servers = PodServers(cluster, "s", "http://oku-server:8080/")
+    assert not servers.is_fixed
+    assert await servers.find() == [
+        Address("http://10.0.0.1:8080", "oku-server:8080"),
+        Address("http://[fd00::2]:8080", "oku-server:8080"),
+    ]
+    kubernetes.failures = [refuse(403, "no rights")]
+    with pytest.raises(NotFoundError, match="no rights"):
+        await servers.find()
+
+
+def test_a_service_without_a_port_has_the_usual_one(cluster: Cluster) -> None:
+    """As in any URL."""
+    assert PodServers(cluster, "s", "http://oku-server")._port == 80
+    assert build_url("10.0.0.1", 80) == "http://10.0.0.1:80"

@@ -1,0 +1,207 @@
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.outbox_table import Kind, OutboxLine
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
+from oku_core.history import Event, EventType, Moment
+from oku_core.lease import Report
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+HOUR_S = 3600.0
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    """A ledger whose runs are published."""
+    ledger = Ledger(path, publishes=True)
+    yield ledger
+    ledger.close()
+
+
+def take(ledger: Ledger, lines: int = 1000, size: int = 10**9, now: float = 10.0) -> list[OutboxLine]:
+    """The oldest lines."""
+    return ledger.take_lines(lines, size, now)
+
+
+def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
+    """Events at these times."""
+    ledger.note(run, [Event(at=at, type=EventType.STATE, text="x" * 10) for at in times])
+
+
+def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
+    """A moment with lines of ticks."""
+    moment = Moment(
+        at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=100, done=0,
+        resent_at_most=0, in_flight=0, workers=1,
+    )  # fmt: skip
+    ledger.keep_moment("r1", moment, [(Kind.TICK, lines)])
+
+
+def empty(ledger: Ledger) -> None:
+    """Take everything out."""
+    ledger.remove_lines(take(ledger))
+
+
+def test_a_report_enters_the_outbox_with_the_account(
+    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+) -> None:
+    """A line for its range, one for each status, one for the state that follows, at the same moment."""
+    lease = cut(100)
+    empty(ledger)
+    ledger.apply([make_report(lease, statuses={"200": 90, "201": 10})], 5.0)
+    lines = take(ledger)
+    assert [line.kind for line in lines] == [Kind.RANGE, Kind.STATUS, Kind.STATUS, Kind.EVENT]
+    assert json.loads(lines[0].text)["requests"] == 100
+    assert [line.at_ns for line in lines] == [5 * 10**9, 5 * 10**9, 5 * 10**9 + 1, 5 * 10**9]
+
+
+def test_what_does_not_count_is_not_published(
+    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+) -> None:
+    """A report that comes twice, and one that covers nothing."""
+    first, second = cut(10), cut(10)
+    ledger.apply([make_report(first)], 5.0)
+    empty(ledger)
+    ledger.apply([make_report(first), make_report(second, done=second.start)], 6.0)
+    assert take(ledger) == []
+
+
+def test_nothing_is_kept_without_a_loki(
+    path: Path, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report], ledger: Ledger
+) -> None:
+    """Runs of a coordinator that was not given one, resumed ones too, have no lines."""
+    lease = cut(10)
+    ledger.close()
+    other = Ledger(path)
+    before = other.measure_outbox().lines
+    other.create_run("r2", Spec(requests=10), 0.0)
+    other.change_state("r2", RunState.RUNNING, 1.0)
+    assert other.measure_outbox().lines == before
+    other.change_state("r1", RunState.PAUSING, 2.0)
+    other.apply([make_report(lease)], 2.5)
+    paused = other.measure_outbox().lines
+    assert paused > before
+    other.change_state("r1", RunState.PENDING, 3.0)
+    other.change_state("r1", RunState.CANCELLED, 4.0)
+    assert other.measure_outbox().lines == paused
+    other.close()
+
+
+def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> None:
+    """Also when the clock does; another kind has times of its own."""
+    ledger.create_run("r1", Spec(requests=10), 0.0)
+    empty(ledger)
+    note(ledger, 5.0, 5.0, 3.0, 6.0)
+    second = 10**9
+    assert [line.at_ns for line in take(ledger)] == [5 * second, 5 * second + 1, 5 * second + 2, 6 * second]
+    keep(ledger, 5.0, {"a": 1}, {"a": 2})
+    assert [line.at_ns for line in take(ledger)[4:]] == [5 * second, 5 * second + 1]
+
+
+def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Ledger) -> None:
+    """And the coordinator was started anew."""
+    ledger.create_run("r1", Spec(requests=10), 0.0)
+    note(ledger, 5.0)
+    empty(ledger)
+    ledger.close()
+    reopened = Ledger(path, publishes=True)
+    note(reopened, 5.0)
+    assert [line.at_ns for line in take(reopened)] == [5 * 10**9 + 1]
+    reopened.close()
+
+
+def test_a_line_stays_until_it_is_removed(ledger: Ledger) -> None:
+    """What is taken is taken again, byte for byte."""
+    ledger.create_run("r1", Spec(requests=10, name="shop"), 0.0)
+    first = take(ledger)
+    assert take(ledger) == first
+    assert first[0].name == "shop"
+    ledger.remove_lines(first)
+    assert take(ledger) == []
+    assert (ledger.measure_outbox().lines, ledger.measure_outbox().bytes) == (0, 0)
+
+
+def test_batches_are_bounded_in_lines_and_bytes(ledger: Ledger) -> None:
+    """A line that is larger than the bound goes alone."""
+    ledger.create_run("r1", Spec(requests=10), 0.0)
+    empty(ledger)
+    keep(ledger, 1.0, *({"a": "x" * 100} for _ in range(10)))
+    assert len(take(ledger, lines=3)) == 3
+    assert len(take(ledger, size=250)) == 2
+    assert len(take(ledger, size=1)) == 1
+
+
+def test_lines_of_more_than_an_hour_ago_are_late(ledger: Ledger) -> None:
+    """Decided when they are first taken: later they are the same lines still."""
+    ledger.create_run("r1", Spec(requests=10), 0.0)
+    empty(ledger)
+    note(ledger, 0.0, 100.0)
+    now = HOUR_S + 50
+    assert [line.is_late for line in take(ledger, now=now)] == [True, False]
+    note(ledger, 200.0)
+    assert [line.is_late for line in take(ledger, now=now + HOUR_S)] == [True, False, True]
+
+
+def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
+    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+) -> None:
+    """Never ranges, statuses, events or summaries; and says of which run how many."""
+    lease = cut(10)
+    ledger.apply([make_report(lease)], 2.0)
+    lasting = len(take(ledger))
+    for at in range(20):
+        keep(ledger, float(at), {"a": "x" * 1000, "at": at})
+    size = ledger.measure_outbox()
+    assert size.lines == lasting + 20
+    assert ledger.drop_lines(size.bytes) == {}
+    assert ledger.drop_lines(size.bytes - 5000) == {"r1": 5}
+    kept = take(ledger)
+    assert [json.loads(line.text)["at"] for line in kept if line.kind == Kind.TICK] == list(range(5, 20))
+    assert ledger.drop_lines(0) == {"r1": 15}
+    assert len(take(ledger)) == lasting
+    assert ledger.drop_lines(0) == {}
+
+
+def test_lines_that_were_dropped_while_they_were_sent_are_removed_once(ledger: Ledger) -> None:
+    """The size of the outbox stays right."""
+    ledger.create_run("r1", Spec(requests=10), 0.0)
+    empty(ledger)
+    keep(ledger, 1.0, {"a": 1}, {"a": 2})
+    sent = take(ledger)
+    ledger.drop_lines(0)
+    ledger.remove_lines(sent)
+    assert (ledger.measure_outbox().lines, ledger.measure_outbox().bytes) == (0, 0)
+
+
+def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
+    """A run at rest owes one until it is there; a resumed one owes another."""
+    ledger.create_run("r1", Spec(requests=10), 0.0)
+    assert ledger.fetch_owing() == []
+    ledger.change_state("r1", RunState.PAUSED, 1.0)
+    assert ledger.fetch_owing() == ["r1"]
+    empty(ledger)
+    flag = Event(at=2.0, type=EventType.VALIDITY, text="resent")
+    assert ledger.put_summary("r1", {"run": "r1"}, [flag], 2.0)
+    assert not ledger.put_summary("r1", {"run": "r1"}, [flag], 2.0)
+    assert [line.kind for line in take(ledger)] == [Kind.SUMMARY, Kind.EVENT]
+    assert ledger.fetch_owing() == []
+    ledger.change_state("r1", RunState.PENDING, 3.0)
+    ledger.change_state("r1", RunState.CANCELLED, 4.0)
+    assert ledger.fetch_owing() == ["r1"]
+
+
+def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..., LeaseRecord]) -> None:
+    """With its range and why."""
+    lease = cut(10)
+    empty(ledger)
+    ledger.expire_leases([lease.id], ExpiryReason.NOT_CLAIMED, 5.0)
+    line = json.loads(take(ledger)[0].text)
+    assert (line["type"], line["reason"]) == ("lease_expired", "not_claimed")
+    assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
+    assert line["text"] == "the requests 0 to 9 are taken back: not claimed"

@@ -1,0 +1,298 @@
+"""The dashboards keep the rules of Grafana, of LogQL and of those who look at them."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from oku_core.outcome import OUTCOMES
+from oku_core.run import RunState
+from oku_dashboards.files import build_files
+from oku_dashboards.palette import OUTCOME_COLOURS, STATE_COLOURS
+from oku_dashboards.panel import Exactness
+
+DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
+UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
+LASTING = {"range", "status", "summary", "event"}
+LEDGER_FIELDS = {
+    *("accounted", "leased", "pending", "total", "resent_at_most", "active_s"),
+    *("part", "start", "stop", "again"),
+}
+"""What ticks and coverage have from the ledger."""
+MIN_STEPS_S = {"tick": 1, "latency": 1, "worker": 5, "coverage": 10, "range": 1, "status": 10}
+
+
+def list_panels(uid: str) -> list[dict[str, Any]]:
+    """All panels but headings."""
+    return [panel for panel in DASHBOARDS[uid]["panels"] if panel["type"] != "row"]
+
+
+def list_targets() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Each query, with where it stands and its panel."""
+    for uid in UIDS:
+        for panel in list_panels(uid):
+            for target in panel["targets"]:
+                yield f"{uid}: {panel['title']}: {target['refId']}", panel, target
+
+
+PANELS = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid in UIDS for panel in list_panels(uid)]
+TARGETS = [pytest.param(panel, target, id=where) for where, panel, target in list_targets()]
+
+
+def find_kinds(expr: str) -> set[str]:
+    """The kinds of lines that a query reads."""
+    return {kind for found in re.findall(r'kind=~?"([^"]+)"', expr) for kind in found.split("|")}
+
+
+def find_fields(expr: str) -> set[str]:
+    """The fields that a query takes from lines."""
+    return set(re.findall(r'="([\w.]+)"', " ".join(re.findall(r"\| json ([^|]+)", expr))))
+
+
+def test_there_are_four_dashboards() -> None:
+    """They have fixed ids, which links rely on."""
+    assert set(DASHBOARDS) == set(UIDS)
+    for uid in UIDS:
+        assert DASHBOARDS[uid]["uid"] == uid
+        assert DASHBOARDS[uid]["tags"] == ["oku"]
+        assert DASHBOARDS[uid]["title"].startswith("Oku / ")
+        assert "id" not in DASHBOARDS[uid], "an id is of one Grafana only"
+
+
+def test_committed_files_are_those_that_the_code_builds() -> None:
+    """Nobody edits them by hand."""
+    assert all(path.read_text() == text for path, text in build_files().items())
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_a_dashboard_opens_on_the_last_hour_and_goes_on(uid: str) -> None:
+    """A run that goes on is seen without setting anything."""
+    document = DASHBOARDS[uid]
+    assert document["time"] == {"from": "now-1h", "to": "now"}
+    assert document["refresh"] == "5s"
+    assert 36 <= document["schemaVersion"] <= 39
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_a_dashboard_leads_to_the_others_with_its_run_and_time(uid: str) -> None:
+    """The three others are one click away."""
+    links = DASHBOARDS[uid]["links"]
+    assert {link["url"].split("?")[0] for link in links} == {f"/d/{other}" for other in UIDS if other != uid}
+    assert all(link["keepTime"] and link["includeVars"] for link in links)
+    if uid == "oku-compare":
+        assert all(link["url"].endswith("?var-run=${run_a}") for link in links)
+    else:
+        compare = next(link["url"] for link in links if "oku-compare" in link["url"])
+        assert compare == "/d/oku-compare?var-run_a=${run}"
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_variables_choose_a_loki_a_name_and_a_run(uid: str) -> None:
+    """Runs are listed newest first, again for each time range; All names are those with none, too."""
+    variables = {variable["name"]: variable for variable in DASHBOARDS[uid]["templating"]["list"]}
+    assert (variables["datasource"]["type"], variables["datasource"]["query"]) == ("datasource", "loki")
+    assert variables["name"]["allValue"] == ".*"
+    assert variables["name"]["includeAll"]
+    for name in ("run_a", "run_b") if uid == "oku-compare" else ("run",):
+        run = variables[name]
+        assert (run["refresh"], run["sort"], run["includeAll"], run["multi"]) == (2, 2, False, False)
+        assert run["query"]["label"] == "run"
+        assert 'name=~"$name"' in run["query"]["stream"]
+        assert run["datasource"] == {"type": "loki", "uid": "${datasource}"}
+    assert not any("current" in run and run["current"] for name, run in variables.items() if "run" in name)
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_events_are_marked_in_panels(uid: str) -> None:
+    """What happened to a run stands in every panel over time."""
+    marks = DASHBOARDS[uid]["annotations"]["list"]
+    types = {type_ for mark in marks for type_ in re.findall(r'type=~"([^"]+)"', mark["expr"])[0].split("|")}
+    assert {"worker_lost", "lease_expired", "state", "coordinator_started"} <= types
+    assert all(find_kinds(mark["expr"]) == {"event"} for mark in marks)
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_ids_are_unique(uid: str) -> None:
+    """Grafana tells panels apart by them."""
+    ids = [panel["id"] for panel in DASHBOARDS[uid]["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_titles_are_unique(uid: str) -> None:
+    """Who speaks of a panel can name it."""
+    titles = [panel["title"] for panel in list_panels(uid)]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_panels_do_not_overlap(uid: str) -> None:
+    """Each has its own place in the 24 columns."""
+    places = [panel["gridPos"] for panel in DASHBOARDS[uid]["panels"]]
+    assert all(place["x"] >= 0 and place["x"] + place["w"] <= 24 for place in places)
+    for one, other in combinations(places, 2):
+        apart_x = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert apart_x or apart_y, (one, other)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_says_what_it_shows_and_how_exact_that_is(panel: dict[str, Any]) -> None:
+    """In its description, whose last sentence is about exactness."""
+    shows, exactness = panel["description"].split("\n\n")
+    assert panel["title"]
+    assert shows.endswith(".")
+    assert exactness in set(Exactness)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_exactness_is_that_of_the_lines(panel: dict[str, Any]) -> None:
+    """Exact is what is made of lasting lines; of the ledger what ticks and coverage have from it."""
+    exactness = Exactness(panel["description"].split("\n\n")[1])
+    kinds = set().union(*(find_kinds(target["expr"]) for target in panel["targets"]))
+    fields = set().union(*(find_fields(target["expr"]) for target in panel["targets"]))
+    match exactness:
+        case Exactness.EXACT:
+            assert kinds <= LASTING - {"event"}
+        case Exactness.RECORDED:
+            assert "event" in kinds
+            assert kinds == {"event"} or fields == {"state"}
+        case Exactness.LEDGER:
+            assert kinds <= {"tick", "coverage"}
+            assert fields <= LEDGER_FIELDS
+        case Exactness.PROGRESS:
+            assert not kinds <= LASTING
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_without_data_says_why(panel: dict[str, Any]) -> None:
+    """There is a text for it."""
+    assert panel["fieldConfig"]["defaults"]["noValue"]
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_values_have_a_unit(panel: dict[str, Any]) -> None:
+    """Also those that are plain counts."""
+    assert panel["fieldConfig"]["defaults"]["unit"]
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_a_step_is_at_least_what_lines_come_in(panel: dict[str, Any], target: dict[str, Any]) -> None:
+    """A shorter step would have holes, a longer range would count lines twice."""
+    found = re.fullmatch(r"(\d+)s", panel["interval"])
+    assert found is not None
+    if target["queryType"] == "range" and panel["type"] != "logs":
+        assert int(found[1]) >= max(MIN_STEPS_S[kind] for kind in find_kinds(target["expr"]))
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_the_range_of_a_query_is_its_step_or_the_whole_time(
+    panel: dict[str, Any], target: dict[str, Any]
+) -> None:
+    """Over time the step, for one figure the whole time range, for lines none."""
+    ranges = set(re.findall(r"\[([^\]]+)\]", target["expr"]))
+    if panel["type"] == "logs":
+        assert ranges == set()
+        assert target["maxLines"] <= 5000
+    else:
+        assert ranges == {"$__range" if target["queryType"] == "instant" else "$__interval"}
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_series_are_aggregated(panel: dict[str, Any], target: dict[str, Any]) -> None:
+    """Late lines have one label more, and Loki adds some: they must not be series of their own."""
+    if panel["type"] == "logs":
+        return
+    inner = len(re.findall(r"_over_time\(", target["expr"]))
+    assert inner
+    grouped = r"(?:sum|max|min|avg)(?: by \([\w, ]+\))? ?\((?:sum|max|min|avg|count|last)_over_time\("
+    assert len(re.findall(grouped, target["expr"])) == inner
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_quantiles_are_only_compared(panel: dict[str, Any], target: dict[str, Any]) -> None:
+    """Neither summed nor averaged, and no quantile is taken of anything."""
+    del panel
+    assert "quantile" not in target["expr"]
+    for fold, field in re.findall(r"(\w+)_over_time\([^\[]*unwrap (\w+) \[", target["expr"]):
+        if re.fullmatch(r"(latency_ms_)?(p\d+(_9)?|mean|min|max)(_ms)?", field):
+            assert fold in {"max", "min", "last"}, field
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_only_fields_that_are_used_are_taken_from_lines(
+    panel: dict[str, Any], target: dict[str, Any]
+) -> None:
+    """Taking fields out of lines is most of what a query costs."""
+    del panel
+    for taken, rest in re.findall(r"\| json ([^|]+)(.*?)(?=\{app=|$)", target["expr"]):
+        names = re.findall(r"(\w+)=\"", taken)
+        by = " ".join(re.findall(r"by \(([\w, ]+)\)", target["expr"]))
+        assert names
+        for name in names:
+            assert re.search(rf"\b{name}\b", rest + by), name
+    assert not re.search(r"\| json *(\||$)", target["expr"])
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_queries_by_worker_are_bounded(panel: dict[str, Any], target: dict[str, Any]) -> None:
+    """Loki gives at most 500 series, and there may be thousands of workers."""
+    if panel["type"] == "logs" or "by (worker)" not in target["expr"]:
+        return
+    assert re.match(r"(topk|bottomk)\((\$top|100), ", target["expr"])
+    assert 'worker=~"$worker"' in target["expr"]
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_heatmaps_take_rows_as_they_come(panel: dict[str, Any]) -> None:
+    """Buckets are counted by the coordinator; Grafana must not calculate them again."""
+    if panel["type"] != "heatmap":
+        return
+    assert panel["options"]["calculate"] is False
+    layout = panel["options"]["rowsFrame"]["layout"]
+    assert layout == ("le" if "latency" in find_kinds(panel["targets"][0]["expr"]) else "unknown")
+
+
+def test_an_outcome_has_one_colour() -> None:
+    """The same in every panel of every dashboard."""
+    colours = defaultdict(set)
+    for uid in UIDS:
+        for panel in list_panels(uid):
+            overrides = panel["fieldConfig"]["overrides"]
+            names = {
+                override["matcher"]["options"]: setting["value"]
+                for override in overrides
+                for setting in override["properties"]
+                if setting["id"] == "displayName"
+            }
+            for override in overrides:
+                name = names.get(override["matcher"]["options"], override["matcher"]["options"])
+                for setting in override["properties"]:
+                    if setting["id"] == "color" and name in set(OUTCOMES):
+                        colours[name].add(setting["value"]["fixedColor"])
+    assert colours == {outcome: {OUTCOME_COLOURS[outcome]} for outcome in OUTCOMES}
+    assert len(set(OUTCOME_COLOURS.values())) == len(OUTCOMES)
+
+
+def test_overrides_are_for_fields_that_there_are() -> None:
+    """Of an instant query the column is named, not what is shown of it; of others the series."""
+    for where, panel, _ in list_targets():
+        names = {
+            f"Value #{target['refId']}" for target in panel["targets"] if target["queryType"] == "instant"
+        }
+        names |= {target["legendFormat"] for target in panel["targets"] if "legendFormat" in target}
+        labels = set(
+            re.findall(r"\w+", " ".join(re.findall(r"by \(([\w, ]+)\)", panel["targets"][0]["expr"])))
+        )
+        for override in panel["fieldConfig"]["overrides"]:
+            if override["matcher"]["id"] == "byName":
+                assert override["matcher"]["options"] in names | labels, where
+
+
+def test_every_state_has_a_colour() -> None:
+    """A state that is new must not be without."""
+    assert set(STATE_COLOURS) == set(RunState)
