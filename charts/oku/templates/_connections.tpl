@@ -1,0 +1,85 @@
+{{/* Name of the Secret with the token of the API. */}}
+{{- define "oku.tokenSecret" -}}
+{{- default (include "oku.name" (dict "root" . "suffix" "token")) .Values.coordinator.token.existingSecret -}}
+{{- end -}}
+
+{{/* The key of the token in it. `oku --kube` looks for this one. */}}
+{{- define "oku.tokenKey" -}}
+{{- ternary .Values.coordinator.token.key "token" (not (empty .Values.coordinator.token.existingSecret)) -}}
+{{- end -}}
+
+{{/* Name of the Secret with Valkey's password. */}}
+{{- define "oku.valkeySecret" -}}
+{{- default (include "oku.name" (dict "root" . "suffix" "valkey")) .Values.valkey.password.existingSecret -}}
+{{- end -}}
+
+{{/* Name of the Secret with Grafana's administrator. */}}
+{{- define "oku.grafanaSecret" -}}
+{{- default (include "oku.name" (dict "root" . "suffix" "grafana")) .Values.grafana.admin.existingSecret -}}
+{{- end -}}
+
+{{/* Address of the API within the cluster. */}}
+{{- define "oku.coordinatorUrl" -}}
+{{- printf "http://%s.%s.svc:%d" (include "oku.name" (dict "root" . "suffix" "coordinator")) .Release.Namespace (int .Values.coordinator.service.port) -}}
+{{- end -}}
+
+{{/* Address of Loki, empty without one. */}}
+{{- define "oku.lokiUrl" -}}
+{{- if .Values.loki.enabled -}}
+{{- printf "http://%s.%s.svc:3100" (include "oku.name" (dict "root" . "suffix" "loki")) .Release.Namespace -}}
+{{- else -}}
+{{- .Values.loki.external.url -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Port of an external Loki. */}}
+{{- define "oku.lokiPort" -}}
+{{- $url := urlParse .Values.loki.external.url -}}
+{{- default (ternary "443" "80" (eq $url.scheme "https")) (regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host)) -}}
+{{- end -}}
+
+{{/* The variables that say where the broker is, as items of a list. */}}
+{{- define "oku.brokerEnv" -}}
+{{- if .Values.valkey.enabled -}}
+- name: OKU_BROKER_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "oku.valkeySecret" . }}
+      key: {{ .Values.valkey.password.key }}
+- name: OKU_BROKER_URL
+  value: redis://:$(OKU_BROKER_PASSWORD)@{{ include "oku.name" (dict "root" . "suffix" "valkey") }}.{{ .Release.Namespace }}.svc:6379/0
+{{- else if .Values.broker.external.existingSecret -}}
+- name: OKU_BROKER_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.external.existingSecret }}
+      key: {{ .Values.broker.external.key }}
+{{- else -}}
+- name: OKU_BROKER_URL
+  value: {{ .Values.broker.external.url | quote }}
+{{- end -}}
+{{- end -}}
+
+{{/* The variables that say where Loki is, as items of a list; empty without one. */}}
+{{- define "oku.lokiEnv" -}}
+{{- $external := .Values.loki.external -}}
+{{- with include "oku.lokiUrl" . -}}
+- name: OKU_LOKI_URL
+  value: {{ . | quote }}
+{{- if not $.Values.loki.enabled }}
+{{- with $external.tenant }}
+- name: OKU_LOKI_TENANT
+  value: {{ . | quote }}
+{{- end }}
+{{- range $variable, $key := get (dict "none" (dict) "basic" (dict "OKU_LOKI_USERNAME" "username" "OKU_LOKI_PASSWORD" "password") "bearer" (dict "OKU_LOKI_TOKEN" "token")) $external.auth }}
+- name: {{ $variable }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $external.existingSecret }}
+      key: {{ $key }}
+{{- end }}
+{{- end }}
+- name: OKU_LOKI_OUTBOX
+  value: {{ $.Values.coordinator.lokiOutbox | quote }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,43 @@
+{{/* The data source as Grafana provisions it. What is secret comes from the environment of Grafana. */}}
+{{- define "oku.datasource" -}}
+{{- $external := .Values.loki.external -}}
+{{- $headers := list -}}
+{{- if not .Values.loki.enabled -}}
+{{- with $external.tenant -}}
+{{- $headers = append $headers (list "X-Scope-OrgID" .) -}}
+{{- end -}}
+{{- if eq $external.auth "bearer" -}}
+{{- $headers = append $headers (list "Authorization" "Bearer $LOKI_TOKEN") -}}
+{{- end -}}
+{{- end -}}
+apiVersion: 1
+datasources:
+  - name: Oku Loki
+    uid: oku-loki
+    type: loki
+    access: proxy
+    url: {{ include "oku.lokiUrl" . | quote }}
+    {{- if and (not .Values.loki.enabled) (eq $external.auth "basic") }}
+    basicAuth: true
+    basicAuthUser: $LOKI_USERNAME
+    {{- end }}
+    jsonData:
+      timeout: 60
+      {{- range $number, $header := $headers }}
+      httpHeaderName{{ add1 $number }}: {{ index $header 0 }}
+      {{- end }}
+    {{- if or $headers (and (not .Values.loki.enabled) (eq $external.auth "basic")) }}
+    secureJsonData:
+      {{- range $number, $header := $headers }}
+      httpHeaderValue{{ add1 $number }}: {{ index $header 1 }}
+      {{- end }}
+      {{- if and (not .Values.loki.enabled) (eq $external.auth "basic") }}
+      basicAuthPassword: $LOKI_PASSWORD
+      {{- end }}
+    {{- end }}
+{{- end -}}
+
+{{/* What the name of a dashboard's ConfigMap ends with: for dashboards/oku-run.json it is dashboard-run. */}}
+{{- define "oku.dashboardSuffix" -}}
+{{- base . | trimSuffix ".json" | trimPrefix "oku-" | printf "dashboard-%s" -}}
+{{- end -}}

@@ -1,0 +1,104 @@
+"""Renders the chart as `helm template` does, for tests that look at what comes out."""
+
+import functools
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from docs.tools.manifests import KUBERNETES, find_helm
+
+ROOT = Path(__file__).parents[3]
+CHART = ROOT / "charts" / "oku"
+VALUE_FILES = tuple(
+    ROOT / "k8s" / "values" / f"{name}.yaml" for name in ("laptop", "production", "existing-grafana", "tests")
+)
+
+Object = dict[str, Any]
+
+
+def require_helm() -> str:
+    """The program; skips without, fails in CI."""
+    helm = find_helm()
+    if helm is None:
+        text = "there is no helm: put it on the path, or set OKU_HELM to its path"
+        if os.environ.get("CI"):
+            pytest.fail(text)
+        pytest.skip(text)
+    return helm
+
+
+def render(
+    values: Mapping[str, Any] | None = None,
+    *,
+    release: str = "oku",
+    namespace: str = "load",
+    files: Sequence[Path] = (),
+) -> list[Object]:
+    """All objects of the chart with these values, those of `helm test` among them."""
+    return _load(_template(json.dumps(values or {}), release, namespace, tuple(files)))
+
+
+def render_with(kubeconfig: Path) -> list[Object]:
+    """All objects of a release that looks up what its cluster has."""
+    options = ("--dry-run=server", "--kubeconfig", str(kubeconfig))
+    return _load(_template("{}", "oku", "load", (), options))
+
+
+def refuse(values: Mapping[str, Any]) -> str:
+    """What Helm says of values that are refused."""
+    done = _template(json.dumps(values), "oku", "load", ())
+    assert done.returncode != 0, "these values are taken"
+    return done.stderr
+
+
+@functools.cache
+def _template(
+    values: str, release: str, namespace: str, files: tuple[Path, ...], options: tuple[str, ...] = ()
+) -> "subprocess.CompletedProcess[str]":
+    command = [require_helm(), "template", release, str(CHART), "--namespace", namespace]
+    command += ["--kube-version", KUBERNETES, *options]
+    for file in files:
+        command += ["--values", str(file)]
+    # JSON is YAML, and standard input a file.
+    return subprocess.run(
+        [*command, "--values", "-"], input=values, capture_output=True, text=True, check=False
+    )
+
+
+def _load(done: "subprocess.CompletedProcess[str]") -> list[Object]:
+    assert done.returncode == 0, done.stderr
+    # PyYAML's own loader takes seconds for the dashboards.
+    return [loaded for loaded in yaml.load_all(done.stdout, yaml.CSafeLoader) if loaded]
+
+
+def find(objects: Sequence[Object], kind: str, name: str) -> Object:
+    """The object of this kind and name."""
+    found = [each for each in objects if each["kind"] == kind and each["metadata"]["name"] == name]
+    assert len(found) == 1, f"{len(found)} {kind} {name}"
+    return found[0]
+
+
+def find_kind(objects: Sequence[Object], kind: str) -> list[Object]:
+    """All objects of a kind."""
+    return [each for each in objects if each["kind"] == kind]
+
+
+def find_pods(objects: Sequence[Object]) -> dict[str, Object]:
+    """Of each object that has a pod, its component and the pod: metadata and spec."""
+    pods = [
+        each if each["kind"] == "Pod" else each["spec"]["template"]
+        for each in objects
+        if each["kind"] in {"Deployment", "StatefulSet", "Pod"}
+    ]
+    return {pod["metadata"]["labels"]["app.kubernetes.io/component"]: pod for pod in pods}
+
+
+def read_environment(pod: Object) -> dict[str, Any]:
+    """The variables of a pod's container: text, or where it comes from."""
+    (container,) = pod["spec"]["containers"]
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container.get("env", [])}

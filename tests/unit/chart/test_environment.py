@@ -1,0 +1,96 @@
+import importlib
+from typing import Any
+
+import click
+import pytest
+from tests.unit.chart.rendering import find_pods, read_environment, render
+
+from oku_core.delay import parse_delay
+
+
+def _list_variables(name: str) -> set[str]:
+    command: click.Command = importlib.import_module(f"oku_cli.commands.{name}").command
+    variables = [option.envvar for option in command.params if isinstance(option, click.Option)]
+    return {variable for variable in variables if isinstance(variable, str)}
+
+
+@pytest.mark.parametrize(
+    ("component", "command"), [("coordinator", "coordinator"), ("workers", "worker"), ("servers", "server")]
+)
+@pytest.mark.parametrize("auth", ["none", "basic", "bearer"])
+def test_every_variable_is_one_that_the_command_reads(component: str, command: str, auth: str) -> None:
+    """Whatever the chart is told."""
+    loki = {"enabled": False, "external": {"url": "http://loki", "tenant": "t", "auth": auth,
+                                           "existingSecret": "s"}}  # fmt: skip
+    environment = read_environment(find_pods(render({"loki": loki}))[component])
+    names = {name for name in environment if name.startswith("OKU_")} - {"OKU_BROKER_PASSWORD"}
+    assert names
+    assert names <= _list_variables(command)
+
+
+def test_the_coordinator_is_told_all_it_needs() -> None:
+    """Where the broker, Loki and the servers are, and what it scales."""
+    environment = read_environment(find_pods(render(release="night", namespace="there"))["coordinator"])
+    texts = {name: value for name, value in environment.items() if isinstance(value, str)}
+    assert texts == {
+        "OKU_BROKER_URL": "redis://:$(OKU_BROKER_PASSWORD)@night-valkey.there.svc:6379/0",
+        "OKU_DATA_DIR": "/data",
+        "OKU_HOST": "0.0.0.0",
+        "OKU_PORT": "8700",
+        "OKU_TERM": "5s",
+        "OKU_SERVER_URLS": "http://night-servers.there.svc:8080",
+        "OKU_LOKI_URL": "http://night-loki.there.svc:3100",
+        "OKU_LOKI_OUTBOX": "256MB",
+        "OKU_KUBE_WORKERS": "night-workers",
+        "OKU_KUBE_DEFAULT_WORKERS": "2",
+        "OKU_KUBE_MAX_WORKERS": "20",
+        "OKU_KUBE_SERVERS": "night-servers",
+        "OKU_KUBE_SERVERS_MIN": "0",
+        "OKU_KUBE_SERVERS_MAX": "10",
+        "OKU_KUBE_IDLE": "60s",
+        "OKU_LOG_FORMAT": "json",
+        "OKU_LOG_LEVEL": "info",
+    }
+    # A variable is only put into one that comes after it.
+    assert list(environment).index("OKU_BROKER_PASSWORD") < list(environment).index("OKU_BROKER_URL")
+    assert environment["OKU_TOKEN"] == {"secretKeyRef": {"name": "night-token", "key": "token"}}
+    assert environment["OKU_KUBE_NAMESPACE"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+
+
+def test_a_worker_has_the_name_of_its_pod() -> None:
+    """No two alike."""
+    environment = read_environment(find_pods(render())["workers"])
+    assert environment["OKU_WORKER_NAME"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+
+
+def test_a_broker_of_ones_own_takes_the_place_of_valkey() -> None:
+    """By a Secret with its URL, or by a URL without a password."""
+    secret = {
+        "valkey": {"enabled": False},
+        "broker": {"external": {"existingSecret": "mine", "key": "where"}},
+    }
+    url = {"valkey": {"enabled": False}, "broker": {"external": {"url": "amqp://rabbit.mq.svc"}}}
+    for values, expected in (
+        (secret, {"secretKeyRef": {"name": "mine", "key": "where"}}),
+        (url, "amqp://rabbit.mq.svc"),
+    ):
+        pods = find_pods(render(values))
+        assert "valkey" not in pods
+        for component in ("coordinator", "workers"):
+            environment = read_environment(pods[component])
+            assert environment["OKU_BROKER_URL"] == expected
+            assert "OKU_BROKER_PASSWORD" not in environment
+
+
+def test_the_delay_server_takes_its_flags() -> None:
+    """As `oku server` would read them."""
+    values = {"servers": {"delay": "lognormal:40ms,0.5", "seed": 7, "processes": 2,
+                          "extraArgs": ["--error-rate", "0.01"]}}  # fmt: skip
+    (container,) = find_pods(render(values))["servers"]["spec"]["containers"]
+    command: click.Command = importlib.import_module("oku_cli.commands.server").command
+    parsed, rest, _ = command.make_parser(click.Context(command)).parse_args(list(container["args"]))
+    given: dict[str, Any] = dict(parsed)
+    assert not rest
+    assert parse_delay(given["delay"]).text == "lognormal:40ms,0.5"
+    assert (given["host"], given["seed"], given["processes"]) == ("0.0.0.0", "7", "2")
+    assert given["counts_dir"] in {mount["mountPath"] for mount in container["volumeMounts"]}

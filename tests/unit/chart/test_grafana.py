@@ -1,0 +1,137 @@
+import configparser
+import json
+from typing import Any
+
+import yaml
+from tests.unit.chart.rendering import CHART, Object, find, find_kind, find_pods, read_environment, render
+
+EXTERNAL = {"enabled": False, "external": {"url": "https://logs.example.com", "existingSecret": "mine"}}
+
+
+def _list_mounted(objects: list[Object]) -> dict[str, str]:
+    """The files of Grafana's container that come from ConfigMaps, with their content."""
+    spec = find_pods(objects)["grafana"]["spec"]
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    files = {}
+    for mount in spec["containers"][0]["volumeMounts"]:
+        volume = volumes[mount["name"]]
+        sources = [volume, *volume.get("projected", {}).get("sources", [])]
+        names = [source["configMap"]["name"] for source in sources if "configMap" in source]
+        data = {key: text for name in names for key, text in find(objects, "ConfigMap", name)["data"].items()}
+        if "subPath" in mount and data:
+            files[mount["mountPath"]] = data[mount["subPath"]]
+        else:
+            files |= {f"{mount['mountPath']}/{name}": content for name, content in data.items()}
+    return files
+
+
+def _read_datasource(objects: list[Object]) -> dict[str, Any]:
+    text = _list_mounted(objects)["/etc/grafana/provisioning/datasources/oku.yaml"]
+    (datasource,) = yaml.safe_load(text)["datasources"]
+    assert isinstance(datasource, dict)
+    return datasource
+
+
+def _merge(loki: dict[str, Any], **external: str) -> dict[str, Any]:
+    return {"loki": {**loki, "external": {**loki["external"], **external}}}
+
+
+def test_the_dashboards_that_are_mounted_are_those_of_the_chart() -> None:
+    """To the letter, where the provider looks for them, and one of them is what opens first."""
+    files = _list_mounted(render())
+    (provider,) = yaml.safe_load(files["/etc/grafana/provisioning/dashboards/oku.yaml"])["providers"]
+    folder = provider["options"]["path"]
+    sources = {f"{folder}/{path.name}": path.read_text() for path in (CHART / "dashboards").glob("*.json")}
+    assert sources
+    mounted = {name: content for name, content in files.items() if name.startswith(f"{folder}/")}
+    assert mounted.keys() == sources.keys()
+    for name, content in mounted.items():
+        assert json.loads(content) == json.loads(sources[name])
+    settings = configparser.ConfigParser()
+    settings.read_string(files["/etc/grafana/grafana.ini"])
+    assert settings["dashboards"]["default_home_dashboard_path"] in sources
+    assert settings["plugins"]["preinstall_disabled"] == "true"
+
+
+def test_the_data_source_is_the_loki_of_the_release() -> None:
+    """By its Service."""
+    objects = render(release="night", namespace="there")
+    datasource = _read_datasource(objects)
+    assert (datasource["type"], datasource["url"]) == ("loki", "http://night-loki.there.svc:3100")
+    (port,) = find(objects, "Service", "night-loki")["spec"]["ports"]
+    assert port["port"] == 3100
+    assert "secureJsonData" not in datasource
+
+
+def test_grafana_logs_in_at_a_loki_of_ones_own_as_the_coordinator_does() -> None:
+    """With what stands in the Secret, by variables; nothing secret is in a ConfigMap."""
+    basic = render(_merge(EXTERNAL, auth="basic", tenant="load"))
+    datasource, environment = _read_datasource(basic), read_environment(find_pods(basic)["grafana"])
+    assert datasource["basicAuth"] is True
+    assert datasource["basicAuthUser"] == "$LOKI_USERNAME"
+    assert datasource["secureJsonData"]["basicAuthPassword"] == "$LOKI_PASSWORD"
+    assert datasource["jsonData"]["httpHeaderName1"] == "X-Scope-OrgID"
+    assert datasource["secureJsonData"]["httpHeaderValue1"] == "load"
+    assert environment["LOKI_PASSWORD"] == {"secretKeyRef": {"name": "mine", "key": "password"}}
+
+    bearer = render(_merge(EXTERNAL, auth="bearer"))
+    datasource, environment = _read_datasource(bearer), read_environment(find_pods(bearer)["grafana"])
+    assert datasource["jsonData"]["httpHeaderName1"] == "Authorization"
+    assert datasource["secureJsonData"]["httpHeaderValue1"] == "Bearer $LOKI_TOKEN"
+    assert environment["LOKI_TOKEN"] == {"secretKeyRef": {"name": "mine", "key": "token"}}
+
+
+def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
+    """In the namespace where it looks."""
+    sidecar = {"dashboards": True, "datasource": True, "namespace": "monitoring", "folder": "Load"}
+    objects = render({"grafana": {"enabled": False, "sidecar": sidecar}}, namespace="there")
+    for path in (CHART / "dashboards").glob("*.json"):
+        name = path.stem.replace("oku-", "oku-dashboard-")
+        dashboard = find(objects, "ConfigMap", name)
+        assert dashboard["metadata"]["namespace"] == "monitoring"
+        assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert dashboard["metadata"]["annotations"]["grafana_folder"] == "Load"
+        assert dashboard["data"] == {path.name: path.read_text().strip()}
+    datasource = find(objects, "ConfigMap", "oku-datasource")
+    assert datasource["metadata"]["labels"]["grafana_datasource"] == "1"
+    (content,) = datasource["data"].values()
+    assert yaml.safe_load(content)["datasources"][0]["url"] == "http://oku-loki.there.svc:3100"
+    assert "grafana" not in find_pods(objects)
+
+
+def test_every_object_is_small_enough_for_kubectl_apply() -> None:
+    """It keeps the whole of it in an annotation, which may have 256 KiB."""
+    assert all(len(json.dumps(each)) < 200_000 for each in render())
+
+
+def test_without_grafana_there_is_nothing_of_it() -> None:
+    """No object at all."""
+    objects = render({"grafana": {"enabled": False}})
+    components = {each["metadata"]["labels"]["app.kubernetes.io/component"] for each in objects}
+    assert "grafana" not in components
+
+
+def test_loki_keeps_lines_as_long_as_told_and_takes_old_ones() -> None:
+    """What has waited in the ledger may be older than what Loki takes by default."""
+    config = yaml.safe_load(
+        find(render({"loki": {"retention": "48h"}}), "ConfigMap", "oku-loki")["data"]["loki.yaml"]
+    )
+    assert config["limits_config"]["retention_period"] == "48h"
+    assert config["compactor"]["retention_enabled"] is True
+    assert config["limits_config"]["reject_old_samples"] is False
+    assert config["ingester"]["query_store_max_look_back_period"] == -1
+
+
+def test_a_changed_configuration_starts_its_pods_anew() -> None:
+    """By a checksum in the pod's annotations."""
+    before, after = (find_pods(render({"loki": {"retention": hours}}))["loki"] for hours in ("48h", "72h"))
+    assert before["metadata"]["annotations"] != after["metadata"]["annotations"]
+
+
+def test_a_service_monitor_is_there_when_it_is_wanted() -> None:
+    """With the labels by which Prometheus finds it."""
+    values = {"coordinator": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}}}
+    (monitor,) = find_kind(render(values), "ServiceMonitor")
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"]["endpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]
+    assert not find_kind(render(), "ServiceMonitor")

@@ -1,0 +1,85 @@
+import re
+
+import pytest
+from tests.unit.chart.rendering import Object, find, find_pods, render
+
+LONG = "a" * 52
+
+
+def _list_ids(objects: list[Object]) -> set[tuple[str, str, str]]:
+    return {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in objects
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a", "b"), ("a", "a-oku"), (f"{LONG}1", f"{LONG}2"), ("a.b", "a-b"), ("1a", "oku-1a")],
+)
+def test_two_releases_of_a_namespace_share_no_object(first: str, second: str) -> None:
+    """Neither a name, nor a pod that both select, nor a Secret that both use."""
+    one, other = render(release=first), render(release=second)
+    assert len(_list_ids(one)) == len(one)
+    assert not _list_ids(one) & _list_ids(other)
+    assert (
+        find_pods(one)["workers"]["metadata"]["labels"] != find_pods(other)["workers"]["metadata"]["labels"]
+    )
+
+
+def test_releases_of_two_namespaces_share_no_object_of_the_cluster() -> None:
+    """The namespace is part of the name of what belongs to the whole cluster."""
+    values = {"scaling": {"restrictPatches": True}}
+    one, other = render(values, namespace="one"), render(values, namespace="two")
+    assert sum("namespace" not in each["metadata"] for each in one) == 2
+    assert not _list_ids(one) & _list_ids(other)
+
+
+@pytest.mark.parametrize("release", ["oku", f"{LONG}1", "a.b.c", "9"])
+def test_names_are_short_enough_and_keep_their_suffix(release: str) -> None:
+    """A Service takes 63 characters, a StatefulSet 52; all begin with a letter."""
+    objects = render(release=release)
+    for each in objects:
+        assert re.fullmatch(r"[a-z][a-z0-9-]{0,51}", each["metadata"]["name"]), each["metadata"]["name"]
+    suffixes = {each["metadata"]["name"].rpartition("-")[2] for each in objects}
+    assert suffixes >= {
+        "coordinator",
+        "ledger",
+        "token",
+        "workers",
+        "servers",
+        "valkey",
+        "loki",
+        "grafana",
+        "test",
+    }
+
+
+def test_everything_of_a_release_has_its_labels_and_namespace() -> None:
+    """So that `kubectl get -l` finds all of it."""
+    extra = {"extraLabels": {"team": "load"}, "extraAnnotations": {"owner": "me"}}
+    for each in render(extra, release="night", namespace="there"):
+        labels = each["metadata"]["labels"]
+        assert each["metadata"]["namespace"] == "there"
+        assert labels["app.kubernetes.io/name"] == "oku"
+        assert labels["app.kubernetes.io/instance"] == "night"
+        assert labels["team"] == "load"
+        assert each["metadata"]["annotations"]["owner"] == "me"
+
+
+def test_a_full_name_takes_the_place_of_the_release() -> None:
+    """For those whose names are prescribed."""
+    assert find(render({"fullnameOverride": "load-test"}), "Deployment", "load-test-workers")
+
+
+def test_selectors_select_the_pods_of_their_component_alone() -> None:
+    """Of every Deployment, StatefulSet, Service, budget and policy."""
+    objects = render()
+    pods = {name: pod["metadata"]["labels"] for name, pod in find_pods(objects).items()}
+    for each in objects:
+        spec = each.get("spec", {})
+        selector = spec.get("podSelector", spec.get("selector"))
+        if selector is None:
+            continue
+        labels = selector.get("matchLabels", selector)
+        selected = [name for name, having in pods.items() if labels.items() <= having.items()]
+        assert selected == [each["metadata"]["labels"]["app.kubernetes.io/component"]]

@@ -1,0 +1,118 @@
+from collections.abc import Iterator
+from typing import Any
+
+from tests.unit.chart.rendering import Object, find, find_kind, find_pods, render
+
+
+def _list_flows(objects: list[Object]) -> set[tuple[str, str, int]]:
+    """Which components may speak to which, and at what port: where one lets out and the other lets in."""
+    pods = {name: pod["metadata"]["labels"] for name, pod in find_pods(objects).items()}
+    policies = {
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"]
+        for each in find_kind(objects, "NetworkPolicy")
+    }
+    assert policies.keys() == pods.keys()
+    assert all(spec["policyTypes"] == ["Ingress", "Egress"] for spec in policies.values())
+    outward = {
+        (name, other, port)
+        for name, spec in policies.items()
+        for other, port in _list_peers(spec["egress"], "to", pods)
+    }
+    inward = {
+        (other, name, port)
+        for name, spec in policies.items()
+        for other, port in _list_peers(spec["ingress"], "from", pods)
+    }
+    assert outward == inward
+    return outward
+
+
+def _list_peers(
+    rules: list[dict[str, Any]], key: str, pods: dict[str, dict[str, str]]
+) -> Iterator[tuple[str, int]]:
+    for rule in rules:
+        for peer in rule.get(key, []):
+            labels = peer["podSelector"]["matchLabels"]
+            for name, having in pods.items():
+                if labels.items() <= having.items():
+                    yield from ((name, port["port"]) for port in rule["ports"])
+
+
+def test_only_the_flows_that_oku_has_are_let_through() -> None:
+    """From, to, port: nothing else within the release."""
+    assert _list_flows(render()) == {
+        ("coordinator", "valkey", 6379),
+        ("coordinator", "loki", 3100),
+        ("coordinator", "servers", 8080),
+        ("workers", "valkey", 6379),
+        ("workers", "servers", 8080),
+        ("grafana", "loki", 3100),
+        ("test", "coordinator", 8700),
+    }
+
+
+def test_what_leaves_the_release_is_named_by_port() -> None:
+    """Names to all who ask for them, the Kubernetes API to those who have a token for it."""
+    outside = {
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: {
+            port["port"] for rule in each["spec"]["egress"] if "to" not in rule for port in rule["ports"]
+        }
+        for each in find_kind(render(), "NetworkPolicy")
+    }
+    assert outside == {
+        "coordinator": {53, 443, 6443},
+        "test": {53, 443, 6443},
+        "workers": {53},
+        "grafana": {53},
+        "servers": set(),
+        "valkey": set(),
+        "loki": set(),
+    }
+
+
+def test_the_api_answers_marked_pods_of_its_namespace_alone() -> None:
+    """A peer without a namespaceSelector is in the namespace of the policy."""
+    (rule,) = find(render(release="night"), "NetworkPolicy", "night-coordinator")["spec"]["ingress"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": {"oku/client": "night"}}}]
+
+
+def test_workers_reach_what_was_named_as_a_target() -> None:
+    """Whatever a rule of egress can say."""
+    target = {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}}]}
+    policy = find(render({"networkPolicy": {"targets": [target, {}]}}), "NetworkPolicy", "oku-workers")
+    assert policy["spec"]["egress"][-2:] == [target, {}]
+
+
+def test_others_are_let_in_when_they_are_named() -> None:
+    """To the API, to Loki, to Grafana."""
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    objects = render(
+        {"networkPolicy": {"apiClients": [peer], "lokiClients": [peer], "grafanaClients": [peer]}}
+    )
+    for name in ("oku-coordinator", "oku-loki", "oku-grafana"):
+        (rule,) = find(objects, "NetworkPolicy", name)["spec"]["ingress"]
+        assert peer in rule["from"]
+
+
+def test_what_is_outside_is_reached_by_its_port() -> None:
+    """A broker by the port that was told, a Loki by that of its URL, the Kubernetes API in its networks."""
+    broker = {"existingSecret": "mine", "port": 5671}
+    for url, port in (("https://logs.example.com", 443), ("http://loki.there.svc:8080/x", 8080)):
+        values = {
+            "valkey": {"enabled": False}, "broker": {"external": broker},
+            "loki": {"enabled": False, "external": {"url": url}},
+            "networkPolicy": {"kubernetesApi": ["10.0.0.1/32"], "kubernetesApiPorts": [6443]},
+        }  # fmt: skip
+        objects = render(values)
+        egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
+        assert {"ports": [{"port": 5671, "protocol": "TCP"}]} in egress
+        assert {"ports": [{"port": port, "protocol": "TCP"}]} in egress
+        assert egress[-1] == {
+            "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
+            "ports": [{"port": 6443, "protocol": "TCP"}],
+        }
+
+
+def test_without_policies_there_are_none() -> None:
+    """For clusters that have their own."""
+    assert not find_kind(render({"networkPolicy": {"enabled": False}}), "NetworkPolicy")

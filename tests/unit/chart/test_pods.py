@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+from tests.unit.chart.rendering import VALUE_FILES, find_pods, read_environment, render
+
+RESTRICTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim",
+                      "projected", "secret"}  # fmt: skip
+SAFE_SYSCTLS = {"net.ipv4.ip_local_port_range"}
+
+
+@pytest.mark.parametrize("files", [(), *((file,) for file in VALUE_FILES)])
+def test_every_pod_passes_the_restricted_standard(files: tuple[Path, ...]) -> None:
+    """As https://kubernetes.io/docs/concepts/security/pod-security-standards/ has it."""
+    pods = find_pods(render(files=files))
+    assert {"coordinator", "workers", "servers", "valkey", "test"} <= pods.keys()
+    for pod in pods.values():
+        spec = pod["spec"]
+        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & spec.keys()
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["runAsUser"] > 0
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert {each["name"] for each in spec["securityContext"].get("sysctls", [])} <= SAFE_SYSCTLS
+        assert {key for volume in spec["volumes"] for key in volume} - {"name"} <= RESTRICTED_VOLUMES
+        for container in spec["containers"]:
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            assert not any("hostPort" in port for port in container.get("ports", []))
+
+
+def test_root_file_systems_are_read_only_and_resources_are_set() -> None:
+    """A pod writes to its volumes only, and says what it needs."""
+    for pod in find_pods(render()).values():
+        for container in pod["spec"]["containers"]:
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+            assert container["resources"]["limits"].keys() == {"memory"}
+
+
+def test_only_the_coordinator_and_the_test_have_a_token_of_a_service_account() -> None:
+    """Nobody else asks the cluster for anything."""
+    pods = find_pods(render())
+    with_token = {name for name, pod in pods.items() if pod["spec"]["automountServiceAccountToken"]}
+    assert with_token == {"coordinator", "test"}
+    assert pods["coordinator"]["spec"]["serviceAccountName"] == "oku-coordinator"
+    assert not any("serviceAccountName" in pods[name]["spec"] for name in pods.keys() - with_token)
+
+
+def test_no_pod_has_variables_of_services() -> None:
+    """A Service named oku would set OKU_PORT."""
+    assert all(pod["spec"]["enableServiceLinks"] is False for pod in find_pods(render()).values())
+
+
+def test_pod_values_of_a_component_go_before_those_of_all() -> None:
+    """Maps are merged, lists and texts replaced; labels that select stay."""
+    mine = {"app.kubernetes.io/component": "mine", "team": "load"}
+    objects = render(
+        {
+            "pods": {"labels": mine, "nodeSelector": {"a": "1", "b": "1"}, "priorityClassName": "low",
+                     "tolerations": [{"key": "x", "operator": "Exists"}],
+                     "extraEnv": [{"name": "TZ", "value": "UTC"}]},
+            "workers": {"pod": {"nodeSelector": {"b": "2"}, "priorityClassName": "lowest",
+                                "tolerations": []}},
+        }
+    )  # fmt: skip
+    pods = find_pods(objects)
+    assert pods.keys() == {"coordinator", "workers", "servers", "valkey", "loki", "grafana", "test"}
+    assert all(pod["metadata"]["labels"]["team"] == "load" for pod in pods.values())
+    assert pods["workers"]["spec"]["nodeSelector"] == {"a": "1", "b": "2"}
+    assert pods["workers"]["spec"]["priorityClassName"] == "lowest"
+    assert "tolerations" not in pods["workers"]["spec"]
+    assert pods["loki"]["spec"]["nodeSelector"] == {"a": "1", "b": "1"}
+    assert pods["loki"]["spec"]["priorityClassName"] == "low"
+    assert pods["loki"]["spec"]["tolerations"] == [{"key": "x", "operator": "Exists"}]
+    assert all(read_environment(pod)["TZ"] == "UTC" for name, pod in pods.items() if name != "test")
+
+
+def test_an_image_is_named_by_registry_tag_and_digest() -> None:
+    """The tag is the app's version unless one is given; a digest goes before it."""
+    digest = "sha256:" + "0a" * 32
+    values = {"imageRegistry": "mirror.example.com/x", "imagePullSecrets": [{"name": "pull"}],
+              "workers": {"image": {"digest": digest}}, "servers": {"image": {"tag": "2"}}}  # fmt: skip
+    pods = find_pods(render(values))
+    images = {name: pod["spec"]["containers"][0]["image"] for name, pod in pods.items()}
+    assert images["coordinator"] == "mirror.example.com/x/oku/coordinator:0.1.0"
+    assert images["workers"] == f"mirror.example.com/x/oku/worker@{digest}"
+    assert images["servers"] == "mirror.example.com/x/oku/server:2"
+    assert images["valkey"] == "mirror.example.com/x/valkey/valkey:9.1.2"
+    assert all(pod["spec"]["imagePullSecrets"] == [{"name": "pull"}] for pod in pods.values())
+
+
+def test_a_worker_is_given_longer_than_it_takes_to_drain() -> None:
+    """Else it would be killed with requests that it could have reported."""
+    spec = find_pods(render({"workers": {"graceSeconds": 60}}))["workers"]
+    assert read_environment(spec)["OKU_GRACE"] == "60s"
+    assert spec["spec"]["terminationGracePeriodSeconds"] == 85

@@ -1,0 +1,99 @@
+from typing import Any
+
+import pytest
+from tests.unit.chart.rendering import VALUE_FILES, refuse, render
+
+NO_VALKEY = {"enabled": False}
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"valkey": NO_VALKEY}, "no other broker is named: set broker.external.url or"),
+        ({"broker": {"external": {"url": "redis://x"}}}, "set valkey.enabled to false, or remove"),
+        (
+            {"valkey": NO_VALKEY, "broker": {"external": {"url": "redis://x", "existingSecret": "s"}}},
+            "both name the broker: keep one of them",
+        ),
+        (
+            {"valkey": NO_VALKEY, "broker": {"external": {"url": "redis://:secret@x"}}},
+            "put the URL into a Secret and name it in broker.external.existingSecret",
+        ),
+        ({"loki": {"external": {"url": "http://x"}}}, "set loki.enabled to false, or remove loki.external"),
+        (
+            {"loki": {"enabled": False, "external": {"url": "http://x", "auth": "basic"}}},
+            "loki.external.auth is basic: name the Secret with its keys in loki.external.existingSecret",
+        ),
+        ({"loki": {"enabled": False}}, "Grafana would have nothing to show: set loki.enabled or"),
+        (
+            {"grafana": {"sidecar": {"dashboards": True, "namespace": "monitoring"}}},
+            "set grafana.enabled to false, or remove the namespace",
+        ),
+        (
+            {
+                "loki": {"enabled": False, "external": {"url": "http://x", "auth": "bearer",
+                                                        "existingSecret": "s"}},
+                "grafana": {"enabled": False, "sidecar": {"datasource": True}},
+            },
+            "grafana.sidecar.datasource cannot hand your Grafana the credentials",
+        ),
+        (
+            {"loki": {"persistence": {"enabled": False, "existingClaim": "mine"}}},
+            "set loki.persistence.enabled to true, or remove the claim",
+        ),
+        (
+            {"servers": {"resources": {"requests": {"cpu": None}}}},
+            "set servers.resources.requests.cpu, or servers.autoscaling.enabled to false",
+        ),
+        (
+            {"scaling": {"maxWorkers": 1, "defaultWorkers": 1}},
+            "tests.workers is more than scaling.maxWorkers",
+        ),
+        ({"scaling": {"defaultWorkers": 30}}, "scaling.defaultWorkers is more than scaling.maxWorkers"),
+        ({"scaling": {"minServers": 30}}, "scaling.minServers is more than scaling.maxServers"),
+        (
+            {"scaling": {"enabled": False, "restrictPatches": True}},
+            "set scaling.enabled to true, or scaling.restrictPatches to false",
+        ),
+        (
+            {"workers": {"pod": {"extraEnv": [{"name": "OKU_GRACE", "value": "1s"}]}}},
+            "workers.pod.extraEnv: OKU_GRACE is set by the chart",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_what_to_do(values: dict[str, Any], sentence: str) -> None:
+    """In one sentence that names the values."""
+    assert sentence in refuse(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ({"worker": {"replicas": 3}}, "worker"),
+        ({"workers": {"replica": 3}}, "replica"),
+        ({"workers": {"replicas": "3"}}, "replicas"),
+        ({"workers": {"image": {"digest": "sha256:abc"}}}, "digest"),
+        ({"workers": {"pod": {"nodeselector": {}}}}, "nodeselector"),
+        ({"scaling": {"idle": "60"}}, "idle"),
+        ({"scaling": {"maxWorkers": 0}}, "maxWorkers"),
+        ({"loki": {"external": {"url": "loki:3100"}}}, "url"),
+        ({"loki": {"external": {"auth": "digest"}}}, "auth"),
+        ({"fullnameOverride": "Oku"}, "fullnameOverride"),
+    ],
+)
+def test_a_value_that_is_not_in_the_schema_is_refused_by_its_name(values: dict[str, Any], place: str) -> None:
+    """A misspelt key changes nothing otherwise, and nobody sees it."""
+    said = refuse(values)
+    assert "values don't meet the specifications of the schema" in said
+    assert place in said
+
+
+def test_a_chart_that_contains_this_one_may_have_global_values() -> None:
+    """Helm hands them to all charts."""
+    assert render({"global": {"team": "load"}})
+
+
+@pytest.mark.parametrize("file", VALUE_FILES, ids=lambda file: str(file.stem))
+def test_value_files_are_taken(file: Any) -> None:
+    """All of k8s/values."""
+    assert render(files=(file,))

@@ -1,0 +1,66 @@
+from tests.unit.chart.rendering import find, find_kind, find_pods, read_environment, render
+
+
+def test_the_coordinator_may_scale_its_two_deployments_and_mark_pods() -> None:
+    """And nothing else: no Secret, no Deployment itself, no deletion."""
+    objects = render(release="night")
+    assert find(objects, "Role", "night-coordinator")["rules"] == [
+        {
+            "apiGroups": ["apps"],
+            "resources": ["deployments/scale"],
+            "resourceNames": ["night-workers", "night-servers"],
+            "verbs": ["get", "patch"],
+        },
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "patch"]},
+    ]
+    deployments = {each["metadata"]["name"] for each in find_kind(objects, "Deployment")}
+    assert {"night-workers", "night-servers"} <= deployments
+    binding = find(objects, "RoleBinding", "night-coordinator")
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "night-coordinator", "namespace": "load"}
+    ]
+    assert find_pods(objects)["coordinator"]["spec"]["serviceAccountName"] == "night-coordinator"
+
+
+def test_there_are_no_rights_in_the_cluster_at_large() -> None:
+    """Neither roles nor bindings."""
+    kinds = {each["kind"] for each in render({"scaling": {"restrictPatches": True}})}
+    assert not {"ClusterRole", "ClusterRoleBinding"} & kinds
+
+
+def test_without_scaling_the_coordinator_has_no_rights() -> None:
+    """No account, no role, no token, no word of the cluster."""
+    objects = render({"scaling": {"enabled": False}})
+    roles = {
+        each["metadata"]["name"] for kind in ("ServiceAccount", "Role") for each in find_kind(objects, kind)
+    }
+    assert roles == {"oku-test"}
+    coordinator = find_pods(objects)["coordinator"]
+    assert coordinator["spec"]["automountServiceAccountToken"] is False
+    assert not [name for name in read_environment(coordinator) if name.startswith("OKU_KUBE")]
+
+
+def test_what_the_test_may_is_made_for_it_and_removed_after_it() -> None:
+    """The rights to delete pods are not there but while `helm test` runs."""
+    hooks = [each for each in render() if each["metadata"].get("annotations", {}).get("helm.sh/hook")]
+    assert sorted(each["kind"] for each in hooks) == [
+        "ConfigMap",
+        "Pod",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+    ]
+    for each in hooks:
+        policy = each["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
+        assert policy == "before-hook-creation,hook-succeeded"
+
+
+def test_patches_are_restricted_for_the_coordinators_account_alone() -> None:
+    """By a policy of the cluster that looks at this namespace only."""
+    objects = render({"scaling": {"restrictPatches": True}}, release="night", namespace="there")
+    policy = find(objects, "ValidatingAdmissionPolicy", "night-coordinator.there")
+    (condition,) = policy["spec"]["matchConditions"]
+    assert "'system:serviceaccount:there:night-coordinator'" in condition["expression"]
+    binding = find(objects, "ValidatingAdmissionPolicyBinding", "night-coordinator.there")
+    assert binding["spec"]["policyName"] == "night-coordinator.there"
+    assert binding["spec"]["validationActions"] == ["Deny"]

@@ -1,0 +1,57 @@
+from tests.unit.chart.rendering import find, find_kind, find_pods, read_environment, render
+
+
+def test_the_number_of_workers_and_servers_is_not_said() -> None:
+    """It belongs to the coordinator: what is not in the manifest, no upgrade and no rollback sets back."""
+    objects = render()
+    for name in ("oku-workers", "oku-servers"):
+        assert "replicas" not in find(objects, "Deployment", name)["spec"]
+
+
+def test_without_scaling_it_is_said() -> None:
+    """Then nobody else says it."""
+    values = {"scaling": {"enabled": False}, "workers": {"replicas": 5},
+              "servers": {"replicas": 3, "autoscaling": {"enabled": False}}}  # fmt: skip
+    objects = render(values)
+    assert find(objects, "Deployment", "oku-workers")["spec"]["replicas"] == 5
+    assert find(objects, "Deployment", "oku-servers")["spec"]["replicas"] == 3
+
+
+def test_there_is_one_coordinator_at_a_time() -> None:
+    """The old one ends before the new one starts."""
+    spec = find(render(), "Deployment", "oku-coordinator")["spec"]
+    assert spec["replicas"] == 1
+    assert spec["strategy"] == {"type": "Recreate"}
+
+
+def test_servers_are_never_taken_away_in_the_middle_of_a_run() -> None:
+    """The autoscaler adds only: a server that leaves takes its counts along."""
+    spec = find(render({"scaling": {"maxServers": 7}}), "HorizontalPodAutoscaler", "oku-servers")["spec"]
+    assert spec["scaleTargetRef"]["name"] == "oku-servers"
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 7)
+    assert spec["behavior"]["scaleDown"] == {"selectPolicy": "Disabled"}
+
+
+def test_servers_are_found_by_all_their_addresses() -> None:
+    """A headless Service has those of its pods."""
+    assert find(render(), "Service", "oku-servers")["spec"]["clusterIP"] == "None"
+
+
+def test_without_servers_there_is_nothing_of_them() -> None:
+    """And no test, which runs against them."""
+    objects = render({"servers": {"enabled": False}})
+    components = {each["metadata"]["labels"]["app.kubernetes.io/component"] for each in objects}
+    assert components == {"coordinator", "workers", "valkey", "loki", "grafana"}
+    environment = read_environment(find_pods(objects)["coordinator"])
+    assert (
+        not {"OKU_SERVER_URLS", "OKU_KUBE_SERVERS", "OKU_KUBE_SERVERS_MIN", "OKU_KUBE_SERVERS_MAX"}
+        & environment.keys()
+    )
+    assert find(objects, "Role", "oku-coordinator")["rules"][0]["resourceNames"] == ["oku-workers"]
+
+
+def test_a_budget_holds_workers_when_nodes_are_drained() -> None:
+    """One at a time, and nothing else has one: a single pod with a budget would hold up every drain."""
+    (budget,) = find_kind(render(), "PodDisruptionBudget")
+    assert budget["metadata"]["name"] == "oku-workers"
+    assert budget["spec"]["maxUnavailable"] == 1

@@ -1,0 +1,84 @@
+import base64
+from pathlib import Path
+
+from tests.unit.chart.cluster import serve_secrets
+from tests.unit.chart.rendering import (
+    Object,
+    find,
+    find_kind,
+    find_pods,
+    read_environment,
+    render,
+    render_with,
+)
+
+GENERATED = {"oku-token": "token", "oku-valkey": "password", "oku-grafana": "password"}
+
+
+def _read(objects: list[Object], name: str, key: str) -> str:
+    return base64.b64decode(find(objects, "Secret", name)["data"][key]).decode()
+
+
+def test_secrets_are_generated_each_with_a_value_of_its_own() -> None:
+    """Letters and digits, which fit into a URL."""
+    objects = render()
+    values = {_read(objects, name, key) for name, key in GENERATED.items()}
+    assert len(values) == len(GENERATED)
+    assert all(len(value) == 40 and value.isalnum() for value in values)
+
+
+def test_secrets_that_are_there_survive(tmp_path: Path) -> None:
+    """An upgrade, or a second installation, keeps what the cluster has."""
+    secrets = {name: {key: f"kept-{name}"} for name, key in GENERATED.items()}
+    with serve_secrets(tmp_path, secrets) as kubeconfig:
+        objects = render_with(kubeconfig)
+    assert {name: {key: _read(objects, name, key)} for name, key in GENERATED.items()} == secrets
+
+
+def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
+    """Under the keys that were told."""
+    values = {
+        "coordinator": {"token": {"existingSecret": "mine", "key": "t"}},
+        "valkey": {"password": {"existingSecret": "mine", "key": "v"}},
+        "grafana": {"admin": {"existingSecret": "mine", "userKey": "u", "passwordKey": "p"}},
+    }
+    objects = render(values)
+    assert not find_kind(objects, "Secret")
+    pods = find_pods(objects)
+    taken = {
+        name: value["secretKeyRef"]["key"]
+        for component in ("coordinator", "valkey", "grafana", "test")
+        for name, value in read_environment(pods[component]).items()
+        if isinstance(value, dict) and "secretKeyRef" in value
+    }
+    assert taken == {"OKU_TOKEN": "t", "OKU_BROKER_PASSWORD": "v", "VALKEY_PASSWORD": "v",
+                     "GF_SECURITY_ADMIN_USER": "u", "GF_SECURITY_ADMIN_PASSWORD": "p"}  # fmt: skip
+
+
+def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:
+    """Those of messages do not."""
+    claims = find_kind(render(), "PersistentVolumeClaim")
+    kept = {
+        each["metadata"]["name"]
+        for each in claims
+        if each["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == "keep"
+    }
+    assert {each["metadata"]["name"] for each in claims} == {"oku-ledger", "oku-loki", "oku-valkey"}
+    assert kept == {"oku-ledger", "oku-loki"}
+
+
+def test_a_claim_of_ones_own_or_none_takes_the_place_of_a_volume() -> None:
+    """The ledger is where the claim says, or gone with the pod."""
+    mine = {
+        "coordinator": {"persistence": {"existingClaim": "mine"}},
+        "loki": {"persistence": {"enabled": False}},
+    }
+    objects = render(mine)
+    assert {each["metadata"]["name"] for each in find_kind(objects, "PersistentVolumeClaim")} == {
+        "oku-valkey"
+    }
+    pods = find_pods(objects)
+    ledger = {volume["name"]: volume for volume in pods["coordinator"]["spec"]["volumes"]}["ledger"]
+    assert ledger["persistentVolumeClaim"] == {"claimName": "mine"}
+    data = {volume["name"]: volume for volume in pods["loki"]["spec"]["volumes"]}["data"]
+    assert data["emptyDir"] == {}
