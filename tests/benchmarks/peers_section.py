@@ -1,10 +1,10 @@
 """The section of the benchmark `peers`: one Oku worker beside other load generators."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .figures import Spread, build_ratios, build_spread
 from .peers import OKU, OKU_AIOHTTP, Results, Round, pick
-from .rivals import BARE_LOOP, LOCUST, RIVALS, WRK
+from .rivals import BARE_LOOP, H2LOAD, LOCUST, RIVALS, WRK
 from .section import NONE, Goal, Section, build_table, fill_text
 
 _WRK_GOAL = 0.9
@@ -31,8 +31,18 @@ has threads of its own is run twice, held to one processor (`GOMAXPROCS=1`, `TOK
 it comes, when it may use all cores. wrk, h2load, oha, hey, vegeta and k6 ask for one URL again and again;
 Oku, Locust and the loop ask for another one each time, with the index in its path.
 
-{tables}
+{tables}{reasons}
 {missing}"""
+_BEHIND = """
+With {connections:,} connections Oku sends {ratio:.0%} of what {name} sends: a request costs it {cost:.2f}
+times the processor time, and its worker gets {share:.2f} of a core where {name} gets {other_share:.2f}: there
+are more processes that want to run on {cores} cores, and nginx is more often woken on the worker's. Where its
+processor time goes is in the next section.
+"""
+_SLOW_LOOP = """
+The engine `aiohttp` does not reach {goal:,} requests for a second of processor time on this processor
+because aiohttp does not: the bare loop, which does nothing beside, makes {loop:,.0f} in the same rounds.
+"""
 
 
 def build_section(results: Results, cores: int) -> Section:
@@ -49,6 +59,11 @@ def build_section(results: Results, cores: int) -> Section:
             turn_s=results.turn_s,
             cores=cores,
             tables="\n\n".join(_build_table(results, names, count) for count in connections),
+            reasons="".join(
+                f"\n\n{reason}"
+                for count in connections
+                for reason in _explain_missed(results, names, count, cores)
+            ),
             missing=missing,
         ),
         goals=[goal for count in connections for goal in _build_goals(results, names, count)],
@@ -132,6 +147,32 @@ def _build_aiohttp_goals(results: Results, names: Sequence[str], connections: in
             )
         )
     return goals
+
+
+def _explain_missed(results: Results, names: Sequence[str], connections: int, cores: int) -> Iterator[str]:
+    """Why goals were missed, as far as the figures say."""
+    for name, least in ((WRK, _WRK_GOAL), (H2LOAD, 1.0)):
+        if name not in names:
+            continue
+        ratio = _compare(results, OKU, name, connections, "rate_rps").median
+        if ratio < least:
+            yield fill_text(
+                _BEHIND,
+                connections=connections,
+                ratio=ratio,
+                name=name,
+                cost=_compare(results, OKU, name, connections, "cpu_us").median,
+                share=build_spread(_pick(results, OKU, connections, "cpu_share")).median,
+                other_share=build_spread(_pick(results, name, connections, "cpu_share")).median,
+                cores=cores,
+            )
+    if connections == _AIOHTTP_CONNECTIONS and BARE_LOOP in names:
+        made = {
+            name: 1e6 / build_spread(_pick(results, name, connections, "cpu_us")).median
+            for name in (OKU_AIOHTTP, BARE_LOOP)
+        }
+        if made[OKU_AIOHTTP] < _AIOHTTP_GOAL and made[BARE_LOOP] < _AIOHTTP_GOAL:
+            yield fill_text(_SLOW_LOOP, goal=_AIOHTTP_GOAL, loop=made[BARE_LOOP])
 
 
 def _compare(results: Results, one: str, other: str, connections: int, attribute: str) -> Spread:

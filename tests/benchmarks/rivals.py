@@ -101,10 +101,10 @@ def _hold(build: Callable[[str, Effort], list[str]], variable: str) -> Callable[
     return lambda program, effort: ["env", f"{variable}=1", *build(program, effort)]
 
 
-WRK, BARE_LOOP, LOCUST = "wrk", "bare loop", "locust"
+WRK, H2LOAD, BARE_LOOP, LOCUST = "wrk", "h2load", "bare loop", "locust"
 RIVALS = {
     WRK: Rival(program="wrk", build=_wrk),
-    "h2load": Rival(program="h2load", build=_h2load),
+    H2LOAD: Rival(program="h2load", build=_h2load),
     "oha, 1 thread": Rival(program="oha", build=_hold(_oha, "TOKIO_WORKER_THREADS")),
     "oha": Rival(program="oha", build=_oha),
     "hey, 1 thread": Rival(program="hey", build=_hold(_hey, "GOMAXPROCS")),
