@@ -45,7 +45,7 @@ not measured anew stays as it was, with its own date.
 ./task bench -- memory ledger             # some of it
 ./task bench -- --rounds 9 peers          # more rounds where contestants take turns
 ./task bench -- hundred-million           # both parts, no-delay and posts: an hour and a half
-./task bench -- --quick                   # does it work? under 6 minutes; writes into build/benchmarks
+./task bench -- --quick                   # does it work? under 8 minutes; writes into build/benchmarks
 ```
 
 A busy machine measures its own queues. `load before` below says how many processes wanted to run in the
