@@ -58,15 +58,8 @@ def build_latency_fields(latency: Latency) -> Fields:
     return {"mean_ms": round(latency.sum_us / total / 1000, 6), **build_quantiles_ms(latency)}
 
 
-def build_tick_line(moment: Moment, latency: Latency, *, total: int, active_s: float) -> Fields:
-    """A second of a run.
-
-    Args:
-        moment: the second.
-        latency: of the same, with all its digits.
-        total: requests of the run.
-        active_s: how long the run has been active.
-    """
+def build_moment_fields(moment: Moment, total: int) -> Fields:
+    """How a run of `total` requests stood at the end of a moment, and what it counts."""
     return {
         "state": moment.state,
         "total": total,
@@ -77,6 +70,20 @@ def build_tick_line(moment: Moment, latency: Latency, *, total: int, active_s: f
         "requests": moment.ended,
         **build_outcome_counts(moment.outcomes),
         "bytes_received": moment.bytes_received,
+    }
+
+
+def build_tick_line(moment: Moment, latency: Latency, *, total: int, active_s: float) -> Fields:
+    """A second of a run.
+
+    Args:
+        moment: the second.
+        latency: of the same, with all its digits.
+        total: requests of the run.
+        active_s: how long the run has been active.
+    """
+    return {
+        **build_moment_fields(moment, total),
         "seconds": round(moment.seconds, 3),
         "rate_rps": round(moment.rate_rps, 1),
         "in_flight": round(moment.in_flight),

@@ -12,10 +12,11 @@ import msgspec
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_coordinator.dossier import Dossier
+from oku_coordinator.lines import build_moment_fields
 from oku_core import hdr
 from oku_core.histogram import Latency
 from oku_core.history import QUANTILES, Moment
-from oku_core.outcome import OUTCOMES, build_outcome_counts
+from oku_core.outcome import OUTCOMES
 from oku_core.summary import Summary
 
 CSV_COLUMNS = (
@@ -64,15 +65,7 @@ def _build_row(moment: Moment, total: int) -> Mapping[str, Any]:
     return {
         "at": round(moment.at, 3),
         "seconds": round(moment.seconds, 3),
-        "state": moment.state,
-        "total": total,
-        "accounted": moment.accounted,
-        "leased": moment.leased,
-        "pending": moment.pending,
-        "done": moment.done,
-        "requests": moment.ended,
-        **build_outcome_counts(moment.outcomes),
-        "bytes_received": moment.bytes_received,
+        **build_moment_fields(moment, total),
         "rate_rps": round(moment.rate_rps, 1),
         "in_flight": round(moment.in_flight, 1),
         **{name: getattr(moment, name) for name in QUANTILES},

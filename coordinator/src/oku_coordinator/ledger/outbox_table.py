@@ -118,22 +118,17 @@ def take_batch(transaction: Transaction, most_lines: int, most_bytes: int, now: 
                 is_late=is_late,
             )
         )
-    for is_late in (False, True):
-        ids = [line.id for line in batch if line.is_late == is_late]
-        if ids:
-            transaction.execute(
-                "UPDATE outbox SET is_late = ? WHERE id BETWEEN ? AND ? AND is_late IS NULL"
-                " AND id IN (SELECT value FROM json_each(?))",
-                is_late, ids[0], ids[-1], msgspec.json.encode(ids).decode(),
-            )  # fmt: skip
+    transaction.execute_each(
+        "UPDATE outbox SET is_late = ? WHERE id = ? AND is_late IS NULL",
+        [(line.is_late, line.id) for line in batch],
+    )
     return batch
 
 
 def remove(transaction: Transaction, lines: Sequence[OutboxLine]) -> None:
     """These lines are no longer needed; some of them may have been dropped already."""
-    for line in lines:
-        if transaction.execute("DELETE FROM outbox WHERE id = ?", line.id):
-            _change_size(transaction, -1, -len(line.text))
+    gone = [line for line in lines if transaction.execute("DELETE FROM outbox WHERE id = ?", line.id)]
+    _change_size(transaction, -len(gone), -sum(len(line.text) for line in gone))
 
 
 def measure(transaction: Transaction) -> OutboxSize:
@@ -147,6 +142,7 @@ def drop_oldest(transaction: Transaction, most_bytes: int) -> dict[str, int]:
     excess = measure(transaction).bytes - most_bytes
     lasting = msgspec.json.encode(sorted(LASTING_KINDS)).decode()
     dropped: dict[str, int] = {}
+    characters = 0
     while excess > 0:
         rows = transaction.select(
             "SELECT id, run, length(line) AS size FROM outbox"
@@ -159,9 +155,10 @@ def drop_oldest(transaction: Transaction, most_bytes: int) -> dict[str, int]:
             if excess <= 0:
                 break
             transaction.execute("DELETE FROM outbox WHERE id = ?", row["id"])
-            _change_size(transaction, -1, -row["size"])
             excess -= row["size"] + _ROW_BYTES
+            characters += row["size"]
             dropped[row["run"]] = dropped.get(row["run"], 0) + 1
+    _change_size(transaction, -sum(dropped.values()), -characters)
     return dropped
 
 
