@@ -14,7 +14,7 @@ from oku_core.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> None:
     """Three deaths of the broker cost no request."""
-    run = start_load(60_000)
+    run = start_load(36_000, "--range-size", "2000")
     for _ in range(3):
         run.wait_for_accounted(run.lengths().accounted + 5_000)
         old_pid = run.kill("broker")
@@ -29,7 +29,7 @@ def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> 
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_broker_is_killed_and_restarted_empty(start_load: Start) -> None:
     """Messages are hints: when all of them are lost, the ledger deals out again what they stood for."""
-    run = start_load(60_000)
+    run = start_load(36_000, "--range-size", "2000")
     run.wait_for_accounted(10_000)
     # While its supervisor sleeps, nobody starts the broker again before its data is gone.
     os.kill(run.process.pid, signal.SIGSTOP)

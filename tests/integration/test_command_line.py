@@ -4,6 +4,8 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,27 @@ def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
     )
+
+
+def oku_at_once(*commands: list[str], cwd: Path) -> "list[subprocess.CompletedProcess[str]]":
+    """Run `oku` beside itself, as several terminals would; each command to its end."""
+    with ThreadPoolExecutor() as terminals:
+        return list(terminals.map(lambda command: oku(*command, cwd=cwd), commands))
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A run of 500 requests that is over, its stack gone, and what the command had to say."""
+
+    folder: Path
+    ended: "subprocess.CompletedProcess[str]"
+
+
+@pytest.fixture(scope="module")
+def ended_run(tmp_path_factory: pytest.TempPathFactory) -> EndedRun:
+    """One for those who only look at it."""
+    folder = tmp_path_factory.mktemp("ended")
+    return EndedRun(folder, oku("run", "--requests", "500", "--json", "-", cwd=folder))
 
 
 BAD_INPUT = {
@@ -131,9 +154,9 @@ def test_a_run_from_a_file_with_flags(start: Start, tmp_path: Path, server_url: 
     assert summary["latency_ms"]["min"] <= summary["latency_ms"]["p50"] <= summary["latency_ms"]["max"]
 
 
-def test_json_goes_to_standard_output_alone(tmp_path: Path) -> None:
+def test_json_goes_to_standard_output_alone(ended_run: EndedRun) -> None:
     """With `--json -` standard output holds the summary and nothing else; people read standard error."""
-    ended = oku("run", "--requests", "500", "--json", "-", cwd=tmp_path)
+    ended = ended_run.ended
 
     assert ended.returncode == 0
     summary = json.loads(ended.stdout)
@@ -157,14 +180,14 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
     jsonschema.validate(summary, SCHEMA)
 
 
-def test_runs_and_show_after_the_run(tmp_path: Path) -> None:
+def test_runs_and_show_after_the_run(ended_run: EndedRun) -> None:
     """A run can be listed and shown when its stack is gone, as it was shown at its end."""
-    first = json.loads(oku("run", "--requests", "300", "--json", "-", "--quiet", cwd=tmp_path).stdout)
-    second = json.loads(oku("run", "--requests", "200", "--json", "-", "--quiet", cwd=tmp_path).stdout)
+    folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
+    second = json.loads(oku("run", "--requests", "200", "--json", "-", "--quiet", cwd=folder).stdout)
 
-    listed = oku("runs", cwd=tmp_path)
-    shown = oku("show", first["run"], "--json", cwd=tmp_path)
-    read = oku("show", second["run"], cwd=tmp_path)
+    listed, shown, read = oku_at_once(
+        ["runs"], ["show", first["run"], "--json"], ["show", second["run"]], cwd=folder
+    )
 
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [second["run"], first["run"]]
     assert json.loads(shown.stdout) == first

@@ -5,14 +5,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from oku_coordinator.ledger import Ledger
 from oku_core.interval import SliceState
 from oku_core.run import RunState
 from oku_core.spec import Spec
 
-REQUESTS = 4000
 LEASE = 5
 KILLS = 12
 
@@ -40,15 +37,12 @@ print("end", flush=True)
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+def create_run(path: Path, requests: int) -> None:
     """A ledger with a run that has begun."""
-    path = tmp_path / "ledger.sqlite3"
     ledger = Ledger(path)
-    ledger.create_run("r1", Spec(requests=REQUESTS), 0.0)
+    ledger.create_run("r1", Spec(requests=requests), 0.0)
     ledger.change_state("r1", RunState.RUNNING, 1.0)
     ledger.close()
-    return path
 
 
 def write_until_killed(path: Path, lines: int) -> list[tuple[str, int]]:
@@ -71,8 +65,10 @@ def find_leases(path: Path, state: str) -> Iterator[str]:
     database.close()
 
 
-def test_a_kill_in_the_midst_of_commits_loses_nothing_that_was_acknowledged(path: Path) -> None:
+def test_a_kill_in_the_midst_of_commits_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """However often: every acknowledged report is there, once, and the account balances."""
+    path = tmp_path / "ledger.sqlite3"
+    create_run(path, 4000)
     dice = random.Random(7)
     acknowledged: dict[str, int] = {}
     for _ in range(KILLS):
@@ -95,8 +91,10 @@ def test_a_kill_in_the_midst_of_commits_loses_nothing_that_was_acknowledged(path
         assert lengths.leased == LEASE * len(list(find_leases(path, "active")))
 
 
-def test_a_run_that_was_killed_again_and_again_is_completed_in_the_end(path: Path) -> None:
+def test_a_run_that_was_killed_again_and_again_is_completed_in_the_end(tmp_path: Path) -> None:
     """What was leased when the writer died is taken back and carried out by the next one."""
+    path = tmp_path / "ledger.sqlite3"
+    create_run(path, 1000)
     for lines in (1, 20, 3):
         write_until_killed(path, lines)
         ledger = Ledger(path)
@@ -106,7 +104,7 @@ def test_a_run_that_was_killed_again_and_again_is_completed_in_the_end(path: Pat
     subprocess.run([sys.executable, "-c", WRITER, str(path)], check=True, stdout=subprocess.DEVNULL)
     ledger = Ledger(path)
     record = ledger.fetch_run("r1")
-    assert (record.state, record.accounted) == (RunState.COMPLETED, REQUESTS)
+    assert (record.state, record.accounted) == (RunState.COMPLETED, 1000)
     # At most one lease was out whenever it was killed.
     assert record.resent_at_most <= 3 * LEASE
     assert ledger.fetch_snapshot("r1").breach is None

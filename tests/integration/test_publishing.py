@@ -77,7 +77,7 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
 
 def test_nothing_is_kept_without_a_loki(start: Start, loki: Loki) -> None:
     """And nothing comes later."""
-    summary = start("run", *LOAD).finish()
+    summary = start("run", "--requests", "500").finish()
     assert_completed(start("run", "--requests", "100", "--loki", loki.url).finish())
     assert sum_up(loki, summary["run"], "range", "requests") == {}
 

@@ -18,8 +18,6 @@ from oku_core import hdr
 from oku_core.outcome import OUTCOMES
 
 FLAGS = (
-    "--requests",
-    "6000",
     "--delay",
     "20ms",
     "--workers",
@@ -47,7 +45,7 @@ def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
     """In its data folder, and says where; exported numbers are those of the summary."""
-    run = start("run", *FLAGS)
+    run = start("run", "--requests", "6000", *FLAGS)
     summary = run.finish()
     page = run.data_dir / "reports" / f"{summary['run']}.html"
     assert f"report      {page}" in run.output
@@ -77,7 +75,7 @@ def test_a_report_that_cannot_be_written_does_not_spoil_the_run(start: Start, tm
     """One line says so, the exit code is that of the run."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "reports").write_text("no folder")
-    run = start("run", *FLAGS, "--quiet")
+    run = start("run", "--requests", "500", *FLAGS, "--quiet")
     run.finish()
     assert run.process.returncode == 0
     assert "oku: the report could not be written: " in run.output
@@ -85,7 +83,7 @@ def test_a_report_that_cannot_be_written_does_not_spoil_the_run(start: Start, tm
 
 def test_a_quiet_run_leaves_a_report_and_does_not_say_so(start: Start) -> None:
     """It shows the summary and nothing else."""
-    run = start("run", *FLAGS, "--quiet")
+    run = start("run", "--requests", "500", *FLAGS, "--quiet")
     summary = run.finish()
     assert (run.data_dir / "reports" / f"{summary['run']}.html").exists()
     assert ".html" not in run.output

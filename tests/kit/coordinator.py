@@ -39,6 +39,13 @@ class CoordinatorApi:
         assert status == 201, document
         return str(document["run"])
 
+    def list_runs(self) -> list[dict[str, Any]]:
+        """All runs, newest first."""
+        status, document = self.call("GET", "/api/runs")
+        assert status == 200, document
+        runs: list[dict[str, Any]] = document
+        return runs
+
     def summary(self, run: str) -> dict[str, Any]:
         """The summary of a run."""
         status, document = self.call("GET", f"/api/runs/{run}")

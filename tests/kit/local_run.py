@@ -40,12 +40,12 @@ def starting_runs(folder: Path) -> Iterator[Start]:
             run.close()
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float, what: str, every_s: float = _POLL_S) -> None:
     """Poll until `condition` holds; fails naming `what` when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(_POLL_S)
+        time.sleep(every_s)
 
 
 def is_alive(pid: int) -> bool:

@@ -5,13 +5,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.kit.loki import Loki
+from tests.kit.loki_queries import LokiQueries
 
 from oku_coordinator.ledger import Ledger
 from oku_core.outcome import OUTCOMES
 
 
-def sum_up(loki: Loki, run: str, kind: str, field: str, by: str = "") -> dict[str, int]:
+def sum_up(loki: LokiQueries, run: str, kind: str, field: str, by: str = "") -> dict[str, int]:
     """The sum of a field over all lines of a kind, as LogQL gives it, by a field or in one sum named ``."""
     extracted = f'{field}="{field}"' + (f', {by}="{by}"' if by else "")
     query = (
@@ -21,14 +21,14 @@ def sum_up(loki: Loki, run: str, kind: str, field: str, by: str = "") -> dict[st
     return {found["metric"].get(by, ""): int(float(found["value"][1])) for found in loki.query(query)}
 
 
-def fetch(loki: Loki, run: str, kind: str) -> list[dict[str, Any]]:
+def fetch(loki: LokiQueries, run: str, kind: str) -> list[dict[str, Any]]:
     """All lines of a kind, oldest first; each must be there once."""
     lines = loki.fetch_lines(f'{{app="oku", run="{run}", kind="{kind}"}}')
     assert len(set(lines)) == len(lines), f"{len(lines) - len(set(lines))} lines of {kind} came twice"
     return [json.loads(line) for _, line in lines]
 
 
-def assert_published(loki: Loki, summary: dict[str, Any]) -> None:
+def assert_published(loki: LokiQueries, summary: dict[str, Any]) -> None:
     """What lasts is in Loki as it is in the summary, to the last request, and no line is there twice."""
     run = summary["run"]
     assert sum_up(loki, run, "range", "requests") == {"": summary["accounted"]}
@@ -45,7 +45,7 @@ def assert_published(loki: Loki, summary: dict[str, Any]) -> None:
         assert published[field] == summary[field], field
 
 
-def assert_ticks_agree(loki: Loki, run: str) -> None:
+def assert_ticks_agree(loki: LokiQueries, run: str) -> None:
     """The buckets of the heatmap hold what the ticks say was answered."""
     ticks = fetch(loki, run, "tick")
     answered = sum(tick["ok"] + tick["unexpected_status"] for tick in ticks)
@@ -55,7 +55,7 @@ def assert_ticks_agree(loki: Loki, run: str) -> None:
     assert all(tick["accounted"] + tick["leased"] + tick["pending"] == tick["total"] for tick in ticks)
 
 
-def assert_events(loki: Loki, ledger_file: Path, run: str) -> Counter[str]:
+def assert_events(loki: LokiQueries, ledger_file: Path, run: str) -> Counter[str]:
     """The events in Loki are those of the ledger; how many there are of each type."""
     ledger = Ledger(ledger_file, read_only=True)
     try:

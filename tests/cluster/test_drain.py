@@ -1,0 +1,27 @@
+"""A worker pod that leaves in order."""
+
+from pathlib import Path
+
+from tests.kit.account import assert_completed
+from tests.kit.pod_run import start_pod_run
+from tests.kit.release import Release
+
+
+def test_a_pod_that_drains_sends_nothing_twice(release: Release, tmp_path: Path) -> None:
+    """What was answered is accounted, the rest is handed back unsent: the servers counted each once."""
+    flags = (
+        "--requests", "60k", "--workers", "2", "--servers", "1", "--concurrency", "20",
+        "--range-size", "20k",
+    )  # fmt: skip
+    with start_pod_run(release, tmp_path, *flags) as run:
+        run.wait_for_progress()
+        worker = run.find_worker()
+        release.delete_pod(worker)
+        release.wait_for_pods("workers", 2)
+        summary = run.wait_for_end(120)
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+    assert summary["servers"] == {"served": 60_000}
+    [drained] = [each for each in summary["workers"] if each["name"] == worker]
+    assert drained["requests"] % 20_000, "it was not in the middle of a lease"
+    assert not drained["lost"]

@@ -1,0 +1,156 @@
+"""What happens to the pods of a run that goes on: one after the other to the same run, and its account."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.kit.account import assert_completed
+from tests.kit.cluster import Cluster
+from tests.kit.dashboards import Grafana, list_queries
+from tests.kit.local_run import wait_until
+from tests.kit.loki_account import assert_published
+from tests.kit.pod_run import PodRun, start_pod_run
+from tests.kit.release import Release, wait_until_published
+
+_FLAGS = (
+    "--requests", "1M", "--workers", "4", "--servers", "2",
+    "--engine", "httptools", "--concurrency", "50",
+)  # fmt: skip
+"""About 1,000 requests a second for each worker, which leaves two processors time for everything else."""
+_END_S = 500.0
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster) -> Iterator[Release]:
+    """One of its own, for it is changed."""
+    with cluster.make_namespace() as namespace:
+        release = Release(cluster, namespace, values={"servers.delay": "20ms..80ms"})
+        release.install()
+        yield release
+        release.uninstall()
+
+
+@pytest.fixture(scope="module")
+def run(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodRun]:
+    """The run, over four workers against two delay servers."""
+    with start_pod_run(release, tmp_path_factory.mktemp("faults"), *_FLAGS) as run:
+        release.wait_for_pods("workers", 4)
+        yield run
+
+
+def test_a_worker_pod_is_deleted(run: PodRun) -> None:
+    """With grace it drains: nothing is sent twice."""
+    with run.hurting():
+        run.release.delete_pod(run.find_worker())
+        run.release.wait_for_pods("workers", 4)
+
+
+def test_a_worker_pod_is_killed(run: PodRun) -> None:
+    """Without grace, what it had in hand is sent again, and not more than that."""
+    worker = run.find_worker()
+    with run.hurting(most=lambda leased: leased):
+        run.release.delete_pod(worker, "--force", "--grace-period=0")
+        run.wait_until_lost(worker)
+        run.release.wait_for_pods("workers", 4)
+
+
+def test_the_coordinator_pod_is_deleted(run: PodRun) -> None:
+    """Its ledger is on a volume, and workers wait for it: nothing is sent twice."""
+    with run.hurting():
+        replace(run.release, "coordinator")
+
+
+def test_the_valkey_pod_is_deleted(run: PodRun) -> None:
+    """Messages may be lost, and what was in hand may be sent again."""
+    with run.hurting(most=lambda leased: leased):
+        replace(run.release, "valkey")
+
+
+def test_the_loki_pod_is_deleted(run: PodRun) -> None:
+    """Lines wait in the ledger; the run does not."""
+    with run.hurting():
+        replace(run.release, "loki")
+
+
+def test_a_delay_server_pod_is_deleted(run: PodRun) -> None:
+    """Requests that it had fail, and are accounted; its counts go with it, which is said."""
+    with run.hurting():
+        replace(run.release, "servers")
+    assert run.summary["servers"] is None
+
+
+def test_a_worker_pod_is_evicted(run: PodRun) -> None:
+    """As by the drain of a node: the disruption budget lets one go at a time, and it drains."""
+    with run.hurting():
+        run.release.evict_pod(run.find_worker())
+        run.release.wait_for_pods("workers", 4)
+
+
+def test_workers_are_scaled_by_hand(run: PodRun) -> None:
+    """To eight and to two: the coordinator does not fight it, and nothing is sent twice."""
+    with run.hurting():
+        for size in (8, 2, 4):
+            run.release.scale("workers", size)
+            run.release.wait_for_pods("workers", size)
+            run.wait_for_progress()
+            assert run.release.count_wanted("workers") == size
+
+
+def test_the_release_is_upgraded(run: PodRun) -> None:
+    """With other values for coordinator and workers: their pods are replaced, their number stays."""
+    before = {pod for part in ("coordinator", "workers") for pod in run.release.list_ready(part)}
+    with run.hurting():
+        run.release.upgrade("--set=coordinator.logLevel=warning", "--set=workers.graceSeconds=21")
+        run.release.wait_for_pods("workers", 4)
+    after = {pod for part in ("coordinator", "workers") for pod in run.release.list_ready(part)}
+    assert not before & after
+
+
+def test_the_run_is_paused_and_resumed(run: PodRun) -> None:
+    """In between nothing is sent."""
+    with run.hurting():
+        paused = run.pause()
+        assert paused["state"] == "paused"
+        wait_until(lambda: run.release.count_wanted("workers") == 0, 60, "the workers rest")
+        assert run.summary["accounted"] == paused["accounted"]
+        run.resume()
+
+
+def test_the_run_ends_by_itself_and_its_account_balances(run: PodRun) -> None:
+    """Every request is accounted once, also in Loki, and the workers go."""
+    summary = run.wait_for_end(_END_S)
+    assert_completed(summary)
+    wait_until(lambda: run.release.count_wanted("workers") == 0, 60, "the workers are scaled to none")
+    wait_until_published(run.api)
+    with run.release.open_loki() as loki:
+        assert_published(loki, summary)
+    assert find_lost(summary)
+
+
+def test_dashboards_show_the_run(run: PodRun) -> None:
+    """Each query of the dashboard of a run gets data from the cluster's Loki, those of mishaps, too."""
+    now = int(time.time())
+    with run.release.open_loki() as loki:
+        grafana = Grafana(loki.url, now - 1800, now, {"run": run.run})
+        queries = [query for query in list_queries() if query.dashboard == "oku-run"]
+        empty = [str(query) for query in queries if not query.is_rare and not grafana.fetch(query)]
+    assert queries
+    assert empty == []
+
+
+def replace(release: Release, component: str) -> None:
+    """Delete a pod of a component, and wait until another is ready in its place."""
+    old = release.fetch_pods(component)
+    release.delete_pod(old[0]["metadata"]["name"])
+    uids = {pod["metadata"]["uid"] for pod in old}
+    wait_until(
+        lambda: any(pod["metadata"]["uid"] not in uids for pod in release.fetch_pods(component)),
+        90, f"another pod of {component} is there",
+    )  # fmt: skip
+    release.wait_for_pods(component, len(old))
+
+
+def find_lost(summary: dict[str, Any]) -> list[str]:
+    """The workers that were taken for dead."""
+    return [worker["name"] for worker in summary["workers"] if worker["lost"]]

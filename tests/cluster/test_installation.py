@@ -1,0 +1,129 @@
+"""From nothing to ready, and what is refused on the way."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.cluster import Cluster, KubectlError
+from tests.kit.kubernetes_schemas import LOCATION, write_schemas
+from tests.kit.release import CHART, ROOT, Release
+
+VALUE_FILES = sorted((ROOT / "k8s" / "values").glob("*.yaml"))
+_RESOURCES_OF_OTHERS = "ServiceMonitor"
+
+
+@pytest.fixture(scope="module")
+def schemas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Schemas of all kinds that the cluster knows."""
+    folder = tmp_path_factory.mktemp("schemas")
+    write_schemas(json.loads(cluster.call("get", "--raw", "/openapi/v2")), folder)
+    return folder
+
+
+def test_all_pods_are_ready_under_the_restricted_standard(release: Release) -> None:
+    """Coordinator, Valkey and Loki run; the namespace lets in no other pods."""
+    namespace = release.cluster.fetch("namespace", release.namespace, "")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    for component in ("coordinator", "valkey", "loki"):
+        assert len(release.list_ready(component)) == 1
+
+
+@pytest.mark.parametrize(
+    ("component", "program", "uid"), [("coordinator", "oku", 10001), ("valkey", "valkey-server", 999)]
+)
+def test_a_process_is_the_first_of_its_container_and_is_not_root(
+    release: Release, component: str, program: str, uid: int
+) -> None:
+    """So that signals reach it; and it has no capability."""
+    [pod] = release.list_ready(component)
+    assert release.exec(pod, "cat", "/proc/1/comm").strip() == program
+    status = dict(line.split(":", 1) for line in release.exec(pod, "cat", "/proc/1/status").splitlines())
+    assert status["Uid"].split() == [str(uid)] * 4
+    assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+    assert status["NoNewPrivs"].strip() == "1"
+
+
+@pytest.mark.parametrize("component", ["coordinator", "valkey"])
+def test_a_process_can_write_to_its_volumes_only(release: Release, component: str) -> None:
+    """The rest of its file system is read-only."""
+    [pod] = release.list_ready(component)
+    with pytest.raises(KubectlError, match="Read-only file system"):
+        release.exec(pod, "touch", "/opt/here", "/usr/here", "/here")
+    release.exec(pod, "touch", "/data/here")
+    release.exec(pod, "rm", "/data/here")
+
+
+def test_it_proves_itself(release: Release) -> None:
+    """`helm test` kills a worker of a run, and the account balances."""
+    said = release.test()
+    assert "Phase:          Succeeded" in said
+
+
+@pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)
+def test_helm_finds_no_fault(values: Path) -> None:
+    """With each file of values, warnings being errors."""
+    command = ["helm", "lint", "--strict", "--quiet", "--kube-version", "1.30.0", *_name(values), str(CHART)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)
+def test_objects_have_the_fields_that_the_cluster_knows(schemas: Path, values: Path) -> None:
+    """With each file of values; kubeconform knows no field that is not in the schemas of the cluster."""
+    check(schemas, _template(*_name(values)))
+
+
+@pytest.mark.parametrize("flavour", ["laptop", "production"])
+def test_plain_manifests_have_the_fields_that_the_cluster_knows(schemas: Path, flavour: str) -> None:
+    """Those for people without Helm."""
+    check(schemas, (ROOT / "k8s" / "plain" / flavour / "oku.yaml").read_text())
+
+
+def test_a_wrong_field_is_found(schemas: Path) -> None:
+    """The check of fields can fail."""
+    wrong = _template(*_name(VALUE_FILES[0])).replace("terminationGracePeriodSeconds", "gracePeriod")
+    with pytest.raises(AssertionError, match="gracePeriod"):
+        check(schemas, wrong)
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("replicas=3", "additional properties 'replicas' not allowed"),
+        ("workers.graceSeconds=soon", "workers/graceSeconds"),
+        ("scaling.idle=soon", "scaling/idle"),
+        ("valkey.enabled=false", "set broker.external.url or broker.external.existingSecret"),
+        ("scaling.defaultWorkers=9", "scaling.defaultWorkers is more than scaling.maxWorkers"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(cluster: Cluster, flag: str, said: str) -> None:
+    """By the schema, or in a sentence that tells what to do."""
+    with cluster.make_namespace() as namespace:
+        before = cluster.fetch_objects(namespace)
+        release = Release(cluster, namespace)
+        with pytest.raises(AssertionError, match=said):
+            release.install(f"--set={flag}")
+        assert cluster.fetch_objects(namespace) == before
+
+
+def check(schemas: Path, manifests: str) -> None:
+    """Let kubeconform look at manifests."""
+    command = [
+        "kubeconform", "-strict", "-output", "json", "-summary", "-skip", _RESOURCES_OF_OTHERS,
+        "-schema-location", f"{schemas}/{LOCATION}",
+    ]  # fmt: skip
+    done = subprocess.run(command, input=manifests, capture_output=True, text=True, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == 0, "\n".join(f"{each['name']}: {each['msg']}" for each in found["resources"])
+    assert found["summary"]["valid"] > 0
+
+
+def _template(*flags: str) -> str:
+    command = ["helm", "template", "oku", str(CHART), "--kube-version", "1.30.0", *flags]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _name(values: Path) -> list[str]:
+    return ["--values", str(values)]

@@ -1,0 +1,64 @@
+"""Releases beside each other."""
+
+import concurrent.futures
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.account import assert_completed
+from tests.kit.cluster import Cluster
+from tests.kit.release import Release
+
+_VALUES = {"loki.enabled": False, "grafana.sidecar.datasource": False}
+"""Three of them at once are many pods for a small node."""
+_REQUESTS = 20_000
+_FLAGS = ("--workers", "1", "--servers", "1", "--quiet")
+
+
+def test_releases_do_not_touch_each_other(cluster: Cluster, tmp_path: Path) -> None:
+    """Two in one namespace and one in another: each runs its own, by its own workers, with its own token."""
+    with cluster.make_namespace() as here, cluster.make_namespace() as there:
+        places = [(here, "oku"), (here, "oku-two"), (there, "oku")]
+        releases = [Release(cluster, namespace, name, _VALUES) for namespace, name in places]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(Release.install, releases))
+            summaries = list(pool.map(lambda release: make_run(release, tmp_path), releases))
+        assert len({release.fetch_token() for release in releases}) == len(releases)
+        for release, summary in zip(releases, summaries, strict=True):
+            assert_completed(summary)
+            assert summary["servers"] == {"served": _REQUESTS}
+            workers = {worker["name"] for worker in summary["workers"]}
+            assert all(name.startswith(f"{release.name}-workers-") for name in workers)
+            with release.open_api() as api:
+                assert [run["run"] for run in api.list_runs()] == [summary["run"]]
+        all_workers = [worker["name"] for summary in summaries for worker in summary["workers"]]
+        assert len(set(all_workers)) == len(all_workers)
+
+        first, second, third = releases
+        first.uninstall()
+        for release in (second, third):
+            assert_completed(make_run(release, tmp_path))
+        with pytest.raises(AssertionError, match="there is no release oku of Oku"):
+            first.oku("runs")
+        for release in (second, third):
+            release.uninstall()
+
+
+def make_run(release: Release, folder: Path) -> dict[str, Any]:
+    """A small run; its summary."""
+    path = folder / f"{release.namespace}-{release.name}.json"
+    release.oku(
+        "run",
+        "--requests",
+        str(_REQUESTS),
+        "--workers",
+        "1",
+        "--servers",
+        "1",
+        "--quiet",
+        "--json",
+        str(path),
+    )
+    summary: dict[str, Any] = json.loads(path.read_text())
+    return summary

@@ -1,0 +1,45 @@
+"""What is left of a release that was removed, and what another makes of it."""
+
+import re
+from pathlib import Path
+
+from tests.kit.account import assert_completed
+from tests.kit.cluster import Cluster
+from tests.kit.loki_account import assert_published
+from tests.kit.pod_run import start_pod_run
+from tests.kit.release import Release, wait_until_published
+
+_FLAGS = ("--requests", "20k", "--workers", "1", "--servers", "1", "--name", "before")
+
+
+def test_volumes_stay_and_a_new_release_takes_them_up(cluster: Cluster, tmp_path: Path) -> None:
+    """Nothing else does; the new release shows the old run, and its Loki has its lines."""
+    with cluster.make_namespace() as namespace:
+        empty = cluster.fetch_objects(namespace)
+        release = Release(cluster, namespace)
+        notes = release.install()
+        with start_pod_run(release, tmp_path, *_FLAGS) as run:
+            summary = run.wait_for_end(120)
+            wait_until_published(run.api)
+        assert_completed(summary)
+        stock = cluster.take_stock()
+        release.uninstall()
+
+        left = {name.split("/")[1] for name in cluster.fetch_objects(namespace) - empty}
+        assert left == find_kept(notes) == {"oku-ledger", "oku-loki"}
+        gone = {name for name in stock - cluster.take_stock() if "persistentvolume" not in name}
+        assert all(namespace in name for name in gone if "/" in name)
+
+        release.install()
+        assert "before" in release.oku("runs")
+        with release.open_api() as api, release.open_loki() as loki:
+            assert api.summary(summary["run"]) == summary
+            assert_published(loki, summary)
+        release.uninstall()
+
+
+def find_kept(notes: str) -> set[str]:
+    """The claims that the notes say are left."""
+    found = re.search(r"delete persistentvolumeclaim (.+)", notes)
+    assert found is not None
+    return set(found[1].split())

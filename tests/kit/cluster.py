@@ -1,0 +1,225 @@
+"""A Kubernetes cluster for tests, by kubectl; what a test makes in it lies in namespaces of its own."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.kit.local_run import wait_until
+
+CONTEXT_VARIABLE = "OKU_TEST_CONTEXT"
+"""Names the kube context to test in: nobody's cluster is taken because it is the current one."""
+VERSION = "0.1.0"
+
+Object = dict[str, Any]
+
+_WRITERS = (10001, 999)
+"""The users whose files are on volumes: Oku's and Loki's, and Valkey's."""
+_PATIENCE_S = 60.0
+_LOOK_S = 0.3
+
+
+def require_cluster() -> "Cluster":
+    """The cluster to test in; skips without, fails in CI."""
+    context = os.environ.get(CONTEXT_VARIABLE, "")
+    missing = [program for program in ("kubectl", "helm", "kubeconform") if shutil.which(program) is None]
+    if not context:
+        text = f"no cluster to test in: set {CONTEXT_VARIABLE} to a kube context"
+    elif missing:
+        text = f"not on the path: {', '.join(missing)}"
+    else:
+        return Cluster(context)
+    if os.environ.get("CI"):
+        pytest.fail(text)
+    pytest.skip(text)
+
+
+class KubectlError(AssertionError):
+    """What kubectl said."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Calls of kubectl.
+
+    Args:
+        context: of kubectl's configuration.
+    """
+
+    context: str
+
+    def build_command(self, *arguments: str) -> list[str]:
+        """The command line of a call."""
+        return ["kubectl", "--context", self.context, *arguments]
+
+    def call(self, *arguments: str, document: Object | None = None) -> str:
+        """What a call prints; `KubectlError` when it fails."""
+        given = None if document is None else json.dumps(document)
+        done = subprocess.run(
+            self.build_command(*arguments), input=given, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise KubectlError(done.stderr.strip())
+        return done.stdout
+
+    def fetch(self, kind: str, name: str, namespace: str) -> Object:
+        """One object; one of the whole cluster without a namespace."""
+        where = ["-n", namespace] if namespace else []
+        document: Object = json.loads(self.call("get", kind, name, *where, "-o", "json"))
+        return document
+
+    def fetch_all(self, kind: str, namespace: str = "", selector: str = "") -> list[Object]:
+        """All objects of a kind, of the whole cluster without a namespace."""
+        where = ["-n", namespace] if namespace else ["--all-namespaces"]
+        which = ["-l", selector] if selector else []
+        items: list[Object] = json.loads(self.call("get", kind, *where, *which, "-o", "json"))["items"]
+        return items
+
+    def apply(self, document: Object) -> None:
+        """Make an object, or change it."""
+        self.call("apply", "-f", "-", document=document)
+
+    def list_kinds(self, *, namespaced: bool) -> list[str]:
+        """The kinds of objects that can be listed, with their groups."""
+        flags = (f"--namespaced={str(namespaced).lower()}", "--verbs=list", "-o", "name")
+        return self.call("api-resources", *flags).split()
+
+    def take_stock(self) -> set[str]:
+        """What there is beside the contents of namespaces; the state of volumes with their names."""
+        kinds = (
+            "namespaces", "clusterroles", "clusterrolebindings", "customresourcedefinitions",
+            "priorityclasses", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+            "storageclasses", "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+        )  # fmt: skip
+        names = set(self.call("get", ",".join(kinds), "-o", "name").split())
+        volumes = self.fetch_all("persistentvolumes")
+        return names | {f"{each['metadata']['name']} {each['status']['phase']}" for each in volumes}
+
+    @contextmanager
+    def make_namespace(self) -> Iterator[str]:
+        """A namespace that lets in pods of the restricted standard only; removed after the block."""
+        name = f"oku-test-{secrets.token_hex(3)}"
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        metadata = {"name": name, "labels": labels}
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        try:
+            yield name
+        finally:
+            self._remove(name)
+
+    def fetch_objects(self, namespace: str) -> set[str]:
+        """The names of all that lies in a namespace but events and metrics, as `kind.group/name`."""
+        kinds = [
+            kind for kind in self.list_kinds(namespaced=True) if not re.match(r"events|pods\.metrics", kind)
+        ]
+        return set(self.call("get", ",".join(kinds), "-n", namespace, "-o", "name").split())
+
+    def wait_until_gone(self, kind: str, namespace: str, selector: str = "") -> None:
+        """Wait until there is none of a kind."""
+        what = f"{kind} of {namespace} are gone"
+        wait_until(lambda: not self.fetch_all(kind, namespace, selector), _PATIENCE_S, what, _LOOK_S)
+
+    def _remove(self, namespace: str) -> None:
+        everything = "deployments,statefulsets,pods,persistentvolumeclaims"
+        self.call("delete", everything, "--all", "-n", namespace, "--grace-period=1")
+        self.wait_until_gone("pods", namespace)
+        kept = [
+            volume["metadata"]["name"]
+            for volume in self.fetch_all("persistentvolumes")
+            if volume["spec"].get("claimRef", {}).get("namespace") == namespace
+            and volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+        ]
+        if kept:
+            self._empty(namespace, kept)
+        self.call("delete", "namespace", namespace, "--timeout=120s")
+        for volume in kept:
+            self._set_claim(volume, None)
+
+    def _set_claim(self, volume: str, claim: Object | None) -> None:
+        change = {"spec": {"claimRef": claim}}
+        self.call(
+            "patch", "persistentvolume", volume, "--type=merge", "--patch-file=/dev/stdin", document=change
+        )
+
+    def _empty(self, namespace: str, kept: Sequence[str]) -> None:
+        """Empty volumes that stay when their claims go, for whoever gets them next."""
+        for volume in kept:
+            spec = self.fetch("persistentvolume", volume, "")["spec"]
+            self._set_claim(volume, None)
+            self._set_claim(volume, {"name": volume, "namespace": namespace})
+            claim = {
+                "accessModes": spec["accessModes"],
+                "storageClassName": spec.get("storageClassName", ""),
+                "volumeName": volume,
+                "resources": {"requests": spec["capacity"]},
+            }
+            metadata = {"name": volume, "namespace": namespace}
+            self.apply(
+                {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim}
+            )
+        command = ["sh", "-c", "find /volumes -mindepth 2 -depth -delete 2>/dev/null; true"]
+        mounts = [{"name": volume, "mountPath": f"/volumes/{volume}"} for volume in kept]
+        containers = [
+            build_container(f"user-{user}", command, user=user) | {"volumeMounts": mounts}
+            for user in _WRITERS
+        ]
+        volumes = [{"name": volume, "persistentVolumeClaim": {"claimName": volume}} for volume in kept]
+        self.apply(build_pod("sweep", namespace, containers, volumes=volumes))
+        self.wait_for_end("sweep", namespace)
+
+    def wait_for_end(self, pod: str, namespace: str) -> str:
+        """Wait until a pod has ended; what it wrote."""
+
+        def has_ended() -> bool:
+            return str(self.fetch("pod", pod, namespace)["status"]["phase"]) in {"Succeeded", "Failed"}
+
+        wait_until(has_ended, _PATIENCE_S, f"{pod} has ended", _LOOK_S)
+        return self.call("logs", pod, "-n", namespace, "--all-containers")
+
+
+def build_container(name: str, command: Sequence[str], *, user: int = 10001) -> Object:
+    """A container that the restricted standard lets in, with Python in it."""
+    return {
+        "name": name,
+        "image": f"docker.io/oku/coordinator:{VERSION}",
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(command),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": user,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+
+
+def build_pod(
+    name: str,
+    namespace: str,
+    containers: Sequence[Object],
+    *,
+    volumes: Sequence[Object] = (),
+    labels: Mapping[str, str] | None = None,
+) -> Object:
+    """A pod that runs once."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "automountServiceAccountToken": False,
+            "containers": list(containers),
+            "volumes": list(volumes),
+        },
+    }

@@ -1,0 +1,141 @@
+"""A run over the pods of a release, which goes on while they are hurt."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.kit.forward import ForwardedApi
+from tests.kit.local_run import wait_until
+from tests.kit.release import Release, read_metric
+
+from oku_cli.exit_code import ExitCode
+
+_STEP = 2000
+"""Requests that show that a run goes on."""
+_PATIENCE_S = 90.0
+_LOOK_S = 0.2
+
+
+class PodRun:
+    """One run, the command that follows it, and what the API tells of it meanwhile.
+
+    Args:
+        release: where.
+        api: of its coordinator.
+        folder: for the summary.
+    """
+
+    def __init__(self, release: Release, api: ForwardedApi, folder: Path) -> None:
+        self.release = release
+        self.api = api
+        self.run = ""
+        self._path = folder / "summary.json"
+        self._command: subprocess.Popen[str] | None = None
+
+    def start(self, *flags: str) -> None:
+        """Start it, and wait until its first requests are accounted."""
+        before = {each["run"] for each in self.api.list_runs()}
+        self._begin("run", *flags)
+        self._wait(lambda: self._has_ended() or len(self.api.list_runs()) > len(before), "it is submitted")
+        assert not self._has_ended(), self._read_errors()
+        [self.run] = [each["run"] for each in self.api.list_runs() if each["run"] not in before]
+        self._wait(lambda: bool(self.summary["accounted"]), "requests are accounted")
+
+    def pause(self) -> dict[str, Any]:
+        """Pause it, by another command; the one that follows it ends. Its summary."""
+        self.release.oku("pause", self.run)
+        return self.wait_for_end(_PATIENCE_S, ExitCode.CUT_SHORT)
+
+    def resume(self) -> None:
+        """Go on with it, by a command that follows it."""
+        self._begin("resume", self.run)
+        self.api.wait_for_state(self.run, "running", _PATIENCE_S)
+
+    def end(self) -> None:
+        """Cancel what is left of it."""
+        if self._command is not None and self._command.poll() is None:
+            self.api.call("POST", f"/api/runs/{self.run}/cancel")
+            self._command.terminate()
+            self._command.communicate()
+
+    def _has_ended(self) -> bool:
+        return self._command is not None and self._command.poll() is not None
+
+    def _read_errors(self) -> str:
+        assert self._command is not None
+        return self._command.communicate()[1]
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        wait_until(condition, _PATIENCE_S, what, _LOOK_S)
+
+    def _begin(self, *arguments: str) -> None:
+        self._path.unlink(missing_ok=True)
+        command = self.release.build_oku(*arguments, "--quiet", "--json", str(self._path))
+        self._command = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """How it stands."""
+        return self.api.summary(self.run)
+
+    def count_leased(self) -> int:
+        """Requests that are in the hands of workers, as of the last tick."""
+        return int(read_metric(self.api, 'oku_run_requests{part="leased"}'))
+
+    def wait_for_progress(self) -> None:
+        """Wait until it has gone on by some thousand requests."""
+        before = self.summary
+        assert before["state"] == "running", f"the run is {before['state']}: it has to be longer"
+        goal = before["accounted"] + _STEP
+        self._wait(lambda: bool(self.summary["accounted"] >= goal), "the run goes on")
+
+    @contextmanager
+    def hurting(self, most: Callable[[int], int] = lambda _: 0) -> Iterator[None]:
+        """What happens in the block, while the run goes on before and after.
+
+        Args:
+            most: of the requests in hand before it, how many may be sent twice because of it.
+        """
+        self.wait_for_progress()
+        leased, before = self.count_leased(), self.summary["resent_at_most"]
+        yield
+        self.wait_for_progress()
+        again = self.summary["resent_at_most"] - before
+        assert again <= most(leased), f"{again} of {leased} in hand may be sent twice"
+
+    def find_worker(self) -> str:
+        """A pod that has requests in hand."""
+        busy = {worker["name"] for worker in self.summary["workers"] if not worker["lost"]}
+        return next(pod for pod in self.release.list_ready("workers") if pod in busy)
+
+    def wait_until_lost(self, worker: str) -> None:
+        """Wait until the coordinator takes a worker for dead."""
+        self._wait(
+            lambda: any(each["name"] == worker and each["lost"] for each in self.summary["workers"]),
+            f"{worker} is lost",
+        )
+
+    def wait_for_end(self, timeout_s: float, code: ExitCode = ExitCode.COMPLETED) -> dict[str, Any]:
+        """Wait until the command has ended, with this exit code; the summary that it has written."""
+        assert self._command is not None
+        _, errors = self._command.communicate(timeout=timeout_s)
+        assert self._command.returncode == code, errors
+        summary: dict[str, Any] = json.loads(self._path.read_text())
+        return summary
+
+
+@contextmanager
+def start_pod_run(release: Release, folder: Path, *flags: str) -> Iterator[PodRun]:
+    """Start a run of which the first requests are accounted; it is cancelled after the block."""
+    with release.open_api() as api:
+        run = PodRun(release, api, folder)
+        try:
+            run.start(*flags)
+            yield run
+        finally:
+            run.end()
