@@ -5,6 +5,7 @@
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -36,7 +37,7 @@ def build_state_picture() -> str:
 
 
 def build_files() -> dict[Path, str]:
-    """All generated files with what they must contain."""
+    """All generated files but the manifests, with what they must contain."""
     architecture = _DOCS / "architecture.md"
     text = architecture.read_text()
     before, rest = text.split(_BEGIN)
@@ -46,17 +47,21 @@ def build_files() -> dict[Path, str]:
         architecture: before + build_state_picture() + after,
         **build_dashboards(),
         **build_chart_files(),
-        **build_manifests(),
     }
 
 
 def main() -> int:
     """Write, or with `--check` compare; the exit code."""
     is_check = "--check" in sys.argv[1:]
-    stale = {
-        path: text for path, text in build_files().items() if not path.exists() or path.read_text() != text
-    }
-    for path, text in stale.items():
+    # Helm renders manifests only from values that their schema, written before, has.
+    stale = [path for build in (build_files, build_manifests) for path in _write(build(), is_check=is_check)]
+    return int(is_check and bool(stale))
+
+
+def _write(files: Mapping[Path, str], *, is_check: bool) -> Iterator[Path]:
+    for path, text in files.items():
+        if path.exists() and path.read_text() == text:
+            continue
         name = path.relative_to(_DOCS.parent)
         if is_check:
             sys.stderr.write(f"{name} is stale: run ./task fix\n")
@@ -64,7 +69,7 @@ def main() -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             sys.stdout.write(f"wrote {name}\n")
-    return int(is_check and bool(stale))
+        yield path
 
 
 if __name__ == "__main__":

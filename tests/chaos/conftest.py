@@ -1,8 +1,8 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.local_run import Start, starting_runs
+from tests.kit.local_run import LocalRun, Start, starting_runs
 
 from oku_core.spec import Engine
 
@@ -30,3 +30,14 @@ def start_load(start: Start, engine: Engine) -> Start:
     return lambda requests, *flags, **where: start(
         "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, **where
     )
+
+
+@pytest.fixture
+def start_both(start: Start) -> Callable[..., dict[Engine, LocalRun]]:
+    """Starts such a run with each engine, beside each other: what happens to one takes mostly waiting."""
+    return lambda requests, *flags: {
+        engine: start(
+            "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, data_dir=str(engine)
+        )
+        for engine in Engine
+    }

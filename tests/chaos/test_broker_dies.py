@@ -14,7 +14,7 @@ from oku_core.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> None:
     """Three deaths of the broker cost no request."""
-    run = start_load(36_000, "--range-size", "2000")
+    run = start_load(45_000)
     for _ in range(3):
         run.wait_for_accounted(run.lengths().accounted + 5_000)
         old_pid = run.kill("broker")

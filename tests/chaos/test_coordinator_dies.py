@@ -13,7 +13,7 @@ from oku_core.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     """The run goes on over ten deaths of the coordinator, and no worker is started again."""
-    run = start_load(60_000)
+    run = start_load(55_000)
     run.wait_for_leases()
     workers = {name: run.pid(name) for name in ("worker-1", "worker-2")}
     moments = random.Random(1)

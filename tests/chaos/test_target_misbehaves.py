@@ -16,7 +16,7 @@ from oku_server.fault import Fault, FaultRates
 
 RATES = FaultRates(error=0.02, reset=0.01, stall=0.002, truncate=0.01)
 SEED = 5
-REQUESTS = 20_000
+REQUESTS = 10_000
 OUTCOME_OF = {
     None: "ok",
     Fault.ERROR: "unexpected_status",

@@ -1,99 +1,124 @@
-"""Workers that are killed, stopped, joined and taken away, while a run goes on."""
+"""Workers that are killed, stopped, joined and taken away, while runs go on: one run with each engine."""
 
 import os
 import signal
 import subprocess
-import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
+import pytest
 from tests.kit.account import assert_completed, list_flags
-from tests.kit.local_run import OKU, Start, wait_until
+from tests.kit.local_run import OKU, LocalRun, wait_until
 
+from oku_core.spec import Engine
+
+StartBoth = Callable[..., dict[Engine, LocalRun]]
+WORKERS = ("worker-1", "worker-2")
+GUESTS = ("guest-1", "guest-2")
 SMALL_LEASES = ("--range-size", "2000")
 """About a second of a worker, not ten: what is lost with one is soon made up for."""
 
 
-def test_a_worker_is_killed(start_load: Start) -> None:
+def test_a_worker_is_killed(start_both: StartBoth, subtests: pytest.Subtests) -> None:
     """The leases of a killed worker are taken up by others; the run completes and says so."""
-    run = start_load(30_000)
-    run.wait_for_accounted(5_000)
-    run.kill("worker-1")
+    runs = start_both(30_000)
+    for run in runs.values():
+        run.wait_for_accounted(5_000)
+        run.kill("worker-1")
 
-    summary = run.finish()
+    for engine, run in runs.items():
+        with subtests.test(engine=engine):
+            summary = run.finish()
 
-    assert run.process.returncode == 0
-    assert_completed(summary)
-    assert summary["resent_at_most"] > 0
-    assert {worker["name"]: worker["lost"] for worker in summary["workers"]} == {
-        "worker-1": True,
-        "worker-2": False,
-    }
-    assert {"worker_lost", "resent"} <= list_flags(summary)
-
-
-def test_every_worker_is_killed_in_turn(start_load: Start) -> None:
-    """Each worker of a run may die, one after the other."""
-    run = start_load(30_000, *SMALL_LEASES)
-    for name in ("worker-1", "worker-2", "worker-1", "worker-2"):
-        run.wait_for_accounted(run.lengths().accounted + 2_000)
-        old_pid = run.kill(name)
-        run.wait_for_restart(name, old_pid)
-
-    summary = run.finish()
-
-    assert_completed(summary)
-    assert all(worker["lost"] for worker in summary["workers"])
+            assert run.process.returncode == 0
+            assert_completed(summary)
+            assert summary["resent_at_most"] > 0
+            assert {worker["name"]: worker["lost"] for worker in summary["workers"]} == {
+                "worker-1": True,
+                "worker-2": False,
+            }
+            assert {"worker_lost", "resent"} <= list_flags(summary)
 
 
-def test_all_workers_are_killed_at_once(start_load: Start) -> None:
-    """With every worker dead, nothing is lost but the work that was under way."""
-    run = start_load(25_000, *SMALL_LEASES)
-    run.wait_for_accounted(5_000)
-    for name in ("worker-1", "worker-2"):
-        run.kill(name)
+def test_every_worker_is_killed_in_turn_and_then_all_at_once(
+    start_both: StartBoth, subtests: pytest.Subtests
+) -> None:
+    """Each worker of a run may die, and all of them: nothing is lost but the work that was under way."""
+    runs = start_both(40_000, *SMALL_LEASES)
+    for victims in (*((name,) for name in WORKERS * 2), WORKERS):
+        before = {engine: run.lengths().accounted for engine, run in runs.items()}
+        for engine, run in runs.items():
+            run.wait_for_accounted(before[engine] + 2_000)
+            old_pids = {name: run.kill(name) for name in victims}
+            for name, old_pid in old_pids.items():
+                run.wait_for_restart(name, old_pid)
 
-    summary = run.finish()
+    for engine, run in runs.items():
+        with subtests.test(engine=engine):
+            summary = run.finish()
 
-    assert_completed(summary)
-    assert 0 < summary["resent_at_most"] <= 4 * 2000  # each had two leases at most
-
-
-def test_a_worker_is_stopped_and_continued(start_load: Start) -> None:
-    """One that is silent for two terms is declared dead; what it reports when it continues does not count."""
-    run = start_load(55_000, *SMALL_LEASES)
-    run.wait_for_accounted(5_000)
-    pid = run.kill("worker-1", signal.SIGSTOP)
-    time.sleep(15)
-    os.kill(pid, signal.SIGCONT)
-
-    summary = run.finish()
-
-    assert_completed(summary)
-    assert run.children() == {}
-    assert {worker["name"]: worker["lost"] for worker in summary["workers"]}["worker-1"]
-    assert summary["resent_at_most"] > 0
+            assert_completed(summary)
+            assert all(worker["lost"] for worker in summary["workers"])
+            # Six deaths, and two leases in hand at each of them at most.
+            assert 0 < summary["resent_at_most"] <= 6 * 2 * 2000
 
 
-def test_workers_join_and_leave(start_load: Start, tmp_path: Path) -> None:
+def test_a_worker_is_stopped_and_continued(start_both: StartBoth, subtests: pytest.Subtests) -> None:
+    """A stopped worker is declared dead; what it reports when it continues does not count."""
+    runs = start_both(50_000, *SMALL_LEASES)
+    stopped = []
+    for run in runs.values():
+        run.wait_for_accounted(5_000)
+        stopped.append((run, run.kill("worker-1", signal.SIGSTOP)))
+    for run, pid in stopped:
+        wait_until(lambda run=run: is_dead(run, "worker-1"), 30, "it is taken for dead")  # type: ignore[misc]
+        os.kill(pid, signal.SIGCONT)
+
+    for engine, run in runs.items():
+        with subtests.test(engine=engine):
+            summary = run.finish()
+
+            assert_completed(summary)
+            assert run.children() == {}
+            assert {worker["name"]: worker["lost"] for worker in summary["workers"]}["worker-1"]
+            assert summary["resent_at_most"] > 0
+
+
+def is_dead(run: LocalRun, worker: str) -> bool:
+    """Whether the coordinator has said so."""
+    return f"worker {worker} is dead" in (run.data_dir / "logs" / "coordinator.log").read_text()
+
+
+def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path) -> None:
     """Workers may come at any time, and one that leaves orderly sends nothing twice."""
-    run = start_load(60_000, *SMALL_LEASES)
-    run.wait_for_accounted(5_000)
-    broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
-    with (tmp_path / "guests.log").open("w") as log:
-        guests = [
-            subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", f"guest-{n}"], stderr=log)
-            for n in (1, 2)
-        ]
-        wait_until(lambda: {"guest-1", "guest-2"} <= run.worker_names(), 30, "both guests have reported")
+    runs = start_both(60_000, *SMALL_LEASES)
+    with ExitStack() as logs:
+        guests = []
+        for engine, run in runs.items():
+            run.wait_for_accounted(5_000)
+            log = logs.enter_context((tmp_path / f"{engine}-guests.log").open("w"))
+            guests += [start_guest(run, name, log) for name in GUESTS]
+        for run in runs.values():
+            wait_until(lambda run=run: set(GUESTS) <= run.worker_names(), 30, "both guests have reported")  # type: ignore[misc]
         for guest in guests:
             guest.terminate()
-        assert [guest.wait(20) for guest in guests] == [0, 0]
-        left_at = run.lengths().accounted
+        assert [guest.wait(20) for guest in guests] == [0] * 4
+        left_at = {engine: run.lengths().accounted for engine, run in runs.items()}
 
-        summary = run.finish()
+    for engine, run in runs.items():
+        with subtests.test(engine=engine):
+            summary = run.finish()
 
-    assert_completed(summary)
-    assert left_at < summary["requests"]
-    assert {worker["name"] for worker in summary["workers"]} == {"worker-1", "worker-2", "guest-1", "guest-2"}
-    assert summary["resent_at_most"] == 0
-    assert summary["servers"]["served"] == summary["requests"]
+            assert_completed(summary)
+            assert left_at[engine] < summary["requests"]
+            assert {worker["name"] for worker in summary["workers"]} == {*WORKERS, *GUESTS}
+            assert summary["resent_at_most"] == 0
+            assert summary["servers"]["served"] == summary["requests"]
+
+
+def start_guest(run: LocalRun, name: str, log: IO[str]) -> "subprocess.Popen[bytes]":
+    """A worker beside those of the stack."""
+    broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
+    return subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", name], stderr=log)

@@ -31,7 +31,7 @@ def test_volumes_stay_and_a_new_release_takes_them_up(cluster: Cluster, tmp_path
         assert all(namespace in name for name in gone if "/" in name)
 
         release.install()
-        assert "before" in release.oku("runs")
+        assert f"{summary['run']}  completed" in release.oku("runs")
         with release.open_api() as api, release.open_loki() as loki:
             assert api.summary(summary["run"]) == summary
             assert_published(loki, summary)

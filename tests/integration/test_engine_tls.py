@@ -189,6 +189,8 @@ async def test_a_stop_at_any_moment(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
     """Handshakes, requests and answers are cut off; what was sent is given back or accounted for."""
+    # uvloop says so when a connection is given up in the moment in which its handshake ends; that is all.
+    worker.overlook("Fatal error on SSL protocol")
 
     async def script(exchange: Exchange) -> None:
         await asyncio.sleep(0.002)

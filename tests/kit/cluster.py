@@ -127,6 +127,12 @@ class Cluster:
         wait_until(lambda: not self.fetch_all(kind, namespace, selector), _PATIENCE_S, what, _LOOK_S)
 
     def _remove(self, namespace: str) -> None:
+        where = ("--kube-context", self.context, "--namespace", namespace)
+        listed = subprocess.run(
+            ["helm", "list", "--short", *where], capture_output=True, text=True, check=True
+        )
+        for release in listed.stdout.split():  # of a test that has failed
+            subprocess.run(["helm", "uninstall", release, *where], capture_output=True, check=True)
         everything = "deployments,statefulsets,pods,persistentvolumeclaims"
         self.call("delete", everything, "--all", "-n", namespace, "--grace-period=1")
         self.wait_until_gone("pods", namespace)

@@ -51,8 +51,8 @@ def specs(draw: st.DrawFn) -> Spec:
     if not urls:
         own = {
             "servers": draw(COUNTS),
-            "delay": draw(DELAYS),
-            "seed": draw(st.integers(0, 2**63 - 1)),
+            "delay": draw(st.none() | DELAYS),
+            "seed": draw(st.none() | st.integers(0, 2**63 - 1)),
         }
     engine = draw(st.sampled_from(Engine))
     return Spec(

@@ -97,3 +97,17 @@ resources:
 {{- toYaml . -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The same of its volumes. */}}
+{{- define "oku.extraVolumes" -}}
+{{- with (include "oku.podValues" . | fromYaml).extraVolumes -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The same of what its container mounts. */}}
+{{- define "oku.extraVolumeMounts" -}}
+{{- with (include "oku.podValues" . | fromYaml).extraVolumeMounts -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}

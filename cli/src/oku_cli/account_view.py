@@ -16,13 +16,14 @@ from oku_core.summary import ServersSummary, Summary
 
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
-    """Which run, in which state and why, how much of it is accounted; if not all, what is missing."""
+    """Which run, in which state and why, how much of it is accounted; if not all, what it waits for."""
     head = Table.grid(expand=True, padding=(0, 0, 0, 2))
     head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     head.add_column(justify="right", no_wrap=True)
     title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
     head.add_row(Text(title, style=STRONG), Text(summary.state, style=STATE_STYLES[summary.state]))
     lines: list[RenderableType] = [head, _build_extent(summary)]
+    lines += [Text(notice, style=CAUTION) for notice in summary.notices]
     if summary.reason:
         lines.append(Text(summary.reason, style=BAD))
     if hint:

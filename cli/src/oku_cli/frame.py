@@ -73,6 +73,7 @@ def build_frame(title: str, moment: Moment | None, now_s: float) -> RenderableTy
             "",
             _build_bar(tick),
             _build_account(tick),
+            *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
             _build_numbers(tick, trend),
             _build_rows(

@@ -110,8 +110,8 @@ def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
     return StackPlan(
         workers=workers,
         servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,
-        delay=spec.delay,
-        seed=spec.seed,
+        delay="0s" if spec.delay is None else spec.delay,
+        seed=spec.seed or 0,
         # Only Linux has more than one loopback address without being told so.
         spreads_addresses=spec.brings_servers
         and connections > _CONNECTIONS_PER_ADDRESS

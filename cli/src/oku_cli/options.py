@@ -117,21 +117,10 @@ def watch_options(command: _Command) -> _Command:
     return option(command)
 
 
-def refuse_local_shape(spec: Spec, *, scales_servers: bool) -> None:
-    """What shapes Oku's own delay servers has no meaning for a coordinator elsewhere.
-
-    Args:
-        spec: what was asked for.
-        scales_servers: whether that coordinator can have as many delay servers as one likes.
-    """
-    for field in FIELDS:
-        if scales_servers and field.attribute == "servers":
-            continue
-        if field.own_servers_only and getattr(spec, field.attribute) != getattr(Spec(), field.attribute):
-            raise UserError(
-                f"--{field.key}: shapes the delay servers of a local stack, "
-                "it does not go together with --coordinator"
-            )
+def refuse_servers(spec: Spec) -> None:
+    """A coordinator that scales nothing has the delay servers that it has."""
+    if spec.servers is not None:
+        raise UserError("--servers: shapes a local stack, it does not go together with --coordinator")
 
 
 def _format_default(value: object) -> str:

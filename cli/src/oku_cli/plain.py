@@ -1,6 +1,6 @@
 """Ticks and lines of log go in, lines go out: the view of a run for files, pipes and CI logs.
 
-A line every few seconds of the ticks' own time, and at once when the state changes.
+A line every few seconds of the ticks' own time, and at once when the state or what is to be noticed changes.
 """
 
 import time
@@ -38,17 +38,22 @@ class PlainView:
         self._clock = clock
         self._pace = Pace()
         self._written: Tick | None = None
+        self._notices: list[str] = []
 
     def start(self, title: str) -> None:
         """Write the title."""
         self.log(title)
 
     def show_tick(self, tick: Tick) -> None:
-        """Write a line if one is due or the state is another."""
+        """Write a line if one is due or the state is another, and a line for each notice that is new."""
         trend = self._pace.add(tick)
         if self._is_due(tick):
             self._written = tick
             self._write(tick.at, build_line(tick, trend))
+        for notice in tick.notices:
+            if notice not in self._notices:
+                self._write(tick.at, notice)
+        self._notices = tick.notices
 
     def log(self, line: str) -> None:
         """Write it at once."""

@@ -25,15 +25,20 @@ class RunRow:
     created_at: float
 
 
-def build_runs_table(rows: Iterable[RunRow]) -> RenderableType:
-    """A line for each run, or one that says how to make the first."""
-    table = Table(box=None, padding=(0, 2, 0, 0), expand=True, header_style="")
+def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> RenderableType:
+    """A line for each run, or one that says how to make the first.
+
+    Args:
+        rows: the runs.
+        fits: whether long names are cut so that a line fits on the screen.
+    """
+    table = Table(box=None, padding=(0, 2, 0, 0), expand=fits, header_style="")
     table.add_column("run", no_wrap=True, style=STRONG)
     table.add_column("state", no_wrap=True)
     table.add_column("requests", no_wrap=True, justify="right")
     table.add_column("accounted", no_wrap=True, justify="right")
     table.add_column("created", no_wrap=True)
-    table.add_column("name", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("name", no_wrap=True, overflow="ellipsis", ratio=1 if fits else None)
     for row in sorted(rows, key=lambda row: row.created_at, reverse=True):
         table.add_row(
             Text(row.run),
@@ -45,4 +50,4 @@ def build_runs_table(rows: Iterable[RunRow]) -> RenderableType:
         )
     if not table.row_count:
         return Text("No runs yet. `oku run` makes the first.")
-    return Constrain(table, MOST_COLUMNS)
+    return Constrain(table, MOST_COLUMNS) if fits else table

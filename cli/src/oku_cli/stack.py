@@ -172,7 +172,8 @@ class LocalStack:
             return Child(name, command, data_dir.logs / f"{name}.log", environment | extra)
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
-        server_flags = ["--server-url", self._server_url] if self._server_url else []
+        shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
+        server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags,

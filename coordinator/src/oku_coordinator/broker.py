@@ -11,6 +11,7 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from celery import Celery
@@ -18,6 +19,7 @@ from kombu.exceptions import OperationalError
 
 from oku_core.lease import Lease, Message
 from oku_core.messaging import (
+    CALL_OUT_S,
     PACE_COMMAND,
     PROGRESS_EVENT,
     REPORTS_QUEUE,
@@ -34,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 200
 _POLL_S = 1.0
+_REPORTS_POLL_S = 0.25
 _LINGER_S = 0.05
 """A batch waits this long for more: a commit costs the same for one report as for many."""
 _RETRY_S = 0.5
@@ -154,9 +157,10 @@ class ReportListener(_Listener):
                 while not self._ending.is_set():
                     self._fill_batch(connection)
                     self._finish_batch()
+            _put_back(connection)
 
     def _fill_batch(self, connection: Any) -> None:
-        wait_s, deadline = _POLL_S, math.inf
+        wait_s, deadline = _REPORTS_POLL_S, math.inf
         while len(self._batch) < _BATCH:
             try:
                 connection.drain_events(timeout=wait_s)
@@ -252,6 +256,16 @@ class ProgressListener(_Listener):
             _log.warning("dropped an event that is none of ours: %s", error)
         if len(self._heard) >= _MOST_EVENTS:
             self._hand_over()
+
+
+def _put_back(connection: Any) -> None:
+    """Let go of a queue without a loss, once nothing is consumed from it any more.
+
+    On Redis a call that waits for a message may still be out. What it takes goes back into the queue as long
+    as the channel is open; kombu closes that first, and what comes then is dropped.
+    """
+    with suppress(TimeoutError):
+        connection.drain_events(timeout=CALL_OUT_S)
 
 
 def read_json_body(envelope: Any) -> bytes | str:

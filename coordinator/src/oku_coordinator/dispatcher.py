@@ -16,19 +16,20 @@ from oku_coordinator.broker import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import ExpiryReason, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
+from oku_coordinator.settings import ServerShape
 from oku_coordinator.sizing import size_lease
 from oku_core.lease import Lease
 from oku_core.messaging import LEASES_IN_HAND
 from oku_core.run import RunState
+from oku_core.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
 from oku_core.spec import Spec
 
 _log = logging.getLogger(__name__)
 
-RUN_HEADER = "Oku-Run"
-"""Names the run to Oku's own delay servers, which count by it."""
 _START_WITHIN_S = 60.0
 """A lease message older than this is stale."""
 _STOP_EVERY_S = 1.0
+_UNKNOWN = ServerShape()
 _BATCH = 100
 """So many leases are cut in one transaction; then others have their turn."""
 
@@ -42,6 +43,7 @@ class Dispatcher:
         broker: where leases go.
         server_urls: of Oku's own delay servers.
         may_begin: says whether what a run needs beside workers is there.
+        server_shape: what those servers were started with.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Dispatcher:
         broker: Broker,
         server_urls: Sequence[str],
         may_begin: Callable[[RunRecord], bool] = lambda _: True,
+        server_shape: ServerShape = _UNKNOWN,
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._broker = broker
         self._server_urls = tuple(server_urls)
         self._may_begin = may_begin
+        self._server_shape = server_shape
         self._stopped_at = -math.inf
         self.has_more = False
         """Whether hands are still free after the last step."""
@@ -94,7 +98,7 @@ class Dispatcher:
             partial(size_lease, run.spec, workers=len(workers), rate_rps=worker.rate_rps or mean_rps)
             for worker in hands[:_BATCH]
         ]
-        spec = build_sent_spec(run, self._server_urls)
+        spec = build_sent_spec(run, self._server_urls, self._server_shape)
         start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
         leases = [
             Lease(id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec)
@@ -127,12 +131,18 @@ def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, in
     return hands[held.get(None, 0) :]
 
 
-def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
-    """The spec as workers get it: for our own delay servers with their addresses and the run's name."""
-    if not run.spec.brings_servers:
-        return run.spec
-    return msgspec.structs.replace(
-        run.spec,
-        urls=tuple(f"{url.rstrip('/')}/{{i}}" for url in server_urls),
-        headers=(*run.spec.headers, f"{RUN_HEADER}: {run.run}"),
-    )
+def build_sent_spec(run: RunRecord, server_urls: Sequence[str], shape: ServerShape = _UNKNOWN) -> Spec:
+    """The spec as workers get it: for our own delay servers with their addresses and what they must be told.
+
+    That is the run's name, and the delay and seed that it asks for where the servers have others.
+    """
+    spec = run.spec
+    if not spec.brings_servers:
+        return spec
+    headers = [f"{RUN_HEADER}: {run.run}"]
+    if spec.delay is not None and spec.delay != shape.delay:
+        headers.append(f"{DELAY_HEADER}: {spec.delay}")
+    if spec.seed is not None and spec.seed != shape.seed:
+        headers.append(f"{SEED_HEADER}: {spec.seed}")
+    urls = tuple(f"{url.rstrip('/')}/{{i}}" for url in server_urls)
+    return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

@@ -1,8 +1,9 @@
 """Who lives: the roster of workers, judged from their progress events alone.
 
 Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
-event, a claim or a lease of the ledger; it is dead after two terms of silence. Rounds in which the
-coordinator itself stalled, or had no connection to the broker, do not count.
+event, a claim or a lease of the ledger; it is dead after two terms of silence. One that has said that it is
+about to leave, and had no lease then, has left after a few beats. Rounds in which the coordinator itself
+stalled, or had no connection to the broker, do not count.
 
 Many workers speak less often than once a second, and a term is longer then: never shorter than the pace at
 which a worker spoke last, or should speak, and a quarter more.
@@ -20,6 +21,8 @@ EVENTS_PER_S = 1000
 """So many of all workers together cost the coordinator about a quarter of a core."""
 LONGEST_PACE_S = 30.0
 _TERM_PER_PACE = 1.25
+_LEFT_AFTER_BEATS = 3
+"""So many beats of silence are enough of one that has nothing to do any more."""
 _RATE_SMOOTHING = 0.3
 _GONE_KEPT = 10_000
 
@@ -42,6 +45,11 @@ class WorkerState:
     """How far its clock is ahead of ours."""
     listed_at: dict[str, float] = field(default_factory=dict)
     """For each lease that it has named, when it last did."""
+
+    @property
+    def has_nothing_left(self) -> bool:
+        """Whether it was about to leave when it was last heard, and had no lease any more."""
+        return self.stopping and self.heard_at not in self.listed_at.values()
 
 
 class Roster:
@@ -126,18 +134,22 @@ class Roster:
             return False
         return now - worker.listed_at.get(lease, claimed_at) > _find_limit_s(worker, self.term_s)
 
-    def remove_dead(self, now: float) -> list[WorkerState]:
-        """Take out and return the workers that were silent for too long."""
-        term_s = self.term_s
-        dead = [
-            worker
-            for worker in self._workers.values()
-            if now - worker.heard_at > _find_limit_s(worker, term_s)
-        ]
-        for worker in dead:
+    def remove_silent(self, now: float) -> list[WorkerState]:
+        """Take out and return the workers that were silent for too long: they are dead, or have left.
+
+        One that has left is not gone like a dead one: a report of its may still wait in the broker.
+        """
+        term_s, left_after_s = self.term_s, _LEFT_AFTER_BEATS * self.pace_s
+        silent = []
+        for worker in self._workers.values():
+            limit_s = _find_limit_s(worker, term_s)
+            if now - worker.heard_at > (min(limit_s, left_after_s) if worker.has_nothing_left else limit_s):
+                silent.append(worker)
+        for worker in silent:
             del self._workers[worker.name]
-            self._note_gone(worker.boot)
-        return dead
+            if not worker.has_nothing_left:
+                self._note_gone(worker.boot)
+        return silent
 
     def forgive(self, now: float) -> None:
         """Begin everybody's time anew: we could not have heard them."""

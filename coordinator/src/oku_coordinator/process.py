@@ -23,8 +23,9 @@ from aiohttp import web
 from oku_coordinator.api import build_api
 from oku_coordinator.broker import Broker, ProgressListener, ReportListener
 from oku_coordinator.chronicle import Chronicle
+from oku_coordinator.conditions import Conditions
 from oku_coordinator.dispatcher import Dispatcher
-from oku_coordinator.expiry import ExpiryJudge
+from oku_coordinator.lease_watch import LeaseWatch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
@@ -42,8 +43,7 @@ from oku_core.history import Event, EventType
 from oku_core.lease import Message
 from oku_core.messaging import build_app
 from oku_core.progress import Progress, Tick
-from oku_core.run import ACTIVE_STATES, RunState
-from oku_core.spec import Spec
+from oku_core.run import ACTIVE_STATES
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.part import KubePart
@@ -61,6 +61,7 @@ _LONGEST_PAUSE_S = 10.0
 _SWITCH_S = 0.0002
 _STALL_S = 2.0
 _LOCK_WAIT_S = 10.0
+_LISTENER_ENDS_S = 5.0
 _LAST_LINES_S = 2.0
 """So long is Loki given at the end to take what waits for it."""
 
@@ -80,9 +81,9 @@ class Coordinator:
             else None
         )
         self._roster = Roster(settings.term_s)
-        self._expiry = ExpiryJudge(self._roster)
         app = build_app(settings.broker_url)
         self._broker = Broker(app)
+        self._lease_watch = LeaseWatch(self._ledger, self._roster, self._broker, self._metrics)
         may_decode = threading.Event()
         may_decode.set()
         self._reports = ReportListener(app, self._take_in, may_decode)
@@ -92,11 +93,15 @@ class Coordinator:
         named = NamedServers(settings.server_urls)
         counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
         self._server_watch = ServerWatch(counter, self._ledger, self._wake) if settings.server_urls else None
-        self._dispatcher = Dispatcher(
-            self._ledger, self._roster, self._broker, settings.server_urls, self._may_begin
+        self._conditions = Conditions(
+            self._ledger, self._roster, self._kube, self._server_watch, self._publisher
         )
+        self._dispatcher = Dispatcher(
+            self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
+            settings.server_shape,
+        )  # fmt: skip
         self._pacemaker = Pacemaker(self._broker)
-        self._runs = Runs(self._ledger, counter, self._wake, self._broker.fetch_peak_mb, check=self._check)
+        self._runs = Runs(self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions)
         self._ticks = TickMaker()
         self._active: str | None = None
         self._next_look = -math.inf
@@ -150,7 +155,7 @@ class Coordinator:
             self._woken.clear()  # what comes from here on is for the next round
             if now - round_at > _STALL_S or self._is_deaf(now):
                 self._roster.forgive(now)
-                self._expiry.forgive(now)
+                self._lease_watch.forgive(now)
             round_at, began_cpu_s = now, time.thread_time()
             try:
                 await self._round(now)
@@ -180,7 +185,7 @@ class Coordinator:
         self._reports.end()
         self._progress.end()
         await self._runner.cleanup()
-        await asyncio.to_thread(self._reports.join, 3.0)
+        await asyncio.to_thread(self._reports.join, _LISTENER_ENDS_S)
         if self._server_watch is not None:
             await self._server_watch.end()
         if self._kube is not None:
@@ -193,14 +198,11 @@ class Coordinator:
     async def _round(self, now: float) -> None:
         if now >= self._next_look:
             self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
-            for worker in self._roster.remove_dead(now):
-                _log.warning(
-                    "worker %s is dead: not heard for %.1f s", worker.name, now - worker.heard_at,
-                    extra={"worker": worker.name},
-                )  # fmt: skip
+            for worker in self._roster.remove_silent(now):
                 self._ticks.forget_worker(worker.name)
+                _log_silent(worker, now)
                 self._note_gone(worker)
-            await self._take_back_lost(now)
+            await self._lease_watch.look(now)
             self._replace_stuck_listener(now)
             await self._pacemaker.step(self._roster.pace_s, now)
             for resting in self._ledger.fetch_owing():
@@ -220,24 +222,6 @@ class Coordinator:
             self._progress = self._build_listener()
             self._progress.start()
 
-    async def _take_back_lost(self, now: float) -> None:
-        run = self._ledger.fetch_next_run()
-        leases = self._ledger.fetch_active_leases(run.run) if run else []
-        active = {lease.id for lease in leases}
-        others = self._roster.find_listed() - active
-        if others and (void := self._ledger.find_void(others)):
-            # A worker that was taken for dead still works on what others have by now, or on a failed run.
-            await asyncio.to_thread(self._broker.send_stop, run=None, leases=void, grace_s=0.0)
-        self._roster.forget_leases(active)
-        closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
-        lost = dict(self._expiry.find_lost(leases, now, closing=closing))
-        for lease in [lease for lease in leases if lease.id in lost]:
-            reason = lost[lease.id]
-            if self._ledger.expire_leases([lease.id], reason, time.time()):
-                facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
-                _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
-                self._metrics.count_expired(reason)
-
     async def _watch_end(self, run: RunRecord | None) -> None:
         """Ask the delay servers for their counts when the active run comes to rest."""
         before, self._active = self._active, run.run if run and run.state in ACTIVE_STATES else None
@@ -256,16 +240,22 @@ class Coordinator:
         self._metrics.show_workers(len(self._roster))
         run = self._ledger.fetch_next_run()
         if run is None:
+            self._ticks = TickMaker()  # what workers say now belongs to no run
             return
         tick = self._build_tick(run.run)
         self._metrics.show_tick(tick)
         self._runs.publish(tick)
         if run.state in ACTIVE_STATES:
             self._chronicle.keep_tick(tick)
+        for waiting in self._runs.followed - {run.run}:
+            self._runs.publish(self._build_tick(waiting, TickMaker()))
 
-    def _build_tick(self, run: str) -> Tick:
+    def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
         standing = self._ledger.fetch_standing(run)
-        return self._ticks.build_tick(standing, workers=len(self._roster), now=time.time())
+        notices = self._conditions.build_notices(standing.record)
+        return (ticks or self._ticks).build_tick(
+            standing, workers=len(self._roster), now=time.time(), notices=notices
+        )
 
     def _note_start(self) -> None:
         run = self._ledger.fetch_next_run()
@@ -303,17 +293,8 @@ class Coordinator:
         self._ticks.add(progress)
         self._chronicle.hear(progress)
 
-    def _check(self, spec: Spec) -> None:
-        if self._kube is not None:
-            self._kube.check(spec)
-
-    def _may_begin(self, run: RunRecord) -> bool:
-        """Whether what a run needs beside workers is there: its delay servers, ready and seen."""
-        is_scaled = self._kube is None or self._kube.may_begin(run)
-        return is_scaled and (self._server_watch is None or self._server_watch.may_begin(run))
-
     def _note_gone(self, worker: WorkerState) -> None:
-        what = EventType.WORKER_LEFT if worker.stopping else EventType.WORKER_LOST
+        what = EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST
         self._chronicle.note_worker(what, worker.name, time.time(), is_active=bool(self._active))
 
     def _is_ready(self) -> bool:
@@ -337,6 +318,15 @@ def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Ver
             return ledger.apply(messages, now)
         except BreachError as error:
             _log.exception("a run has failed", extra={"run": error.run})
+
+
+def _log_silent(worker: WorkerState, now: float) -> None:
+    facts = {"worker": worker.name}
+    if worker.has_nothing_left:
+        _log.info("worker %s has left", worker.name, extra=facts)
+    else:
+        silent_s = now - worker.heard_at
+        _log.warning("worker %s is dead: not heard for %.1f s", worker.name, silent_s, extra=facts)
 
 
 def _enter_cluster(

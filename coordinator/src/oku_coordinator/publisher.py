@@ -36,7 +36,8 @@ class Publisher:
         self._target = target
         self._most_bytes = most_bytes
         self._metrics = metrics
-        self._trouble = ""
+        self.trouble = ""
+        """Why Loki does not take lines; empty when it does."""
         self._refused = self._dropped = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -50,7 +51,7 @@ class Publisher:
             return
         deadline = time.monotonic() + grace_s
         while (  # noqa: ASYNC110  # the ledger is asked, it does not call
-            self._ledger.measure_outbox().lines and not self._trouble and time.monotonic() < deadline
+            self._ledger.measure_outbox().lines and not self.trouble and time.monotonic() < deadline
         ):
             await asyncio.sleep(0.05)
         self._task.cancel()
@@ -78,7 +79,7 @@ class Publisher:
             "bytes": size.bytes,
             "dropped": self._dropped,
             "refused": self._refused,
-            "trouble": self._trouble,
+            "trouble": self.trouble,
         }
 
     async def _publish(self) -> None:
@@ -100,9 +101,9 @@ class Publisher:
     def _note_trouble(self, trouble: str) -> None:
         if trouble:
             _log.warning("Loki does not take lines: %s", trouble)
-        elif self._trouble:
+        elif self.trouble:
             _log.info("Loki takes lines again")
-        self._trouble = trouble
+        self.trouble = trouble
 
     def _count(self, lines: Sequence[OutboxLine], refusals: Sequence[Refusal]) -> None:
         refused = sum(len(refusal.entries) for refusal in refusals)

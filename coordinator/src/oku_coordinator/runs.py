@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from oku_coordinator.conditions import Conditions
 from oku_coordinator.dossier import Dossier, build_dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
@@ -18,7 +19,6 @@ from oku_core.history import Event, EventType
 from oku_core.memory import measure_peak_rss_mb
 from oku_core.progress import Tick
 from oku_core.run import ACTIVE_STATES, RunState
-from oku_core.spec import Spec
 from oku_core.spec_parser import Source, parse_spec
 from oku_core.summary import ProcessSummary, Summary
 
@@ -33,8 +33,8 @@ class Runs:
         served: asks the delay servers what they counted.
         wake: called when a run has changed.
         fetch_broker_mb: the most memory that the broker had, None when nobody knows; may block.
+        conditions: under which runs go on here.
         clock: Unix time.
-        check: refuses a spec that cannot be carried out here, with a `UserError`.
     """
 
     def __init__(
@@ -43,21 +43,22 @@ class Runs:
         served: ServedCounter,
         wake: Callable[[], None],
         fetch_broker_mb: Callable[[], float | None],
+        conditions: Conditions,
         clock: Callable[[], float] = time.time,
-        check: Callable[[Spec], None] = lambda _: None,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
         self._served = served
         self._wake = wake
         self._fetch_broker_mb = fetch_broker_mb
-        self._check = check
-        self._followers: set[asyncio.Queue[Tick | None]] = set()
+        self._conditions = conditions
+        self._followers: dict[asyncio.Queue[Tick | None], str] = {}
+        """Each with the run that it follows."""
 
     def submit(self, values: Mapping[str, Any]) -> RunRecord:
         """Enter a run for a spec under the names of `FIELDS`; `SpecError` when it is wrong."""
         spec, now = parse_spec(Source("spec", values)), self._clock()
-        self._check(spec)
+        self._conditions.check(spec)
         record = self._ledger.create_run(build_run_id(now), spec, now)
         self._wake()
         return record
@@ -96,7 +97,8 @@ class Runs:
         snapshot = self._ledger.fetch_snapshot(run)
         if served is not None and not snapshot.record.is_at_rest:
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
-        return build_summary(snapshot, self._clock())
+        notices = self._conditions.build_notices(snapshot.record)
+        return build_summary(snapshot, self._clock(), notices)
 
     async def tell(self, run: str) -> Dossier:
         """A run with all that is kept of it, read beside the event loop: there may be much."""
@@ -123,6 +125,11 @@ class Runs:
         ]
         self._ledger.put_summary(run, build_summary_line(summary), events, now)
 
+    @property
+    def followed(self) -> set[str]:
+        """The runs that somebody follows."""
+        return set(self._followers.values())
+
     def publish(self, tick: Tick) -> None:
         """Hand a tick to everybody who follows; who is too slow misses the oldest ones."""
         self._tell_followers(tick)
@@ -134,14 +141,14 @@ class Runs:
     async def follow(self, run: str) -> AsyncIterator[Tick]:
         """The ticks of a run until it is over or paused, about one a second."""
         queue: asyncio.Queue[Tick | None] = asyncio.Queue(_FOLLOWER_TICKS)
-        self._followers.add(queue)
+        self._followers[queue] = run
         try:
             while not self._ledger.fetch_run(run).is_at_rest:
                 tick = await queue.get()
                 if tick is not None and tick.run == run:
                     yield tick
         finally:
-            self._followers.discard(queue)
+            del self._followers[queue]
 
     def _change(self, run: str, state: RunState) -> RunRecord:
         record = self._ledger.fetch_run(run)

@@ -32,6 +32,19 @@ class KubeSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServerShape:
+    """What Oku's own delay servers were started with, as a spec says it; None is not known.
+
+    Args:
+        delay: of their answers.
+        seed: of their delays.
+    """
+
+    delay: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CoordinatorSettings:
     """Settings of one coordinator.
 
@@ -42,6 +55,8 @@ class CoordinatorSettings:
         host: address that the API listens on.
         port: port of the API; 0 takes a free one.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
+        server_shape: what they were started with, so that a run which wants just that need not say so in
+            each request.
         term_s: a worker must be heard within a term, and is dead after two without.
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
@@ -55,6 +70,7 @@ class CoordinatorSettings:
     host: str = "127.0.0.1"
     port: int = 8700
     server_urls: tuple[str, ...] = ()
+    server_shape: ServerShape = ServerShape()
     term_s: float = 5.0
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000

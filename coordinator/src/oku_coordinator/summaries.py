@@ -1,5 +1,6 @@
 """Makes the summary of a run from what the ledger keeps."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_coordinator.ledger.record import Snapshot
@@ -15,8 +16,8 @@ from oku_core.summary import (
 )
 
 
-def build_summary(snapshot: Snapshot, now: float) -> Summary:
-    """The summary of a run as of `now`, Unix time."""
+def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
+    """The summary of a run as of `now`, Unix time, with what it waits for."""
     record, account = snapshot.record, snapshot.account
     active_s = record.measure_active_s(now)
     imbalance = snapshot.breach or find_imbalance(
@@ -33,6 +34,7 @@ def build_summary(snapshot: Snapshot, now: float) -> Summary:
         name=record.name,
         state=record.state,
         reason=record.reason,
+        notices=list(notices),
         engine=record.spec.engine,
         requests=record.spec.requests,
         accounted=snapshot.lengths.accounted,

@@ -1,6 +1,7 @@
 """Makes the ticks of a run: what the workers' progress of a second sums to, beside the account."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from oku_coordinator.ledger.record import Standing
 from oku_core.histogram import Histogram, Latency
@@ -34,13 +35,16 @@ class TickMaker:
         """A dead worker has nothing in flight."""
         self._in_flight.pop(worker, None)
 
-    def build_tick(self, standing: Standing, *, workers: int, now: float) -> Tick:
+    def build_tick(
+        self, standing: Standing, *, workers: int, now: float, notices: Sequence[str] = ()
+    ) -> Tick:
         """The tick of what came since the last one.
 
         Args:
             standing: of the run in the ledger; only what was said of its active leases is under way.
             workers: how many live.
             now: Unix time.
+            notices: what it waits for, and what does not go as it should.
         """
         self._leases = {lease: counts for lease, counts in self._leases.items() if lease in standing.leases}
         latency = self._histogram.build_latency()
@@ -73,6 +77,7 @@ class TickMaker:
             p99_ms=recent.quantile_us(0.99) / 1000 if recent.total else None,
             workers=workers,
             lag_s=self._lag_s,
+            notices=list(notices),
         )
         self._begin()
         return tick

@@ -28,6 +28,8 @@ PACE_COMMAND = "oku_pace"
 LEASES_IN_HAND = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
 
+CALL_OUT_S = 1.2
+"""A call that waits for a message is out for a second at most (kombu's `brpop_timeout`)."""
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """A lease message of a dead worker may come back after this; it is stale by then and is dropped."""
 _REPORT_VISIBILITY_TIMEOUT_S = 5

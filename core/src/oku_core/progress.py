@@ -81,6 +81,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         p99_ms: likewise.
         workers: how many live.
         lag_s: largest lateness of any worker's event loop.
+        notices: what the run waits for, and what does not go as it should, a line each.
     """
 
     run: str
@@ -103,3 +104,4 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     p99_ms: float | None
     workers: int
     lag_s: float
+    notices: list[str] = []

@@ -30,8 +30,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     expect_status: tuple[str, ...] = ("200",)
     range_size: int | None = None
     servers: int | None = None
-    delay: str = "0s"
-    seed: int = 0
+    delay: str | None = None
+    seed: int | None = None
     name: str = ""
     cacert: str | None = None
     cert: str | None = None

@@ -138,12 +138,14 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "delay", "delay", _delay, "DELAY",
-        "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
+        "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5; none unless "
+        "given, or what servers elsewhere were started with.",
         own_servers_only=True,
     ),
     Field(
         "seed", "seed", _count(0, 2**63 - 1), "N",
-        "Seed of the delays: the same seed gives the same delays.",
+        "Seed of the delays: the same seed gives the same delays; 0 unless given, or what servers "
+        "elsewhere were started with.",
         own_servers_only=True,
     ),
     Field("name", "name", _name, "TEXT", "What to call the run."),

@@ -91,12 +91,17 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as it stands. `servers` is None when the target is not Oku's own; `reason` says why it failed."""
+    """A run as it stands.
+
+    `servers` is None when the target is not Oku's own; `reason` says why it failed; `notices` say what it
+    waits for and what does not go as it should, none of a run at rest.
+    """
 
     run: str
     name: str
     state: RunState
     reason: str = ""
+    notices: list[str] = []
     engine: Engine
     requests: int
     accounted: int

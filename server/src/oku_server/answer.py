@@ -47,9 +47,9 @@ def build_error() -> Answer:
     return Answer(b"500 Internal Server Error", b"an error, as asked for by --error-rate\n")
 
 
-def build_refusal(status: bytes) -> Answer:
-    """What a request gets that cannot be read, or only at too high a price."""
-    return build_text(status, status.lower() + b"\n")
+def build_refusal(status: bytes, reason: bytes = b"") -> Answer:
+    """What a request gets that cannot be read, or only at too high a price; the reason is one line."""
+    return build_text(status, (reason or status.lower()) + b"\n")
 
 
 def build_text(status: bytes, text: bytes) -> Answer:

@@ -53,9 +53,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """The client has sent something, mostly one whole request."""
         if self._is_free and (known := self._service.known_heads.find(data)) is not None:
-            name, run = known
+            name, (run, find_reply) = known
             self._service.counts.add(run)
-            self._begin(self._service.find_reply(name))
+            self._begin(find_reply(name))
         else:
             self._read(data)
 
@@ -93,7 +93,8 @@ class Connection(asyncio.Protocol):
         was_free = self._is_free
         reader.feed(data)
         if was_free and len(reader.requests) == 1 and not (reader.is_partial or reader.is_over):
-            self._service.known_heads.add(data, reader.run)
+            find_reply = self._service.find_responder(reader.wish).find_plain
+            self._service.known_heads.add(data, reader.run, find_reply)
         self._go_on()
 
     def _go_on(self) -> None:

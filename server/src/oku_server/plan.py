@@ -1,4 +1,4 @@
-"""What a request gets: its delay and its fault, from its name alone.
+"""What a request gets: its delay and its fault, from its name and what it wishes.
 
 A numeric name is an index, and index and seed decide: every run and every engine meets the same delays and
 faults. Any other name gets both by chance.
@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from oku_core.delay import Delay
+from oku_core.delay import Delay, parse_delay
 from oku_server.fault import Fault, FaultRates
+from oku_server.wish import Wish
 
 _INDEX_DIGITS = 18
 """Longer numbers are no index: a spec has at most 10**15 requests."""
@@ -55,6 +56,12 @@ class Planner:
             return Plan(self._delay.quantile_s(self._chance()), self._faults.choose(self._chance()))
         fault = self._faults.draw(self._seed, index) if self._has_faults else None
         return Plan(self._delay.draw_s(self._seed, index), fault)
+
+    def build_wished(self, wish: Wish) -> "Planner":
+        """A planner for requests with this wish; how often each fault happens is no part of it."""
+        delay = self._delay if wish.delay is None else parse_delay(wish.delay)
+        seed = self._seed if wish.seed is None else wish.seed
+        return Planner(delay, self._faults, seed, self._chance)
 
 
 def find_name(target: bytes) -> bytes:

@@ -1,18 +1,22 @@
 """What the connections of one server process share, and what each request gets.
 
-The planner decides on delay and fault, `reply` knows the bytes, the wheel wakes whoever waits.
+A planner decides on delay and fault, `reply` knows the bytes, the wheel wakes whoever waits. Requests that
+wish another delay or seed get a planner of their own kind; the last of these are kept.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from oku_server.answer import build_refusal
 from oku_server.count_table import CountTable
 from oku_server.known_heads import KnownHeads
-from oku_server.plan import Plan, Planner
+from oku_server.plan import Planner
 from oku_server.question import Description, answer_question
 from oku_server.reply import Replies, Reply, build_reply
 from oku_server.request_reader import OWN_PREFIX, Request
+from oku_server.responder import Responder
 from oku_server.wheel import Wheel
+from oku_server.wish import MOST, NO_WISH, Wish
 
 
 class Service:
@@ -43,24 +47,23 @@ class Service:
         self._planner = planner
         self._replies = Replies(body)
         self._describe = describe
-        self._always = None if planner.always is None else self._build_plain(planner.always)
+        self._own = Responder(planner, self._replies)
+        self._find_wished = lru_cache(maxsize=MOST)(self._build_wished)
 
-    def find_reply(self, name: bytes) -> Reply:
-        """What a plain request (see `known_heads`) for `name` gets."""
-        if self._always is not None:
-            return self._always
-        plan = self._planner.plan(name)
-        return self._build_plain(plan) if plan.fault is not None else self._replies.find_ok(plan.delay_s)
+    def find_responder(self, wish: Wish) -> Responder:
+        """Who replies to requests with this wish."""
+        return self._own if wish == NO_WISH else self._find_wished(wish)
 
     def build_reply(self, request: Request) -> Reply:
         """What any request gets."""
-        _, name, is_head, connection, refusal = request
-        if refusal:
-            return build_reply(build_refusal(refusal), b"", connection)
-        if name.startswith(OWN_PREFIX):
-            answer = answer_question(name, request.target, self._describe)
-            return build_reply(answer, b"", connection, 0 if is_head else None)
-        return self._replies.build(self._planner.plan(name), is_head=is_head, connection=connection)
+        connection = request.connection
+        if request.refusal:
+            return build_reply(build_refusal(request.refusal, request.reason), b"", connection)
+        if request.name.startswith(OWN_PREFIX):
+            answer = answer_question(request.name, request.target, self._describe)
+            return build_reply(answer, b"", connection, 0 if request.is_head else None)
+        responder = self.find_responder(request.wish)
+        return responder.build(request.name, is_head=request.is_head, connection=connection)
 
-    def _build_plain(self, plan: Plan) -> Reply:
-        return self._replies.build(plan, is_head=False, connection=b"")
+    def _build_wished(self, wish: Wish) -> Responder:
+        return Responder(self._planner.build_wished(wish), self._replies)

@@ -33,7 +33,8 @@ def build_tick(at: float, in_flight: int) -> Tick:
     )
     return Tick(
         run="r", at=at, state=RunState.RUNNING, active_s=0.0, rate_rps=0.0, in_flight=in_flight, lag_s=0.0,
-        outcomes=[0] * 6, total_outcomes=[0] * 6, latency=Latency(), p50_ms=None, p99_ms=None, **fields,
+        outcomes=[0] * 6, total_outcomes=[0] * 6, latency=Latency(), p50_ms=None, p99_ms=None, notices=[],
+        **fields,
     )  # fmt: skip
 
 

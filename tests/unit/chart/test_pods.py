@@ -74,6 +74,29 @@ def test_pod_values_of_a_component_go_before_those_of_all() -> None:
     assert all(read_environment(pod)["TZ"] == "UTC" for name, pod in pods.items() if name != "test")
 
 
+def test_volumes_of_ones_own_come_beside_those_of_the_chart() -> None:
+    """In every pod but that of `helm test`; a list of a component takes the place of that of all."""
+    certs = {"name": "certs", "secret": {"secretName": "ca"}}
+    rows = {"name": "rows", "configMap": {"name": "rows"}}
+    mounts = [{"name": "certs", "mountPath": "/certs", "readOnly": True}]
+    own_mounts = [*mounts, {"name": "rows", "mountPath": "/data"}, {"name": "tmp", "mountPath": "/cache"}]
+    before = find_pods(render())
+    pods = find_pods(
+        render(
+            {
+                "pods": {"extraVolumes": [certs], "extraVolumeMounts": mounts},
+                "workers": {"pod": {"extraVolumes": [certs, rows], "extraVolumeMounts": own_mounts}},
+            }
+        )
+    )
+    for name, pod in pods.items():
+        volumes = {"workers": [certs, rows], "test": []}.get(name, [certs])
+        assert pod["spec"]["volumes"] == before[name]["spec"]["volumes"] + volumes
+        [container], [container_before] = pod["spec"]["containers"], before[name]["spec"]["containers"]
+        added = {"workers": own_mounts, "test": []}.get(name, mounts)
+        assert container["volumeMounts"] == container_before["volumeMounts"] + added
+
+
 def test_an_image_is_named_by_registry_tag_and_digest() -> None:
     """The tag is the app's version unless one is given; a digest goes before it."""
     digest = "sha256:" + "0a" * 32

@@ -59,6 +59,20 @@ NO_VALKEY = {"enabled": False}
             {"workers": {"pod": {"extraEnv": [{"name": "OKU_GRACE", "value": "1s"}]}}},
             "workers.pod.extraEnv: OKU_GRACE is set by the chart",
         ),
+        (
+            {"pods": {"extraVolumes": [{"name": "tmp", "emptyDir": {}}]}},
+            "has a volume tmp of the chart's own: give the one in extraVolumes another name",
+        ),
+        (
+            {"valkey": {"pod": {"extraVolumes": [{"name": "mine", "emptyDir": {}}],
+                                "extraVolumeMounts": [{"name": "mine", "mountPath": "/etc/valkey/"}]}}},
+            "valkey has something at /etc/valkey/ that the chart mounts there",
+        ),
+        (
+            {"pods": {"extraVolumeMounts": [{"name": "certs", "mountPath": "/certs"}]},
+             "workers": {"pod": {"extraVolumes": [{"name": "certs", "secret": {"secretName": "ca"}}]}}},
+            "coordinator mounts a volume certs that it does not have",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_what_to_do(values: dict[str, Any], sentence: str) -> None:
@@ -74,6 +88,9 @@ def test_what_cannot_be_is_refused_with_what_to_do(values: dict[str, Any], sente
         ({"workers": {"replicas": "3"}}, "replicas"),
         ({"workers": {"image": {"digest": "sha256:abc"}}}, "digest"),
         ({"workers": {"pod": {"nodeselector": {}}}}, "nodeselector"),
+        ({"pods": {"extraVolumes": [{"secret": {"secretName": "ca"}}]}}, "extraVolumes"),
+        ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "certs"}]}}, "mountPath"),
+        ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "/c", "readonly": True}]}}, "readonly"),
         ({"scaling": {"idle": "60"}}, "idle"),
         ({"scaling": {"maxWorkers": 0}}, "maxWorkers"),
         ({"loki": {"external": {"url": "loki:3100"}}}, "url"),

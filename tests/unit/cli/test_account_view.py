@@ -41,6 +41,13 @@ def test_a_run_that_is_not_complete_says_how_far_it_came(
     assert lines[0].split() == ["run", "6f2c1a", "·", "aiohttp", state]
 
 
+def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:
+    """A line each."""
+    summary = make_summary(state=RunState.PENDING, accounted=0, notices=["waiting for [1]", "Loki: 503"])
+    lines = [line.rstrip() for line in render(build_headline(summary, None))]
+    assert lines[1:] == ["0 of 1,000 accounted, 0.0 %; 1,000 are left", "waiting for [1]", "Loki: 503"]
+
+
 def test_outcomes_have_shares_and_those_that_did_not_occur_are_left_out(
     make_summary: MakeSummary, render: Render
 ) -> None:

@@ -20,7 +20,7 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_half_the_processors_send_and_half_answer() -> None:
     """Unless the spec says; without delay servers of our own, none is started."""
     plan = local.build_plan(Spec())
-    assert (plan.workers, plan.servers) == (4, 4)
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
     plan = local.build_plan(Spec(workers=2, servers=1, delay="1s", seed=3))
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
     assert local.build_plan(Spec(urls=("http://h/",))).servers == 0

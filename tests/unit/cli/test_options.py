@@ -9,7 +9,7 @@ from oku_cli.commands.resume import refuse_shape
 from oku_cli.commands.run import command
 from oku_cli.data_dir import Endpoint
 from oku_cli.kube import KubeEndpoint
-from oku_cli.options import RemoteOptions, pick_spec_values, refuse_local_shape, remote_options
+from oku_cli.options import RemoteOptions, pick_spec_values, refuse_servers, remote_options
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_fields import FIELDS
@@ -96,19 +96,11 @@ def test_a_command_gets_the_coordinator_as_one() -> None:
     assert "--namespace NAME" in runner.invoke(command, ["--help"]).output
 
 
-@pytest.mark.parametrize("spec", [Spec(delay="1s"), Spec(seed=1), Spec(servers=2)])
-def test_what_shapes_a_local_stack_is_refused_for_one_elsewhere(spec: Spec) -> None:
-    """Rather than be ignored without a word."""
-    with pytest.raises(UserError, match="does not go together with --coordinator"):
-        refuse_local_shape(spec, scales_servers=False)
-    refuse_local_shape(Spec(workers=3), scales_servers=False)
-
-
-def test_a_cluster_has_as_many_delay_servers_as_one_likes() -> None:
-    """But their delays are those that it was installed with."""
-    refuse_local_shape(Spec(servers=2), scales_servers=True)
-    with pytest.raises(UserError, match="--delay: shapes the delay servers of a local stack"):
-        refuse_local_shape(Spec(servers=2, delay="1s"), scales_servers=True)
+def test_a_coordinator_elsewhere_that_scales_nothing_has_the_servers_that_it_has() -> None:
+    """Rather than their number be ignored without a word; all else of a spec goes there."""
+    with pytest.raises(UserError, match="--servers: shapes a local stack, it does not go together with --co"):
+        refuse_servers(Spec(servers=2))
+    refuse_servers(Spec(workers=3, delay="1s", seed=1))
 
 
 def test_a_run_is_resumed_elsewhere_as_its_spec_says() -> None:

@@ -64,6 +64,15 @@ def test_a_new_state_is_written_at_once(make_tick: MakeTick) -> None:
     assert "p50 - p99 -" in written.lines[1]
 
 
+def test_a_notice_is_written_once_as_long_as_it_stands(make_tick: MakeTick) -> None:
+    """At once, also between two lines, and again when it comes back."""
+    written = Written()
+    for second, notices in enumerate((["a"], ["a"], ["a", "b"], ["b"], [], ["b"])):
+        written.view.show_tick(make_tick(at=AT + second, notices=notices))
+    told = [line for line in written.lines if "running" not in line]
+    assert told == ["17:05:12 a", "17:05:14 b", "17:05:17 b"]
+
+
 def test_the_title_and_the_log_are_written_at_once_as_they_are() -> None:
     """A line of log has the time of the clock, is not folded, and its brackets are no markup."""
     written = Written()

@@ -28,6 +28,16 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(data_dir: DataD
     ]  # fmt: skip
 
 
+async def test_a_coordinator_knows_what_its_servers_were_started_with(data_dir: DataDir) -> None:
+    """So that requests need not say it again."""
+    commands = {child.name: child.command for child in LocalStack(data_dir, PLAN, print).children}
+    told, started = list(commands["coordinator"]), list(commands["server"])
+    for flag, value in (("delay", "0..3s"), ("seed", "7")):
+        assert told[told.index(f"--server-{flag}") + 1] == started[started.index(f"--{flag}") + 1] == value
+    without = dataclasses.replace(PLAN, servers=0)
+    assert "--server-delay" not in LocalStack(data_dir, without, print).children[1].command
+
+
 async def test_each_worker_may_send_from_an_address_of_its_own(data_dir: DataDir) -> None:
     """More connections than an address has ports need several of them."""
     plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)

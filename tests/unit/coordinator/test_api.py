@@ -12,9 +12,11 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from oku_coordinator.api import build_api
+from oku_coordinator.conditions import Conditions
 from oku_coordinator.dossier import Dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import LeaseRecord
+from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
@@ -34,7 +36,8 @@ class World:
     """What stands behind the API."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.runs = Runs(ledger, ServedCounter(NamedServers([]), ledger), lambda: None, lambda: None)
+        counter, conditions = ServedCounter(NamedServers([]), ledger), Conditions(ledger, Roster(5.0))
+        self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
         self.metrics = Metrics()
         self.is_ready = True
 

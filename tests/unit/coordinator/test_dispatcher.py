@@ -9,6 +9,7 @@ from oku_coordinator.dispatcher import Dispatcher, build_sent_spec, find_free_ha
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
+from oku_coordinator.settings import ServerShape
 from oku_core.lease import Lease, Report
 from oku_core.progress import Progress
 from oku_core.run import RunState
@@ -92,16 +93,37 @@ def test_each_free_hand_takes_a_lease_the_emptiest_first(
 
 def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: Callable[..., RunRecord]) -> None:
     """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
-    run = begin_run("r1", headers=("A: b",), delay="20ms")
+    run = begin_run("r1", headers=("A: b",), concurrency=7)
     spec = build_sent_spec(run, ["http://s1:1", "http://s2:2/"])
     assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
     assert spec.headers == ("A: b", "Oku-Run: r1")
-    assert (spec.requests, spec.delay) == (100, "20ms")
+    assert (spec.requests, spec.concurrency) == (100, 7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "shape", "said"),
+    [
+        ({}, ServerShape(), []),
+        ({}, ServerShape(delay="20ms", seed=3), []),
+        ({"delay": "0..3s", "seed": 7}, ServerShape(), ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
+        ({"delay": "0..3s", "seed": 7}, ServerShape(delay="0..3s", seed=7), []),
+        ({"delay": "0..3s", "seed": 7}, ServerShape(delay="0..3s", seed=0), ["Oku-Seed: 7"]),
+        ({"delay": "0..3s"}, ServerShape(delay="0s", seed=0), ["Oku-Delay: 0..3s"]),
+        ({"delay": "0s"}, ServerShape(), ["Oku-Delay: 0s"]),
+        ({"seed": 0}, ServerShape(), ["Oku-Seed: 0"]),
+    ],
+)
+def test_own_servers_are_told_what_they_were_not_started_with(
+    begin_run: Callable[..., RunRecord], asked: dict[str, Any], shape: ServerShape, said: list[str]
+) -> None:
+    """Delay and seed of a run that says them; of one that does not, what the servers have holds."""
+    run = begin_run("r1", **asked)
+    assert build_sent_spec(run, ["http://s1:1"], shape).headers == ("Oku-Run: r1", *said)
 
 
 def test_a_target_of_others_is_told_nothing(begin_run: Callable[..., RunRecord]) -> None:
     """Its spec is sent as it was written."""
-    run = begin_run("r1", urls=("http://example.org/{i}",))
+    run = begin_run("r1", urls=("http://example.org/{i}",), delay="1s", seed=1)
     assert build_sent_spec(run, ["http://s1:1"]) == run.spec
 
 
@@ -145,6 +167,18 @@ async def test_every_hand_gets_a_lease(
     assert broker.leases[0].spec == build_sent_spec(
         ledger.fetch_run("r1"), ["http://127.0.0.1:1", "http://127.0.0.1:2"]
     )
+
+
+async def test_leases_say_no_delay_that_the_servers_have(
+    ledger: Ledger, roster: Roster, broker: BrokerTwin
+) -> None:
+    """A dispatcher that is told what its servers were started with adds nothing to requests for just that."""
+    shape = ServerShape(delay="1s", seed=0)
+    dispatcher = Dispatcher(ledger, roster, broker, ["http://s:1"], server_shape=shape)
+    ledger.create_run("r1", Spec(requests=10, delay="1s", seed=4), 0.0)
+    hear(roster, "w1")
+    await dispatcher.step(0.0, 0.0)
+    assert broker.leases[0].spec.headers == ("Oku-Run: r1", "Oku-Seed: 4")
 
 
 async def test_a_lease_is_cut_to_the_rate_of_its_worker(

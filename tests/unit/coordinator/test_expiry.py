@@ -33,7 +33,7 @@ class Rounds:
 
     def find_lost(self, now: float, *, closing: bool = False) -> list[tuple[str, ExpiryReason]]:
         """One round."""
-        self.roster.remove_dead(now)
+        self.roster.remove_silent(now)
         return self.judge.find_lost(self.leases, now, closing=closing)
 
 
@@ -96,7 +96,7 @@ def test_a_dead_workers_lease_is_lost_in_the_same_round() -> None:
     assert rounds.find_lost(10.0) == []
     assert rounds.find_lost(10.1) == [("l2", ExpiryReason.WORKER_LOST)]
     rounds.leases = ()
-    assert rounds.roster.remove_dead(99.0) == []
+    assert rounds.roster.remove_silent(99.0) == []
 
 
 def test_a_replaced_workers_lease_is_lost() -> None:

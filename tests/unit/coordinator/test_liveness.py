@@ -52,38 +52,85 @@ def test_a_worker_that_is_about_to_leave_gets_no_lease(roster: Roster) -> None:
 def test_silence_of_two_terms_is_death(roster: Roster) -> None:
     """One moment before it is not, and a word in between begins the time anew."""
     hear(roster, beat(), 0.0)
-    assert roster.remove_dead(10.0) == []
+    assert roster.remove_silent(10.0) == []
     hear(roster, beat(), 10.0)
-    assert roster.remove_dead(20.0) == []
-    assert [worker.name for worker in roster.remove_dead(20.1)] == ["w1"]
+    assert roster.remove_silent(20.0) == []
+    assert [worker.name for worker in roster.remove_silent(20.1)] == ["w1"]
     assert (names(roster), roster.is_gone("b1")) == ([], True)
-    assert roster.remove_dead(99.0) == []
+    assert roster.remove_silent(99.0) == []
+
+
+def test_a_worker_that_has_drained_has_left_after_three_beats(roster: Roster) -> None:
+    """It is not gone like a dead one: what it reported last may still be on its way."""
+    hear(roster, beat(leases=("l1",), stopping=True), 0.0)
+    hear(roster, beat(stopping=True), 1.0)
+    assert roster.remove_silent(4.0) == []
+    [left] = roster.remove_silent(4.1)
+    assert (left.name, left.has_nothing_left, len(roster)) == ("w1", True, 0)
+    assert not roster.is_gone("b1")
+    assert not roster.has_dropped("w1", "l1", 0.0, 99.0)
+
+
+def test_a_worker_that_is_about_to_leave_and_falls_silent_with_a_lease_is_dead(roster: Roster) -> None:
+    """It was killed while it drained. A lease that was accounted meanwhile does not count."""
+    for name in ("w1", "w2"):
+        hear(roster, beat(name, name, leases=(f"lease of {name}",), stopping=True), 0.0)
+    roster.forget_leases(["lease of w1"])
+    assert [(worker.name, worker.has_nothing_left) for worker in roster.remove_silent(4.0)] == [("w2", True)]
+    assert roster.remove_silent(10.0) == []
+    assert [(worker.name, worker.has_nothing_left) for worker in roster.remove_silent(10.1)] == [
+        ("w1", False)
+    ]
+    assert roster.is_gone("w1")
+
+
+def test_a_report_of_a_worker_that_drains_has_as_long_to_come_as_any(roster: Roster) -> None:
+    """Its lease is not in its hands any more, and not in the ledger yet."""
+    hear(roster, beat(leases=("l1",)), 0.0)
+    hear(roster, beat(stopping=True), 9.0)
+    assert not roster.has_dropped("w1", "l1", 0.0, 10.0)
+    assert roster.has_dropped("w1", "l1", 0.0, 10.1)
+
+
+def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> None:
+    """Never later than it would be dead."""
+    for number in range(3000):
+        roster.enlist(f"w{number}", f"b{number}", 0.0)
+    hear(roster, beat("w0", "b0", stopping=True), 100.0)
+    roster.forgive(100.0)
+    assert roster.pace_s == 3.0
+    assert roster.remove_silent(109.0) == []
+    assert [worker.name for worker in roster.remove_silent(109.1)] == ["w0"]
+    short = Roster(0.5)
+    hear(short, beat(stopping=True), 0.0)
+    assert short.remove_silent(2.5) == []
+    assert [worker.name for worker in short.remove_silent(2.6)] == ["w1"]
 
 
 def test_a_worker_that_was_only_named_dies_as_well(roster: Roster) -> None:
     """Two terms after it was named first, however often it is named again."""
     roster.enlist("w1", "b1", 0.0)
     roster.enlist("w1", "b1", 9.0)
-    assert [worker.name for worker in roster.remove_dead(10.1)] == ["w1"]
+    assert [worker.name for worker in roster.remove_silent(10.1)] == ["w1"]
 
 
 def test_a_round_in_which_nobody_could_be_heard_does_not_count(roster: Roster) -> None:
     """The coordinator stalled, or had no broker."""
     hear(roster, beat(leases=("l1",)), 0.0)
     roster.forgive(100.0)
-    assert roster.remove_dead(110.0) == []
+    assert roster.remove_silent(110.0) == []
     assert not roster.has_dropped("w1", "l1", 0.0, 110.0)
     assert roster.has_dropped("w1", "l1", 0.0, 110.1)
-    assert len(roster.remove_dead(110.1)) == 1
+    assert len(roster.remove_silent(110.1)) == 1
 
 
 def test_a_worker_that_was_declared_dead_and_speaks_lives_anew(roster: Roster) -> None:
     """Its process is not gone any more, and it has a full time."""
     hear(roster, beat(), 0.0)
-    roster.remove_dead(10.1)
+    roster.remove_silent(10.1)
     hear(roster, beat(), 30.0)
     assert (names(roster), roster.is_gone("b1")) == (["w1"], False)
-    assert roster.remove_dead(40.0) == []
+    assert roster.remove_silent(40.0) == []
 
 
 def test_a_name_with_another_boot_has_replaced_the_old_process(roster: Roster) -> None:
@@ -171,10 +218,10 @@ def test_who_speaks_less_often_may_be_silent_for_longer(roster: Roster) -> None:
     hear(roster, beat("w1"), 0.0)
     hear(roster, msgspec.structs.replace(beat("w2"), seconds=10.0), 0.0)
     hear(roster, msgspec.structs.replace(beat("w3"), seconds=1e9), 0.0)
-    assert [worker.name for worker in roster.remove_dead(10.1)] == ["w1"]
-    assert roster.remove_dead(25.0) == []
-    assert [worker.name for worker in roster.remove_dead(25.1)] == ["w2"]
-    assert [worker.name for worker in roster.remove_dead(75.1)] == ["w3"]
+    assert [worker.name for worker in roster.remove_silent(10.1)] == ["w1"]
+    assert roster.remove_silent(25.0) == []
+    assert [worker.name for worker in roster.remove_silent(25.1)] == ["w2"]
+    assert [worker.name for worker in roster.remove_silent(75.1)] == ["w3"]
 
 
 def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Roster) -> None:
@@ -182,8 +229,8 @@ def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Rost
     for number in range(10_000):
         roster.enlist(f"w{number}", f"b{number}", 0.0)
     assert (roster.pace_s, roster.term_s) == (10.0, 12.5)
-    assert roster.remove_dead(25.0) == []
-    assert len(roster.remove_dead(25.1)) == 10_000
+    assert roster.remove_silent(25.0) == []
+    assert len(roster.remove_silent(25.1)) == 10_000
     assert (roster.pace_s, roster.term_s) == (1.0, TERM_S)
 
 

@@ -1,11 +1,13 @@
+import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from oku_coordinator.broker import Broker, ProgressListener
+from oku_coordinator.broker import ProgressListener
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError
 from oku_coordinator.process import Coordinator
@@ -14,17 +16,6 @@ from oku_core.errors import UserError
 from oku_core.progress import Progress
 from oku_core.run import RunState
 from oku_core.spec import Spec
-
-
-class BrokerTwin(Broker):
-    """A broker in memory that remembers the orders to stop."""
-
-    def __init__(self) -> None:
-        self.stops: list[tuple[str | None, list[str], float]] = []
-
-    def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
-        """Take an order to stop."""
-        self.stops.append((run, list(leases), grace_s))
 
 
 @pytest.fixture
@@ -139,25 +130,6 @@ async def test_what_comes_in_during_a_round_is_for_the_next_one_at_once(
     assert woken == [True, False]
 
 
-async def test_workers_are_called_back_from_leases_that_nobody_waits_for(
-    coordinator: Coordinator, ledger: Ledger
-) -> None:
-    """Those of a failed run, also while no run is active; once for each time that they name them."""
-    twin = coordinator._broker = BrokerTwin()
-    ledger.create_run("r1", Spec(requests=100), 0.0)
-    ledger.change_state("r1", RunState.RUNNING, 1.0)
-    lease = ledger.cut_lease("r1", 10, 2.0)
-    assert lease is not None
-    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, leases={lease.id: [0] * 6}))
-    await coordinator._take_back_lost(0.0)
-    assert twin.stops == []
-    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, leases={lease.id: [0] * 6}))
-    ledger.change_state("r1", RunState.FAILED, 3.0)
-    await coordinator._take_back_lost(0.0)
-    await coordinator._take_back_lost(0.0)
-    assert twin.stops == [(None, [lease.id], 0.0)]
-
-
 async def test_who_follows_a_run_is_told_of_its_end(
     coordinator: Coordinator, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +161,60 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(
     ledger.create_run("r1", Spec(requests=100), 0.0)
     coordinator._tick()
     assert [(tick.run, tick.state, tick.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
+
+
+def test_what_workers_say_while_there_is_no_run_is_in_no_tick(
+    coordinator: Coordinator, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the last second of a run that has just come to rest."""
+    ticks: list[Any] = []
+    monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
+    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
+    coordinator._tick()
+    ledger.create_run("r1", Spec(requests=100), 0.0)
+    coordinator._tick()
+    assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
+
+
+def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
+    coordinator: Coordinator, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They say what it waits for, and nothing of what the workers do for another."""
+    ticks: list[Any] = []
+    monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
+    for run in ("r1", "r2", "r3"):
+        ledger.create_run(run, Spec(requests=100), 0.0)
+    ledger.change_state("r1", RunState.RUNNING, 1.0)
+    coordinator._runs._followers[asyncio.Queue()] = "r2"
+    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
+    coordinator._tick()
+    assert [(tick.run, tick.rate_rps, tick.in_flight, tick.notices) for tick in ticks] == [
+        ("r1", 9.0, 5, []),
+        ("r2", 0.0, 0, ["waiting for its turn: run r1 is running"]),
+    ]
+
+
+async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody looks for a fault where there is none."""
+    caplog.set_level("INFO")
+    coordinator._pacemaker._tell_at = 1e9
+    noted: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        coordinator._chronicle, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
+    )
+    coordinator._hear(Progress(worker="drained", boot="b1", at=0.0, stopping=True))
+    coordinator._hear(Progress(worker="died", boot="b2", at=0.0))
+    coordinator._progress.is_connected = False  # else the listener, never started, would be taken for stuck
+    await coordinator._round(time.monotonic() + 11.0)
+    told = {
+        (record.levelname, record.message.partition(":")[0])
+        for record in caplog.records
+        if "is here" not in record.message
+    }
+    assert told == {("INFO", "worker drained has left"), ("WARNING", "worker died is dead")}
+    assert noted[2:] == [("worker_left", "drained"), ("worker_lost", "died")]
 
 
 @pytest.mark.parametrize("listener", ["_progress", "_reports"])
@@ -231,14 +257,13 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not with each report: the cost would grow with both."""
-    coordinator._broker = BrokerTwin()
     coordinator._pacemaker._tell_at = 1e9
     looks: list[float] = []
 
     async def look(now: float) -> None:
         looks.append(now)
 
-    monkeypatch.setattr(coordinator, "_take_back_lost", look)
+    monkeypatch.setattr(coordinator._lease_watch, "look", look)
     for now in (1.0, 1.1, 1.9, 2.0, 2.1):
         await coordinator._round(now)
     coordinator._hear(Progress(worker="w1", boot="b1", at=0.0))

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from oku_coordinator.conditions import Conditions
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
+from oku_coordinator.liveness import Roster
 from oku_coordinator.runs import Runs, build_run_id
 from oku_coordinator.served import Served, ServedCounter
 from oku_coordinator.ticks import TickMaker
@@ -52,7 +54,8 @@ def wakes() -> list[None]:
 @pytest.fixture
 def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
     """Runs at a time that stands still."""
-    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, lambda: NOW)
+    conditions = Conditions(ledger, Roster(5.0))
+    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, conditions, lambda: NOW)
 
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
@@ -171,6 +174,27 @@ def test_an_unknown_run_is_named(runs: Runs, action: str) -> None:
     """Whatever is to be done with it."""
     with pytest.raises(UnknownRunError, match="there is no run r9"):
         getattr(runs, action)("r9")
+
+
+async def test_a_summary_says_what_a_run_waits_for(runs: Runs) -> None:
+    """As long as it is not at rest."""
+    first, second = runs.submit({"requests": 100}).run, runs.submit({"requests": 100}).run
+    assert (await runs.summarize(first)).notices == ["waiting for workers: none is here"]
+    [notice] = (await runs.summarize(second)).notices
+    assert notice.startswith("waiting for its turn: run ")
+    runs.cancel(first)
+    assert (await runs.summarize(first)).notices == []
+
+
+async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
+    """By however many, as long as they do."""
+    run = runs.submit({"requests": 100}).run
+    followers = [await begin_to_follow(runs, run) for _ in range(2)]
+    assert runs.followed == {run}
+    for follower in followers:
+        follower.cancel()
+    await asyncio.gather(*followers, return_exceptions=True)
+    assert runs.followed == set()
 
 
 async def test_a_summary_has_what_the_servers_count_now(
@@ -314,7 +338,7 @@ async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert runs._followers == set()
+    assert runs._followers == {}
 
 
 async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(

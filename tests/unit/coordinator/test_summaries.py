@@ -73,7 +73,8 @@ def test_a_summary_has_everything_that_is_kept() -> None:
 def test_a_summary_is_what_its_schema_says() -> None:
     """Scripts rely on the published JSON Schema."""
     schema = Path(__file__).parents[3] / "docs" / "summary.schema.json"
-    document = json.loads(msgspec.json.encode(build_summary(build_snapshot(), 0.0)))
+    document = json.loads(msgspec.json.encode(build_summary(build_snapshot(), 0.0, ["waiting"])))
+    assert document["notices"] == ["waiting"]
     jsonschema.validate(document, json.loads(schema.read_text()))
 
 

@@ -55,6 +55,13 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
     assert (tick.latency, tick.p50_ms, tick.p99_ms) == (Latency(), None, None)
 
 
+def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
+    """None unless there are any."""
+    notices = ["waiting for workers: none is here"]
+    assert ticks.build_tick(build_standing(), workers=0, now=15.0, notices=notices).notices == notices
+    assert ticks.build_tick(build_standing(), workers=0, now=15.0).notices == []
+
+
 def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     """Counts, bytes and histograms add up; of the lags the largest counts."""
     first = build_latency(1000, 3000)

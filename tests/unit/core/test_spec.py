@@ -10,7 +10,7 @@ def test_without_a_word_a_spec_is_complete() -> None:
     """A hundred thousand GETs to Oku's own servers: every attribute has a default."""
     spec = Spec()
     assert (spec.requests, spec.method, spec.brings_servers) == (100_000, "GET", True)
-    assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, "0s", 0)
+    assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, None, None)
     assert (spec.engine, spec.insecure, spec.max_redirects, spec.cookies) == (Engine.AIOHTTP, False, 0, False)
     assert build_expected_statuses(spec) == {200}
 

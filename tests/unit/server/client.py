@@ -12,6 +12,7 @@ from oku_server.plan import Planner
 from oku_server.question import Description
 from oku_server.service import Service
 from oku_server.wheel import Wheel
+from oku_server.wish import NO_WISH
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
 GET = b"GET /1 HTTP/1.1\r\n" + LINES
@@ -135,7 +136,7 @@ class Server:
 
     def connect_known(self) -> Client:
         """A new connection, to a server that knows the lines of `GET`; nothing is counted for that."""
-        self.service.known_heads.add(GET, "r1")
+        self.service.known_heads.add(GET, "r1", self.service.find_responder(NO_WISH).find_plain)
         return self.connect()
 
     def count(self, run: str) -> int:

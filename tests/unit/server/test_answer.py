@@ -47,7 +47,8 @@ def test_a_type_is_told_where_somebody_may_ask_for_it() -> None:
 
 
 def test_a_refusal_says_why() -> None:
-    """Its body repeats the status for humans."""
+    """Its body repeats the status for humans, or has the reason."""
     (answer,) = build_refusal(b"400 Bad Request").build(b"")
     assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert answer.endswith(b"\r\n\r\n400 bad request\n")
+    assert build_refusal(b"400 Bad Request", b"no").build(b"")[0].endswith(b"\r\n\r\nno\n")

@@ -3,6 +3,7 @@ import pytest
 from oku_core.delay import parse_delay
 from oku_server.fault import Fault, FaultRates
 from oku_server.plan import Plan, Planner, find_name, parse_index
+from oku_server.wish import NO_WISH, Wish
 
 
 def _no_chance() -> float:
@@ -59,6 +60,21 @@ def test_another_seed_gives_another_plan() -> None:
     plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, _no_chance) for seed in (1, 2)]
     first, second = ([plan.plan(b"%d" % index) for index in range(50)] for plan in plans)
     assert first != second
+
+
+def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
+    """As far as it says them; the rates of faults stay, and the seed decides on whom they hit."""
+    own, faults = parse_delay("0..3s"), FaultRates(error=0.3)
+    planner = Planner(own, faults, 5, _no_chance)
+    for wish, delay, seed in [
+        (NO_WISH, own, 5),
+        (Wish(seed=6), own, 6),
+        (Wish("5ms..80ms"), parse_delay("5ms..80ms"), 5),
+        (Wish("5ms..80ms", 0), parse_delay("5ms..80ms"), 0),
+    ]:
+        wished = planner.build_wished(wish)
+        for index in range(50):
+            assert wished.plan(b"%d" % index) == Plan(delay.draw_s(seed, index), faults.draw(seed, index))
 
 
 def test_any_other_name_is_planned_by_chance() -> None:

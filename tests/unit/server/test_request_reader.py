@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from oku_server.answer import CLOSE, KEEP_ALIVE
 from oku_server.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.request_reader import LONGEST_HEAD_BYTES, Request, RequestReader
+from oku_server.wish import Wish
 
 STREAM = (
-    b"GET /1 HTTP/1.1\r\nHost: a\r\nOku-Run: r1\r\n\r\n"
+    b"GET /1 HTTP/1.1\r\nHost: a\r\nOku-Seed: 7\r\nOku-Run: r1\r\noku-delay:0..3s \r\n\r\n"
     b"\r\nPOST /2?x HTTP/1.1\r\nhost:a\r\noku-run:  r2 \r\nContent-Length: 5\r\n\r\nGET /"
     b"PUT http://b/3 HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"5;x=y\r\n12345\r\n0\r\nOku-Run: r3\r\n\r\n"
@@ -18,7 +19,7 @@ STREAM = (
     b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 )
 REQUESTS = [
-    Request(b"/1", b"1", is_head=False, connection=b""),
+    Request(b"/1", b"1", is_head=False, connection=b"", wish=Wish("0..3s", 7)),
     Request(b"/2?x", b"2", is_head=False, connection=b""),
     Request(b"http://b/3", b"3", is_head=False, connection=b""),
     Request(b"/-/healthz", b"-/healthz", is_head=True, connection=KEEP_ALIVE),
@@ -112,6 +113,11 @@ def test_a_request_counts_as_soon_as_its_head_is_complete() -> None:
         HEAD + b"no header\r\n\r\n",
         HEAD + b"X : a\r\n\r\n",
         HEAD + b"X: a\0b\r\n\r\n",
+        HEAD + b"Oku-Delay: soon\r\n\r\n",
+        HEAD + b"Oku-Delay:\r\n\r\n",
+        HEAD + b"Oku-Delay: 1s\r\noku-delay: 1s\r\n\r\n",
+        HEAD + b"Oku-Seed: 1_000\r\n\r\n",
+        HEAD + b"Oku-Seed: 7\r\nOku-Seed: 7\r\n\r\n",
         HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
         HEAD + b"Content-Length: -1\r\n\r\n",
         HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n",
@@ -123,6 +129,15 @@ def test_a_malformed_request_is_refused_and_not_counted(data: bytes) -> None:
     for reader in (read(data), read(*(data[i : i + 1] for i in range(len(data))))):
         assert refusal_of(reader) == b"400 Bad Request"
         assert reader.count() == 0
+
+
+def test_a_refusal_of_a_wish_has_a_reason() -> None:
+    """Other refusals say what their status says."""
+    twice = read(HEAD + b"Oku-Seed: 7\r\nOku-Seed: 7\r\n\r\n")
+    assert twice.requests[-1].reason == b"Oku-Seed: stands there twice"
+    wrong = read(HEAD + b"Oku-Delay: 2h\r\n\r\n")
+    assert wrong.requests[-1].reason == b"Oku-Delay: 2h is not between 0s and 1h"
+    assert read(b"GET /1 HTTP/1.1\r\n\r\n").requests[-1].reason == b""
 
 
 @pytest.mark.parametrize("coding", [b"chunked", b"none"])

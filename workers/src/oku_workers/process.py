@@ -19,7 +19,14 @@ from celery.exceptions import SecurityWarning
 from celery.worker import state
 from celery.worker.control import control_command
 
-from oku_core.messaging import LEASES_IN_HAND, LEASES_QUEUE, PACE_COMMAND, STOP_COMMAND, build_app
+from oku_core.messaging import (
+    CALL_OUT_S,
+    LEASES_IN_HAND,
+    LEASES_QUEUE,
+    PACE_COMMAND,
+    STOP_COMMAND,
+    build_app,
+)
 from oku_core.open_files import raise_open_files
 from oku_workers.beat import Beat
 from oku_workers.crew import Crew
@@ -83,7 +90,9 @@ class Worker:
         self._say_ready(is_ready=False)
         self._station.ask(lambda: self._crew.stop_all(self._settings.grace_s))
         self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
-        while state.reserved_requests or state.active_requests:
+        # What comes by a call that is still out goes back into the queue as long as there is a loop.
+        call_ends_at = time.monotonic() + CALL_OUT_S
+        while state.reserved_requests or state.active_requests or time.monotonic() < call_ends_at:
             time.sleep(_DRAIN_POLL_S)
         state.should_stop = 0
 

@@ -3,15 +3,19 @@
 import logging
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from oku_cli.kube_options import kube_options, pick_kube_settings
 from oku_cli.logs import log_options
 from oku_cli.loki_options import loki_options, pick_loki_options
+from oku_core.delay import parse_delay
 from oku_core.errors import UserError
-from oku_core.quantity import parse_duration_s
+from oku_core.quantity import parse_count, parse_duration_s
+
+if TYPE_CHECKING:
+    from oku_coordinator.settings import ServerShape
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +59,12 @@ _log = logging.getLogger(__name__)
     help="Where Oku's own delay servers are.",
 )
 @click.option(
+    "--server-delay",
+    metavar="DELAY",
+    help="Delay that they were started with: a run that wants just that need not say so in each request.",
+)
+@click.option("--server-seed", metavar="N", help="Seed that they were started with, likewise.")
+@click.option(
     "--term",
     envvar="OKU_TERM",
     default="5s",
@@ -78,6 +88,7 @@ def command(token: str | None, term: str, **settings: Any) -> None:
         raise UserError(f"--term: {error}") from error
     if not 0.5 <= term_s <= 3600:
         raise UserError(f"--term: {term} is not between 500ms and 1h")
+    shape = _pick_server_shape(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
     if token is None:
@@ -87,9 +98,25 @@ def command(token: str | None, term: str, **settings: Any) -> None:
         CoordinatorSettings(
             token=token,
             term_s=term_s,
+            server_shape=shape,
             loki=loki.build_target(),
             most_outbox_bytes=loki.read_outbox_bytes(),
             kube=kube,
             **settings,
         )
     )
+
+
+def _pick_server_shape(options: dict[str, Any]) -> "ServerShape":
+    from oku_coordinator.settings import ServerShape  # noqa: PLC0415  # its package takes long to load
+
+    delay, seed = options.pop("server_delay"), options.pop("server_seed")
+    try:
+        delay = None if delay is None else parse_delay(delay).text
+    except ValueError as error:
+        raise UserError(f"--server-delay: {error}") from error
+    try:
+        seed = None if seed is None else parse_count(seed)
+    except ValueError as error:
+        raise UserError(f"--server-seed: {error}") from error
+    return ServerShape(delay=delay, seed=seed)

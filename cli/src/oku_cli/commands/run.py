@@ -16,7 +16,7 @@ from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, r
 from oku_cli.options import (
     data_dir_option,
     pick_spec_values,
-    refuse_local_shape,
+    refuse_servers,
     remote_options,
     spec_options,
     watch_options,
@@ -55,7 +55,6 @@ def command(
     watch = Watch(json_file, quiet)
     watch.check()
     if elsewhere is not None:
-        refuse_local_shape(spec, scales_servers=True)
         refuse_loki(loki)
         return run_async(_run_remotely(elsewhere, spec, watch))
     return run_async(_run_here(DataDir(data_dir), find_files(spec), watch, loki))
@@ -96,7 +95,7 @@ async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch, loki: LokiOptio
 async def _run_remotely(place: Place, spec: Spec, watch: Watch) -> ExitCode:
     async with Client(place) as client:
         if spec.servers is not None and await client.fetch_scaling() is None:
-            refuse_local_shape(spec, scales_servers=False)
+            refuse_servers(spec)
         run = await client.submit(build_mapping(spec))
         driver = Driver(client, watch, build_hint("resume", "{run}", *place.flags))
         return driver.finish(await driver.follow(run, spec.name or run))

@@ -16,6 +16,9 @@ from oku_cli.runs_view import RunRow, build_runs_table
 from oku_coordinator.api import build_run_object
 from oku_core.run import RunState
 
+_PIPE_COLUMNS = 10_000
+"""Nothing is cut for a program that reads it."""
+
 
 @click.command(name="runs")
 @data_dir_option
@@ -47,4 +50,7 @@ def _show(runs: list[dict[str, Any]]) -> None:
         )
         for run in runs
     ]
-    Console(highlight=False).print(build_runs_table(rows))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _PIPE_COLUMNS
+    console.print(build_runs_table(rows, fits=console.is_terminal))

@@ -7,6 +7,7 @@ from oku_coordinator.kube.cluster import enter_cluster
 from oku_coordinator.kube.plan import check_bounds
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.kube.servers import PodServers
+from oku_coordinator.kube.turnout import Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.settings import KubeSettings
@@ -49,6 +50,21 @@ class KubePart:
         """Whether what a run needs beside workers is there."""
         return self._scaler.has_servers(run)
 
+    @property
+    def workers(self) -> Turnout:
+        """How many worker pods are there, of the run that has its turn."""
+        return self._scaler.workers
+
+    @property
+    def delay_servers(self) -> Turnout:
+        """How many delay server pods are ready, as long as the run waits for them."""
+        return self._scaler.servers
+
+    @property
+    def trouble(self) -> str:
+        """What the API does not do as asked; empty when it does all."""
+        return self._scaler.trouble
+
     def describe(self) -> dict[str, Any]:
         """What may be scaled, and what is wrong; see `describe`."""
-        return describe(self._settings, self._scaler.trouble)
+        return describe(self._settings, self.trouble)

@@ -4,6 +4,7 @@ A ReplicaSet that is made smaller deletes the pods with the lowest deletion cost
 worker becomes busy or idle, not with each lease: Kubernetes asks not to change it often.
 """
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,10 @@ COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 IDLE_COST = 0
 """That of a pod without the annotation, too."""
 BUSY_COST = 100
+_LONGEST_OBSTACLE = 120
+"""Characters."""
+_ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
+"""Reasons for which every container waits for a while."""
 
 
 class Condition(msgspec.Struct):
@@ -20,6 +25,26 @@ class Condition(msgspec.Struct):
 
     type: str
     status: str
+    message: str = ""
+
+
+class Waiting(msgspec.Struct):
+    """Why a container does not run yet, or not any more."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(msgspec.Struct):
+    """What a container does; `waiting` only where it does that."""
+
+    waiting: Waiting | None = None
+
+
+class Container(msgspec.Struct):
+    """A container of a pod."""
+
+    state: ContainerState = msgspec.field(default_factory=ContainerState)
 
 
 class Metadata(msgspec.Struct, rename="camel"):
@@ -35,6 +60,7 @@ class Status(msgspec.Struct):
     phase: str = ""
     ip: str = msgspec.field(default="", name="podIP")
     conditions: list[Condition] | None = None
+    containers: list[Container] | None = msgspec.field(default=None, name="containerStatuses")
 
 
 class Pod(msgspec.Struct):
@@ -58,6 +84,18 @@ class Pod(msgspec.Struct):
         """Whether it is to be sent requests."""
         conditions = self.status.conditions or ()
         return self.is_running and any(c.type == "Ready" and c.status == "True" for c in conditions)
+
+    @property
+    def obstacle(self) -> str:
+        """What keeps it from running, in the first sentence that Kubernetes has for it; else empty."""
+        for condition in self.status.conditions or ():
+            if condition.type == "PodScheduled" and condition.status == "False":
+                return _cut(condition.message or "it has no node yet")
+        for container in self.status.containers or ():
+            waiting = container.state.waiting
+            if waiting is not None and waiting.reason not in _ON_ITS_WAY:
+                return _cut(": ".join(filter(None, (waiting.reason, waiting.message))))
+        return ""
 
     @property
     def cost(self) -> int | None:
@@ -84,3 +122,9 @@ def find_cost_changes(pods: Iterable[Pod], held: Mapping[str | None, int]) -> di
 def build_cost_patch(cost: int) -> dict[str, Any]:
     """What sets the deletion cost of a pod, as a merge patch."""
     return {"metadata": {"annotations": {COST_ANNOTATION: str(cost)}}}
+
+
+def _cut(message: str) -> str:
+    """The scheduler goes on with what it has tried beside, others with the whole chain of what failed."""
+    first = " ".join(message.split()).partition(". ")[0].removesuffix(".")
+    return textwrap.shorten(first, _LONGEST_OBSTACLE, placeholder=" …")

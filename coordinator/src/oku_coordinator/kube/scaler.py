@@ -12,12 +12,13 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers, is_enough
-from oku_coordinator.kube.pods import find_cost_changes
+from oku_coordinator.kube.pods import Pod, find_cost_changes
+from oku_coordinator.kube.turnout import Turnout, build_server_turnout, build_worker_turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.settings import KubeSettings
@@ -62,11 +63,14 @@ class Scaler:
         self._scaled_at = 0.0
         self._served: str | None = None
         """The run whose delay servers are ready."""
-        self._wanted_servers = 0
         self._costs_at = -_COSTS_EVERY_S
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why the last look came to nothing; empty when it did not."""
+        self.workers = Turnout()
+        """Of the run that has its turn, as of the last look."""
+        self.servers = Turnout()
+        """The same of delay servers, until it has begun."""
 
     def start(self) -> None:
         """Begin to look."""
@@ -108,6 +112,7 @@ class Scaler:
 
     async def _rest(self) -> None:
         self._scaled_for = self._served = None
+        self.workers = self.servers = Turnout()
         if not self._idle.is_due(self._clock()):
             return
         await self._resize(self._settings.workers, lambda _: 0)
@@ -121,22 +126,29 @@ class Scaler:
             await self._scale_for(run)
         if not self.has_servers(run):
             await self._await_servers(run)
-        if run.state in ACTIVE_STATES and self._clock() - self._costs_at >= _COSTS_EVERY_S:
-            self._costs_at = self._clock()
-            await self._mark_busy(run.run)
+        is_active = run.state in ACTIVE_STATES
+        are_costs_due = is_active and self._clock() - self._costs_at >= _COSTS_EVERY_S
+        if not is_active or are_costs_due or not self.workers.is_complete:
+            pods = await self._look_at_workers()
+            if are_costs_due:
+                self._costs_at = self._clock()
+                await self._mark_busy(run.run, pods)
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings
         is_found = not self._has_looked and run.state in ACTIVE_STATES
-        await self._resize(
+        self.workers = self.servers = Turnout()
+        wanted = await self._resize(
             settings.workers,
             lambda current: current if is_found and current else choose_workers(spec, settings),
         )
+        self.workers = Turnout(wanted=wanted)
         if settings.servers and spec.brings_servers:
-            self._wanted_servers = await self._resize(
+            wanted = await self._resize(
                 settings.servers,
                 lambda current: current if is_found and current else choose_servers(spec, settings, current),
             )
+            self.servers = Turnout(wanted=wanted)
         self._scaled_for, self._scaled_at = run.run, self._clock()
 
     async def _resize(self, deployment: str, choose: Callable[[int], int]) -> int:
@@ -150,16 +162,19 @@ class Scaler:
     async def _await_servers(self, run: RunRecord) -> None:
         scale = await self._cluster.fetch_scale(self._settings.servers)
         pods = await self._cluster.fetch_pods(scale.selector)
-        ready = sum(pod.is_ready for pod in pods)
-        if run.state in ACTIVE_STATES or is_enough(
-            ready, self._wanted_servers, self._clock() - self._scaled_at
-        ):
+        self.servers = build_server_turnout(pods, self.servers.wanted)
+        waited_s = self._clock() - self._scaled_at
+        if run.state in ACTIVE_STATES or is_enough(self.servers.there, self.servers.wanted, waited_s):
             self._served = run.run
             self._wake()
 
-    async def _mark_busy(self, run: str) -> None:
+    async def _look_at_workers(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)
         pods = await self._cluster.fetch_pods(scale.selector)
+        self.workers = build_worker_turnout(pods, scale.replicas)
+        return pods
+
+    async def _mark_busy(self, run: str, pods: Sequence[Pod]) -> None:
         changes = find_cost_changes(pods, self._ledger.count_held(run))
         for pod, cost in list(changes.items())[:_MOST_COSTS]:
             try:

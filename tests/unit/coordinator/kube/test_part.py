@@ -7,10 +7,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api import build_api
+from oku_coordinator.conditions import Conditions
 from oku_coordinator.kube import part as part_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.part import KubePart
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.process import Coordinator
 from oku_coordinator.runs import Runs
@@ -44,7 +46,8 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     """By the API, and who asks is told the bounds."""
     part = KubePart(SETTINGS, "http://oku-server:8080", ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
-    runs = Runs(ledger, counter, lambda: None, lambda: None, check=part.check)
+    conditions = Conditions(ledger, Roster(5.0), part)
+    runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
     api = build_api(runs, Metrics(), "t", lambda: True, None, part.describe)
     headers = {"Authorization": "Bearer t"}
     async with TestClient[Any, Any](TestServer(api), headers=headers) as client:
@@ -68,10 +71,10 @@ async def test_a_coordinator_has_the_part_if_it_is_told_what_to_scale(tmp_path: 
     run = coordinator._ledger.create_run("r1", Spec(), 0.0)
     assert coordinator._kube is not None
     assert coordinator._server_watch is not None
-    assert not coordinator._may_begin(run)
+    assert not coordinator._conditions.may_begin(run)
     coordinator._kube._scaler._served = "r1"
-    assert not coordinator._may_begin(run)
+    assert not coordinator._conditions.may_begin(run)
     coordinator._server_watch._seen = "r1"
-    assert coordinator._may_begin(run)
+    assert coordinator._conditions.may_begin(run)
     coordinator._ledger.close()
     coordinator._lock.release()

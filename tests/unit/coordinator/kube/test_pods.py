@@ -37,6 +37,46 @@ def test_a_pod_says_how_it_is_doing(status: dict[str, object], is_running: str, 
     assert (pod.is_running, pod.is_ready) == (is_running == "yes", is_ready == "yes")
 
 
+UNSCHEDULED = {
+    "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+    "message": "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No "
+    "preemption victims found for incoming pod.",
+}  # fmt: skip
+
+
+def wait_for(reason: str, message: str = "") -> dict[str, object]:
+    """The status of a container that waits."""
+    return {"name": "worker", "state": {"waiting": {"reason": reason, "message": message}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "obstacle"),
+    [
+        ({}, ""),
+        ({"phase": "Pending", "conditions": [UNSCHEDULED]}, "0/3 nodes are available: 3 Insufficient cpu"),
+        ({"conditions": [{"type": "PodScheduled", "status": "False"}]}, "it has no node yet"),
+        ({"conditions": [{"type": "PodScheduled", "status": "True", "message": "x"}]}, ""),
+        ({"containerStatuses": [wait_for("ContainerCreating")]}, ""),
+        ({"containerStatuses": [wait_for("PodInitializing")]}, ""),
+        (
+            {"containerStatuses": [wait_for("ImagePullBackOff", 'Back-off pulling image\n "x:1"')]},
+            'ImagePullBackOff: Back-off pulling image "x:1"',
+        ),
+        ({"containerStatuses": [wait_for("CreateContainerConfigError", 'secret "s" not found.')]},
+         'CreateContainerConfigError: secret "s" not found'),
+        ({"containerStatuses": [wait_for("ErrImagePull")]}, "ErrImagePull"),
+        ({"containerStatuses": [wait_for("ErrImagePull", "failed: " * 40)]},
+         "ErrImagePull: " + "failed: " * 12 + "failed: …"),
+        ({"containerStatuses": [{"state": {"running": {}}}, wait_for("CrashLoopBackOff", "back-off 10s")]},
+         "CrashLoopBackOff: back-off 10s"),
+    ],
+)  # fmt: skip
+def test_a_pod_says_what_keeps_it_from_running(status: dict[str, object], obstacle: str) -> None:
+    """In one line; what every pod goes through is no obstacle."""
+    pod = msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod)
+    assert pod.obstacle == obstacle
+
+
 def test_busy_workers_are_deleted_last() -> None:
     """What is right already is not patched; the busy ones come first, should there be no time for all."""
     pods = [

@@ -10,6 +10,7 @@ from oku_coordinator.kube.plan import SERVERS_WITHIN_S
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.kube.servers import PodServers, build_url
+from oku_coordinator.kube.turnout import Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import Address, NotFoundError
@@ -19,6 +20,7 @@ from oku_core.run import RunState
 from oku_core.spec import Spec
 
 IDLE_S = 60.0
+UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "no node has room. More words."}
 SETTINGS = KubeSettings(
     namespace="oku", workers="w", servers="s", max_workers=8, max_servers=4, idle_s=IDLE_S
 )
@@ -258,7 +260,8 @@ async def test_pods_of_busy_workers_say_so(
 
 async def test_costs_are_not_set_at_every_look(world: World, kubernetes: Kubernetes) -> None:
     """Kubernetes asks not to change them often."""
-    world.submit()
+    kubernetes.add_pod("w", "w-1")
+    world.submit(workers=1)
     world.change(RunState.RUNNING)
     await world.look()
     calls = kubernetes.calls
@@ -266,6 +269,41 @@ async def test_costs_are_not_set_at_every_look(world: World, kubernetes: Kuberne
     assert kubernetes.calls == calls
     await world.look(10.0)
     assert kubernetes.calls == calls + 2
+
+
+async def test_it_is_known_how_many_workers_are_there_and_why_not_all(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """At each look as long as some are missing, also while the run is running; nobody is wanted at rest."""
+    world.submit(workers=2)
+    kubernetes.add_pod("w", "w-1")
+    kubernetes.add_pod("w", "w-2", phase="Pending", conditions=[UNSCHEDULED])
+    await world.look()
+    assert world.scaler.workers == Turnout(1, 2, "no node has room")
+    world.change(RunState.RUNNING)
+    kubernetes.pods["w"].pop()
+    await world.look()
+    assert world.scaler.workers == Turnout(1, 2)
+    kubernetes.add_pod("w", "w-3")
+    await world.look()
+    assert world.scaler.workers == Turnout(2, 2)
+    world.change(RunState.CANCELLING)
+    await world.look()
+    assert world.scaler.workers == Turnout()
+
+
+async def test_it_is_known_how_many_delay_servers_are_ready(world: World, kubernetes: Kubernetes) -> None:
+    """And what keeps the others back; of the next run nothing is known before its look."""
+    world.submit(urls=(), servers=2)
+    kubernetes.add_pod("s", "s-1")
+    kubernetes.add_pod("s", "s-2", ready=False, phase="Pending", conditions=[UNSCHEDULED])
+    await world.look()
+    assert world.scaler.servers == Turnout(1, 2, "no node has room")
+    world.change(RunState.CANCELLED)
+    world.submit("r2", workers=3)
+    kubernetes.failures = [refuse(500, "etcd")]
+    await world.look()
+    assert (world.scaler.workers, world.scaler.servers) == (Turnout(), Turnout())
 
 
 async def test_the_task_goes_on_after_what_nobody_foresaw(

@@ -1,0 +1,98 @@
+"""Under which conditions runs go on here: what is refused, whether a run may begin, and what it waits for.
+
+Workers and, in a cluster, pods and the API that scales them are looked at elsewhere; what is known of them
+becomes notices, lines for those who watch a run. Loki holds no run up, but whoever watches one should know.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.liveness import Roster
+from oku_coordinator.publisher import Publisher
+from oku_coordinator.server_watch import ServerWatch
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+if TYPE_CHECKING:
+    from oku_coordinator.kube.part import KubePart
+
+LONGEST_NOTICE = 300
+"""Characters; what others say may be long."""
+
+
+class Conditions:
+    """See the module.
+
+    Args:
+        ledger: says which run has its turn.
+        roster: who lives.
+        kube: scales for runs, in a cluster.
+        server_watch: sees the delay servers, where there are any.
+        publisher: takes lines to Loki, where there is one.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        kube: "KubePart | None" = None,
+        server_watch: ServerWatch | None = None,
+        publisher: Publisher | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._kube = kube
+        self._server_watch = server_watch
+        self._publisher = publisher
+
+    def check(self, spec: Spec) -> None:
+        """Refuse a spec that cannot be carried out here, with a `UserError`."""
+        if self._kube is not None:
+            self._kube.check(spec)
+
+    def may_begin(self, run: RunRecord) -> bool:
+        """Whether what a run needs beside workers is there: its delay servers, ready and seen."""
+        is_scaled = self._kube is None or self._kube.may_begin(run)
+        return is_scaled and (self._server_watch is None or self._server_watch.may_begin(run))
+
+    def build_notices(self, run: RunRecord) -> list[str]:
+        """What a run waits for, and what does not go as it should; a line each, none of a run at rest."""
+        if run.is_at_rest:
+            return []
+        turn = self._ledger.fetch_next_run()
+        if turn is not None and turn.run != run.run:
+            return [f"waiting for its turn: run {turn.run} is {turn.state}"]
+        notices = [*self._tell_of_workers(run), *self._tell_of_servers(run), *self._tell_of_others()]
+        return [textwrap.shorten(notice, LONGEST_NOTICE, placeholder=" …") for notice in notices]
+
+    def _tell_of_workers(self, run: RunRecord) -> Iterator[str]:
+        here = len(self._roster.workers())
+        if run.state not in (RunState.PENDING, RunState.RUNNING):
+            return
+        if self._kube is not None and here < self._kube.workers.wanted:
+            workers = self._kube.workers
+            if not here or not workers.is_complete:
+                yield f"waiting for workers: {here} of {workers.wanted} are here{_add(workers.obstacle)}"
+        elif not here:
+            yield "waiting for workers: none is here"
+
+    def _tell_of_servers(self, run: RunRecord) -> Iterator[str]:
+        if self._kube is None or run.state != RunState.PENDING or self._kube.may_begin(run):
+            return
+        servers = self._kube.delay_servers
+        if servers.wanted:  # else they are asked for in a moment
+            count = f"{servers.there} of {servers.wanted} ready"
+            yield f"waiting for delay servers: {count}{_add(servers.obstacle)}"
+
+    def _tell_of_others(self) -> Iterator[str]:
+        if self._kube is not None and self._kube.trouble:
+            yield f"Kubernetes: {self._kube.trouble}"
+        if self._publisher is not None and self._publisher.trouble:
+            yield f"Loki: {self._publisher.trouble}"
+
+
+def _add(obstacle: str) -> str:
+    return f": {obstacle}" if obstacle else ""

@@ -1,0 +1,59 @@
+"""Takes back the leases that will not be reported any more, and calls off workers that do void ones.
+
+Each look goes through all active leases of the run that has its turn; which of them are lost is the rule of
+`expiry`.
+"""
+
+import asyncio
+import logging
+import time
+
+from oku_coordinator.broker import Broker
+from oku_coordinator.expiry import ExpiryJudge
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.liveness import Roster
+from oku_coordinator.metrics import Metrics
+from oku_core.run import ACTIVE_STATES, RunState
+
+_log = logging.getLogger(__name__)
+
+
+class LeaseWatch:
+    """See the module.
+
+    Args:
+        ledger: has the leases.
+        roster: who lives.
+        broker: takes orders to workers.
+        metrics: where leases that are taken back are counted.
+    """
+
+    def __init__(self, ledger: Ledger, roster: Roster, broker: Broker, metrics: Metrics) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._broker = broker
+        self._metrics = metrics
+        self._expiry = ExpiryJudge(roster)
+
+    def forgive(self, now: float) -> None:
+        """Begin every lease's time anew: we could not have heard of them."""
+        self._expiry.forgive(now)
+
+    async def look(self, now: float) -> None:
+        """One look, at `now` in monotonic seconds."""
+        run = self._ledger.fetch_next_run()
+        leases = self._ledger.fetch_active_leases(run.run) if run else []
+        active = {lease.id for lease in leases}
+        others = self._roster.find_listed() - active
+        if others and (void := self._ledger.find_void(others)):
+            # A worker that was taken for dead still works on what others have by now, or on a failed run.
+            await asyncio.to_thread(self._broker.send_stop, run=None, leases=void, grace_s=0.0)
+        self._roster.forget_leases(active)
+        closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
+        lost = dict(self._expiry.find_lost(leases, now, closing=closing))
+        for lease in [lease for lease in leases if lease.id in lost]:
+            reason = lost[lease.id]
+            if self._ledger.expire_leases([lease.id], reason, time.time()):
+                facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
+                _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
+                self._metrics.count_expired(reason)

@@ -1,0 +1,51 @@
+import pytest
+from click.testing import CliRunner
+
+from oku_cli.commands.coordinator import command
+from oku_coordinator.settings import CoordinatorSettings, ServerShape
+from oku_core.errors import UserError
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[CoordinatorSettings]:
+    """The settings of coordinators that were started; the logs of this process stay as they are."""
+    settings: list[CoordinatorSettings] = []
+    monkeypatch.setattr("oku_cli.logs.set_format", lambda _: None)
+    monkeypatch.setattr("oku_cli.logs.set_level", lambda _: None)
+    monkeypatch.setattr("oku_coordinator.process.serve", settings.append)
+    return settings
+
+
+def run(*arguments: str) -> None:
+    """Run `oku coordinator` and pass on what it raises."""
+    needed = ("--broker-url", "redis://h", "--token", "t")
+    CliRunner().invoke(command, [*needed, *arguments], catch_exceptions=False)
+
+
+def test_what_its_servers_were_started_with_is_not_known_unless_said(
+    served: list[CoordinatorSettings],
+) -> None:
+    """A delay and a seed as the servers' own flags take them."""
+    run()
+    run("--server-url", "http://s:1", "--server-delay", " 0..3s ", "--server-seed", "1k")
+    assert [settings.server_shape for settings in served] == [
+        ServerShape(),
+        ServerShape(delay="0..3s", seed=1000),
+    ]
+    assert served[1].server_urls == ("http://s:1",)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "message"),
+    [
+        ("--server-delay", "soon", "--server-delay: soon is not a delay such as"),
+        ("--server-seed", "x", "--server-seed: x is not a number"),
+    ],
+)
+def test_what_cannot_be_read_is_answered_with_one_line(
+    served: list[CoordinatorSettings], flag: str, value: str, message: str
+) -> None:
+    """Nothing is started."""
+    with pytest.raises(UserError, match=f"^{message}"):
+        run(flag, value)
+    assert not served

@@ -1,0 +1,85 @@
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from oku_coordinator.broker import Broker
+from oku_coordinator.lease_watch import LeaseWatch
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import LeaseRecord
+from oku_coordinator.liveness import Roster
+from oku_coordinator.metrics import Metrics
+from oku_core.progress import Progress
+from oku_core.run import RunState
+
+Cut = Callable[..., LeaseRecord]
+
+
+class BrokerTwin(Broker):
+    """A broker in memory that remembers the orders to stop."""
+
+    def __init__(self) -> None:
+        self.stops: list[tuple[str | None, list[str], float]] = []
+
+    def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
+        """Take an order to stop."""
+        self.stops.append((run, list(leases), grace_s))
+
+
+class World:
+    """A watch with what it looks at; a term is 5 s."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.broker = BrokerTwin()
+        self.roster = Roster(5.0)
+        self.metrics = Metrics()
+        self.watch = LeaseWatch(ledger, self.roster, self.broker, self.metrics)
+
+    def hear(self, *leases: str, now: float = 0.0) -> None:
+        """Worker w1 speaks and names the leases that it has."""
+        progress = Progress(worker="w1", boot="b1", at=0.0, leases={lease: [0] * 6 for lease in leases})
+        self.roster.hear(progress, now, 0.0)
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """Nobody lives yet."""
+    return World(ledger)
+
+
+async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: World, cut: Cut) -> None:
+    """Those of a failed run, also while no run is active; once for each time that they name them."""
+    lease = cut()
+    world.hear(lease.id)
+    await world.watch.look(0.0)
+    assert world.broker.stops == []
+    world.hear(lease.id)
+    world.ledger.change_state("r1", RunState.FAILED, 3.0)
+    await world.watch.look(0.0)
+    await world.watch.look(0.0)
+    assert world.broker.stops == [(None, [lease.id], 0.0)]
+
+
+async def test_a_lease_that_is_lost_is_taken_back(
+    world: World, cut: Cut, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, which is logged and counted."""
+    lease = cut()
+    for now in (0.0, 10.0, 10.1, 11.0):
+        world.hear(now=now)
+        await world.watch.look(now)
+        assert (world.ledger.fetch_active_leases("r1") == []) == (now > 10.0)
+    assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
+    assert b'oku_leases_expired_total{reason="not_claimed"} 1.0' in world.metrics.expose()
+
+
+async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, cut: Cut) -> None:
+    """Every lease has a full new term after it."""
+    cut()
+    await world.watch.look(0.0)
+    world.watch.forgive(100.0)
+    world.hear(now=110.0)
+    await world.watch.look(110.0)
+    assert len(world.ledger.fetch_active_leases("r1")) == 1
+    await world.watch.look(110.1)
+    assert world.ledger.fetch_active_leases("r1") == []
