@@ -10,7 +10,7 @@ from tests.kit.release import Release
 def test_a_pod_that_drains_sends_nothing_twice(release: Release, tmp_path: Path) -> None:
     """What was answered is accounted, the rest is handed back unsent: the servers counted each once."""
     flags = (
-        "--requests", "60k", "--workers", "2", "--servers", "1", "--concurrency", "20",
+        "--requests", "60k", "--workers", "2", "--servers", "1", "--delay", "10ms..50ms",
         "--range-size", "20k",
     )  # fmt: skip
     with start_pod_run(release, tmp_path, *flags) as run:
