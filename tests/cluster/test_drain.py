@@ -1,5 +1,6 @@
 """A worker pod that leaves in order."""
 
+import time
 from pathlib import Path
 
 from tests.kit.account import assert_completed
@@ -15,6 +16,7 @@ def test_a_pod_that_drains_sends_nothing_twice(release: Release, tmp_path: Path)
     )  # fmt: skip
     with start_pod_run(release, tmp_path, *flags) as run:
         run.wait_for_progress()
+        time.sleep(1.5)  # a lease has just ended; the next one is under way by then
         worker = run.find_worker()
         release.delete_pod(worker)
         release.wait_for_pods("workers", 2)

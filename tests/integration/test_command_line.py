@@ -4,7 +4,7 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,18 +51,18 @@ def oku_at_once(*commands: list[str], cwd: Path) -> "list[subprocess.CompletedPr
 
 
 @dataclass(frozen=True)
-class EndedRun:
-    """A run of 500 requests that is over, its stack gone, and what the command had to say."""
+class EndedCommand:
+    """A command that is over, and the folder in which it was called."""
 
     folder: Path
     ended: "subprocess.CompletedProcess[str]"
 
 
 @pytest.fixture(scope="module")
-def ended_run(tmp_path_factory: pytest.TempPathFactory) -> EndedRun:
-    """One for those who only look at it."""
+def ended_run(tmp_path_factory: pytest.TempPathFactory) -> EndedCommand:
+    """A run of 500 requests whose stack is gone, for those who only look at it."""
     folder = tmp_path_factory.mktemp("ended")
-    return EndedRun(folder, oku("run", "--requests", "500", "--json", "-", cwd=folder))
+    return EndedCommand(folder, oku("run", "--requests", "500", "--json", "-", cwd=folder))
 
 
 BAD_INPUT = {
@@ -87,16 +87,29 @@ BAD_INPUT = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
-def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, "Future[EndedCommand]"]]:
+    """What comes of each wrong input, in a folder of its own; the commands run two at a time."""
+
+    def run(case: str) -> EndedCommand:
+        folder = tmp_path_factory.mktemp("wrong")
+        return EndedCommand(folder, oku(*BAD_INPUT[case][0], cwd=folder))
+
+    with ThreadPoolExecutor(2) as terminals:
+        yield {case: terminals.submit(run, case) for case in BAD_INPUT}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_wrong_input_is_answered_in_one_line(answers: dict[str, "Future[EndedCommand]"], case: str) -> None:
     """One line that names the place, exit code 2, no traceback, and nothing is started or left behind."""
-    ended = oku(*arguments, cwd=tmp_path)
+    answer = answers[case].result()
+    ended = answer.ended
 
     assert ended.returncode == 2
-    assert message in ended.stderr
+    assert BAD_INPUT[case][1] in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stdout == ""
-    assert list(tmp_path.iterdir()) == []
+    assert list(answer.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +167,7 @@ def test_a_run_from_a_file_with_flags(start: Start, tmp_path: Path, server_url: 
     assert summary["latency_ms"]["min"] <= summary["latency_ms"]["p50"] <= summary["latency_ms"]["max"]
 
 
-def test_json_goes_to_standard_output_alone(ended_run: EndedRun) -> None:
+def test_json_goes_to_standard_output_alone(ended_run: EndedCommand) -> None:
     """With `--json -` standard output holds the summary and nothing else; people read standard error."""
     ended = ended_run.ended
 
@@ -180,7 +193,7 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
     jsonschema.validate(summary, SCHEMA)
 
 
-def test_runs_and_show_after_the_run(ended_run: EndedRun) -> None:
+def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     """A run can be listed and shown when its stack is gone, as it was shown at its end."""
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
     second = json.loads(oku("run", "--requests", "200", "--json", "-", "--quiet", cwd=folder).stdout)

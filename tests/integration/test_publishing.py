@@ -47,7 +47,11 @@ def test_what_is_in_the_ledger_is_in_loki(start: Start, loki: Loki) -> None:
 
 
 def test_lines_wait_for_a_loki_that_is_not_there(start: Start, tmp_path: Path) -> None:
-    """The run is as quick as ever, says so at its end, and the next one delivers."""
+    """The run is as quick as ever, says so at its end, and the next one delivers; of a run without a Loki
+    nothing is kept, and nothing comes later.
+    """
+    unpublished = start("run", "--requests", "500").finish()
+    assert_completed(unpublished)
     loki = Loki(tmp_path / "loki")
     began = time.monotonic()
     first = start("run", *LOAD, "--loki", loki.url)
@@ -60,6 +64,7 @@ def test_lines_wait_for_a_loki_that_is_not_there(start: Start, tmp_path: Path) -
         second = start("run", "--requests", "100", "--loki", loki.url)
         assert_completed(second.finish())
         assert_published(loki, summary)
+        assert sum_up(loki, unpublished["run"], "range", "requests") == {}
 
 
 def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) -> None:
@@ -73,13 +78,6 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
     summary = second.finish()
     assert_published(loki, summary)
     assert [line["state"] for line in fetch(loki, summary["run"], "summary")] == ["paused", "completed"]
-
-
-def test_nothing_is_kept_without_a_loki(start: Start, loki: Loki) -> None:
-    """And nothing comes later."""
-    summary = start("run", "--requests", "500").finish()
-    assert_completed(start("run", "--requests", "100", "--loki", loki.url).finish())
-    assert sum_up(loki, summary["run"], "range", "requests") == {}
 
 
 @pytest.mark.parametrize(

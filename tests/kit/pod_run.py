@@ -113,6 +113,13 @@ class PodRun:
         busy = {worker["name"] for worker in self.summary["workers"] if not worker["lost"]}
         return next(pod for pod in self.release.list_ready("workers") if pod in busy)
 
+    def wait_until_lost(self, worker: str) -> None:
+        """Wait until the coordinator takes a worker for dead."""
+        self._wait(
+            lambda: any(each["name"] == worker and each["lost"] for each in self.summary["workers"]),
+            f"{worker} is lost",
+        )
+
     def wait_for_end(self, timeout_s: float, code: ExitCode = ExitCode.COMPLETED) -> dict[str, Any]:
         """Wait until the command has ended, with this exit code; the summary that it has written."""
         assert self._command is not None
