@@ -33,4 +33,3 @@ def release(cluster: Cluster) -> Iterator[Release]:
         release = Release(cluster, namespace)
         release.install()
         yield release
-        release.uninstall()

@@ -30,7 +30,6 @@ def release(cluster: Cluster) -> Iterator[Release]:
         release = Release(cluster, namespace)
         release.install()
         yield release
-        release.uninstall()
 
 
 @pytest.fixture(scope="module")

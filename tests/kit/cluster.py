@@ -131,7 +131,7 @@ class Cluster:
         listed = subprocess.run(
             ["helm", "list", "--short", *where], capture_output=True, text=True, check=True
         )
-        for release in listed.stdout.split():  # of a test that has failed
+        for release in listed.stdout.split():  # those that a test has left
             subprocess.run(["helm", "uninstall", release, *where], capture_output=True, check=True)
         everything = "deployments,statefulsets,pods,persistentvolumeclaims"
         self.call("delete", everything, "--all", "-n", namespace, "--grace-period=1")

@@ -110,8 +110,9 @@ class ServedCounter:
         by_store = {answer.store: answer.served for answer in answers}
         if missing := self._ledger.fetch_servers(run).keys() - by_store.keys():
             _log.info(
-                "it is not known what was served: %d servers are gone", len(missing), extra={"run": run}
-            )
+                "it is not known what was served: %d of the delay servers is gone, or was not seen for too long",
+                len(missing), extra={"run": run},
+            )  # fmt: skip
             return None
         processes = [process for answer in answers for process in answer.processes]
         return Served(
