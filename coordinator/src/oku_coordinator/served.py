@@ -110,7 +110,7 @@ class ServedCounter:
         by_store = {answer.store: answer.served for answer in answers}
         if missing := self._ledger.fetch_servers(run).keys() - by_store.keys():
             _log.info(
-                "it is not known what was served: %d of the delay servers is gone, or was not seen for too long",
+                "it is not known what was served: %d of its delay servers is gone, or was not seen for long",
                 len(missing), extra={"run": run},
             )  # fmt: skip
             return None
