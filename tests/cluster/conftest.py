@@ -19,11 +19,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The cluster, which has what it had when all tests are over."""
+    """The cluster, in which nothing is left when all tests are over."""
     cluster = require_cluster()
-    before = cluster.take_stock()
+    before = cluster.find_traces()
     yield cluster
-    assert cluster.take_stock() == before
+    assert cluster.find_traces() - before == set()
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ from tests.kit.release import Release, wait_until_published
 
 _FLAGS = (
     "--requests", "1M", "--workers", "4", "--servers", "2",
-    "--engine", "httptools", "--delay", "lognormal:20ms,1.6", "--timeout", "5s", "--concurrency", "120",
+    "--engine", "httptools", "--delay", "lognormal:20ms,1.6", "--timeout", "5s", "--concurrency", "100",
 )  # fmt: skip
-"""About 1,700 requests a second for each worker, which leaves two processors time for everything else.
+"""About 1,400 requests a second for each worker, which leaves two processors time for everything else.
 
 Some of the requests in flight always have seconds to go: a worker that is killed cannot drain.
 """
@@ -49,10 +49,9 @@ def test_a_worker_pod_is_deleted(run: PodRun) -> None:
 
 def test_a_worker_pod_is_killed(run: PodRun) -> None:
     """Without grace it cannot drain: what it had in hand is sent again, and not more than that."""
-    worker = run.find_worker()
     with run.hurting(most=lambda leased: leased):
-        run.release.delete_pod(worker, "--force", "--grace-period=0")
-        run.wait_until_lost(worker)
+        # The node kills after a second or two, a busy one so late that a worker may have drained by then.
+        assert any(kill(run, run.find_worker()) for _ in range(3)), "no worker is lost"
         run.release.wait_for_pods("workers", 4)
 
 
@@ -137,6 +136,12 @@ def test_dashboards_show_the_run(run: PodRun) -> None:
         empty = [str(query) for query in queries if not query.is_rare and not grafana.fetch(query)]
     assert queries
     assert empty == []
+
+
+def kill(run: PodRun, worker: str) -> bool:
+    """Delete a pod without grace; whether the coordinator takes it for dead."""
+    run.release.delete_pod(worker, "--force", "--grace-period=0")
+    return run.is_lost_soon(worker)
 
 
 def replace(release: Release, component: str) -> None:

@@ -17,6 +17,8 @@ from tests.kit.local_run import wait_until
 CONTEXT_VARIABLE = "OKU_TEST_CONTEXT"
 """Names the kube context to test in: nobody's cluster is taken because it is the current one."""
 VERSION = "0.1.0"
+PREFIX = "oku-test-"
+"""Of the namespaces of tests."""
 
 Object = dict[str, Any]
 
@@ -91,21 +93,21 @@ class Cluster:
         flags = (f"--namespaced={str(namespaced).lower()}", "--verbs=list", "-o", "name")
         return self.call("api-resources", *flags).split()
 
-    def take_stock(self) -> set[str]:
-        """What there is beside the contents of namespaces; the state of volumes with their names."""
-        kinds = (
-            "namespaces", "clusterroles", "clusterrolebindings", "customresourcedefinitions",
-            "priorityclasses", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
-            "storageclasses", "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
-        )  # fmt: skip
-        names = set(self.call("get", ",".join(kinds), "-o", "name").split())
-        volumes = self.fetch_all("persistentvolumes")
-        return names | {f"{each['metadata']['name']} {each['status']['phase']}" for each in volumes}
+    def find_traces(self, namespace: str = PREFIX) -> set[str]:
+        """What names a namespace of tests and does not lie in it, the namespace itself first of all."""
+        kinds = [kind for kind in self.list_kinds(namespaced=False) if "metrics" not in kind]
+        names = self.call("get", ",".join(kinds), "-o", "name").split()
+        claims = {
+            f"persistentvolume/{volume['metadata']['name']}": volume["spec"].get("claimRef", {})
+            for volume in self.fetch_all("persistentvolumes")
+        }
+        taken = {name for name, claim in claims.items() if namespace in claim.get("namespace", "")}
+        return taken | {name for name in names if namespace in name}
 
     @contextmanager
     def make_namespace(self) -> Iterator[str]:
         """A namespace that lets in pods of the restricted standard only; removed after the block."""
-        name = f"oku-test-{secrets.token_hex(3)}"
+        name = f"{PREFIX}{secrets.token_hex(3)}"
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         metadata = {"name": name, "labels": labels}
         self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ _STEP = 2000
 """Requests that show that a run goes on."""
 _PATIENCE_S = 90.0
 _LOOK_S = 0.2
+_LOST_S = 20.0
 
 
 class PodRun:
@@ -113,12 +115,14 @@ class PodRun:
         busy = {worker["name"] for worker in self.summary["workers"] if not worker["lost"]}
         return next(pod for pod in self.release.list_ready("workers") if pod in busy)
 
-    def wait_until_lost(self, worker: str) -> None:
-        """Wait until the coordinator takes a worker for dead."""
-        self._wait(
-            lambda: any(each["name"] == worker and each["lost"] for each in self.summary["workers"]),
-            f"{worker} is lost",
-        )
+    def is_lost_soon(self, worker: str) -> bool:
+        """Whether the coordinator takes a worker for dead that is away, which it does after two terms."""
+        deadline = time.monotonic() + _LOST_S
+        while time.monotonic() < deadline:
+            if any(each["name"] == worker and each["lost"] for each in self.summary["workers"]):
+                return True
+            time.sleep(_LOOK_S)
+        return False
 
     def wait_for_end(self, timeout_s: float, code: ExitCode = ExitCode.COMPLETED) -> dict[str, Any]:
         """Wait until the command has ended, with this exit code; the summary that it has written."""
