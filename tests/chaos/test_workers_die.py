@@ -93,19 +93,19 @@ def is_dead(run: LocalRun, worker: str) -> bool:
 
 def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path) -> None:
     """Workers may come at any time, and one that leaves orderly sends nothing twice."""
-    runs = start_both(60_000, *SMALL_LEASES)
+    runs = start_both(100_000, *SMALL_LEASES)
+    guests, left_at = {}, {}
     with ExitStack() as logs:
-        guests = []
         for engine, run in runs.items():
-            run.wait_for_accounted(5_000)
+            run.wait_for_leases()
             log = logs.enter_context((tmp_path / f"{engine}-guests.log").open("w"))
-            guests += [start_guest(run, name, log) for name in GUESTS]
-        for run in runs.values():
+            guests[engine] = [start_guest(run, name, log) for name in GUESTS]
+        for engine, run in runs.items():
             wait_until(lambda run=run: set(GUESTS) <= run.worker_names(), 30, "both guests have reported")  # type: ignore[misc]
-        for guest in guests:
-            guest.terminate()
-        assert [guest.wait(20) for guest in guests] == [0] * 4
-        left_at = {engine: run.lengths().accounted for engine, run in runs.items()}
+            for guest in guests[engine]:
+                guest.terminate()
+            assert [guest.wait(20) for guest in guests[engine]] == [0, 0]
+            left_at[engine] = run.lengths().accounted
 
     for engine, run in runs.items():
         with subtests.test(engine=engine):

@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +43,6 @@ def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def oku_at_once(*commands: list[str], cwd: Path) -> "list[subprocess.CompletedProcess[str]]":
-    """Run `oku` beside itself, as several terminals would; each command to its end."""
-    with ThreadPoolExecutor() as terminals:
-        return list(terminals.map(lambda command: oku(*command, cwd=cwd), commands))
-
-
 @dataclass(frozen=True)
 class EndedCommand:
     """A command that is over, and the folder in which it was called."""
@@ -87,29 +80,16 @@ BAD_INPUT = {
 }
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, "Future[EndedCommand]"]]:
-    """What comes of each wrong input, in a folder of its own; the commands run two at a time."""
-
-    def run(case: str) -> EndedCommand:
-        folder = tmp_path_factory.mktemp("wrong")
-        return EndedCommand(folder, oku(*BAD_INPUT[case][0], cwd=folder))
-
-    with ThreadPoolExecutor(2) as terminals:
-        yield {case: terminals.submit(run, case) for case in BAD_INPUT}
-
-
-@pytest.mark.parametrize("case", BAD_INPUT)
-def test_wrong_input_is_answered_in_one_line(answers: dict[str, "Future[EndedCommand]"], case: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     """One line that names the place, exit code 2, no traceback, and nothing is started or left behind."""
-    answer = answers[case].result()
-    ended = answer.ended
+    ended = oku(*arguments, cwd=tmp_path)
 
     assert ended.returncode == 2
-    assert BAD_INPUT[case][1] in ended.stderr
+    assert message in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stdout == ""
-    assert list(answer.folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -198,9 +178,9 @@ def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
     second = json.loads(oku("run", "--requests", "200", "--json", "-", "--quiet", cwd=folder).stdout)
 
-    listed, shown, read = oku_at_once(
-        ["runs"], ["show", first["run"], "--json"], ["show", second["run"]], cwd=folder
-    )
+    listed = oku("runs", cwd=folder)
+    shown = oku("show", first["run"], "--json", cwd=folder)
+    read = oku("show", second["run"], cwd=folder)
 
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [second["run"], first["run"]]
     assert json.loads(shown.stdout) == first

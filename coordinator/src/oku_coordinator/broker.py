@@ -19,7 +19,6 @@ from kombu.exceptions import OperationalError
 
 from oku_core.lease import Lease, Message
 from oku_core.messaging import (
-    CALL_OUT_S,
     PACE_COMMAND,
     PROGRESS_EVENT,
     REPORTS_QUEUE,
@@ -28,6 +27,8 @@ from oku_core.messaging import (
     build_reports_transport_options,
     decode_message,
     decode_progress,
+    find_call_s,
+    find_last_call_s,
     send_lease,
 )
 from oku_core.progress import Progress
@@ -36,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 200
 _POLL_S = 1.0
-_REPORTS_POLL_S = 0.25
+_REPORTS_POLL_S = 0.2
 _LINGER_S = 0.05
 """A batch waits this long for more: a commit costs the same for one report as for many."""
 _RETRY_S = 0.5
@@ -146,6 +147,7 @@ class ReportListener(_Listener):
         with self._app.connection_for_read(transport_options=options) as connection:
             connection.connect()
             channel = connection.channel()
+            channel.brpop_timeout = find_call_s(self._app)
             consumer = self._app.amqp.TaskConsumer(
                 channel, queues=[self._app.amqp.queues[REPORTS_QUEUE]], accept=["json"]
             )
@@ -157,7 +159,7 @@ class ReportListener(_Listener):
                 while not self._ending.is_set():
                     self._fill_batch(connection)
                     self._finish_batch()
-            _put_back(connection)
+            _put_back(connection, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
         wait_s, deadline = _REPORTS_POLL_S, math.inf
@@ -258,14 +260,14 @@ class ProgressListener(_Listener):
             self._hand_over()
 
 
-def _put_back(connection: Any) -> None:
+def _put_back(connection: Any, wait_s: float) -> None:
     """Let go of a queue without a loss, once nothing is consumed from it any more.
 
     On Redis a call that waits for a message may still be out. What it takes goes back into the queue as long
     as the channel is open; kombu closes that first, and what comes then is dropped.
     """
     with suppress(TimeoutError):
-        connection.drain_events(timeout=CALL_OUT_S)
+        connection.drain_events(timeout=wait_s)
 
 
 def read_json_body(envelope: Any) -> bytes | str:

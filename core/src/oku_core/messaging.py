@@ -28,8 +28,9 @@ PACE_COMMAND = "oku_pace"
 LEASES_IN_HAND = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
 
-CALL_OUT_S = 1.2
-"""A call that waits for a message is out for a second at most (kombu's `brpop_timeout`)."""
+_CALL_S, _LOCAL_CALL_S = 1.0, 0.2
+"""So long is a call that waits for a message out; shorter ones are more of them, for a broker of many."""
+_CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """A lease message of a dead worker may come back after this; it is stale by then and is dropped."""
 _REPORT_VISIBILITY_TIMEOUT_S = 5
@@ -112,6 +113,16 @@ def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
     }
+
+
+def find_call_s(app: Celery) -> float:
+    """How long a call that waits for a message is out on Redis, where who ends has to wait for it."""
+    return _LOCAL_CALL_S if str(app.conf.broker_url).startswith("redis+socket") else _CALL_S
+
+
+def find_last_call_s(app: Celery) -> float:
+    """After so long the last call is back."""
+    return find_call_s(app) + _CALL_MARGIN_S
 
 
 def send_lease(app: Celery, lease: Lease) -> None:

@@ -20,12 +20,13 @@ from celery.worker import state
 from celery.worker.control import control_command
 
 from oku_core.messaging import (
-    CALL_OUT_S,
     LEASES_IN_HAND,
     LEASES_QUEUE,
     PACE_COMMAND,
     STOP_COMMAND,
     build_app,
+    find_call_s,
+    find_last_call_s,
 )
 from oku_core.open_files import raise_open_files
 from oku_workers.beat import Beat
@@ -46,6 +47,8 @@ class Worker:
         self._settings = settings
         boot = secrets.token_hex(8)
         self._app = build_app(settings.broker_url)
+        # That is what kombu makes its calls of; in an event loop it does not poll.
+        self._app.conf.broker_transport_options["polling_interval"] = find_call_s(self._app)
         self._station = Station()
         self._crew = Crew(settings.name, boot, settings.local_address)
         self._beat = Beat(self._app, self._station, self._crew, settings.idle_limit_s)
@@ -91,7 +94,7 @@ class Worker:
         self._station.ask(lambda: self._crew.stop_all(self._settings.grace_s))
         self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
         # What comes by a call that is still out goes back into the queue as long as there is a loop.
-        call_ends_at = time.monotonic() + CALL_OUT_S
+        call_ends_at = time.monotonic() + find_last_call_s(self._app)
         while state.reserved_requests or state.active_requests or time.monotonic() < call_ends_at:
             time.sleep(_DRAIN_POLL_S)
         state.should_stop = 0
