@@ -61,6 +61,15 @@ def test_it_proves_itself(release: Release) -> None:
     assert "Phase:          Succeeded" in said
 
 
+def test_scaling_may_be_turned_off_and_on(release: Release) -> None:
+    """By upgrades: workers are there all the time then, and the coordinator without rights comes up."""
+    release.upgrade("--set=scaling.enabled=false", "--set=scaling.restrictPatches=false")
+    release.wait_for_pods("workers", 2)
+    release.oku("run", "--requests", "1000", "--quiet")
+    release.upgrade()
+    release.oku("run", "--requests", "1000", "--workers", "1", "--servers", "1", "--quiet")
+
+
 @pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)
 def test_helm_finds_no_fault(values: Path) -> None:
     """With each file of values, warnings being errors."""

@@ -85,7 +85,7 @@ def test_a_stranger_reaches_nothing(
             assert [each["port"] for each in rule["ports"]] == [port]
             assert all(set(peer) == {"podSelector"} for peer in rule["from"])
             assert all(is_of(release, peer["podSelector"]["matchLabels"]) for peer in rule["from"])
-    components = {"coordinator", "workers", "servers", "valkey", "loki", "test"}
+    components = {"coordinator", "workers", "servers", "valkey", "loki"}
     assert set(policies) == components
 
 
@@ -144,19 +144,26 @@ def test_other_pods_have_no_token(release: Release) -> None:
 
 def test_the_coordinator_may_change_the_deletion_cost_of_a_pod_and_nothing_else(release: Release) -> None:
     """`scaling.restrictPatches` holds it down to that."""
-    [pod] = release.list_ready("coordinator")
+    release.scale("workers", 1)
+    release.wait_for_pods("workers", 1)
+    [pod] = release.list_ready("workers")
     patch(release, pod, {"metadata": {"annotations": {_COST: "5"}}})
     found = release.cluster.fetch("pod", pod, release.namespace)
     assert found["metadata"]["annotations"][_COST] == "5"
     changes: list[dict[str, object]] = [
         {"metadata": {"annotations": {"other": "5"}}},
         {"metadata": {"labels": {"app.kubernetes.io/component": "workers"}}},
+        {"metadata": {"finalizers": ["example.com/never"]}},
+        {"metadata": {"ownerReferences": None}},
         {"spec": {"activeDeadlineSeconds": 1}},
     ]
     for change in changes:
         with pytest.raises(KubectlError, match="The coordinator may"):
             patch(release, pod, change)
-    patch(release, pod, {"metadata": {"annotations": {_COST: None}}})
+    [other] = release.list_ready("valkey")
+    with pytest.raises(KubectlError, match="its own workers only"):
+        patch(release, other, {"metadata": {"annotations": {_COST: "5"}}})
+    release.scale("workers", 0)
 
 
 def reach(cluster: Cluster, namespace: str, *places: str) -> dict[str, str]:

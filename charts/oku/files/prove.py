@@ -70,10 +70,14 @@ def find_wrong(summary: dict[str, Any]) -> str:
 def kill_worker(run: "subprocess.Popen[bytes]", name: str, deadline: float) -> str | None:
     """Kill a worker as soon as some requests are accounted; its name, None if the run was over before."""
     while run.poll() is None and time.monotonic() < deadline:
-        if has_begun(name):
-            for pod in fetch_workers():
-                delete_pod(pod)
-                return pod
+        try:
+            if has_begun(name):
+                for pod in fetch_workers():
+                    delete_pod(pod)
+                    return pod
+        except OSError as error:
+            # An API may be away for a moment, a pod be gone since it was listed.
+            sys.stderr.write(f"trying again: {error}\n")
         time.sleep(_LOOK_EVERY_S)
     return None
 

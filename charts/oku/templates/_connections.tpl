@@ -23,8 +23,17 @@
 {{- printf "http://%s.%s.svc:%d" (include "oku.name" (dict "root" . "suffix" "coordinator")) .Release.Namespace (int .Values.coordinator.service.port) -}}
 {{- end -}}
 
-{{/* Address of Loki, empty without one. */}}
+{{/* Address of Loki for the pods of the release, empty without one. */}}
 {{- define "oku.lokiUrl" -}}
+{{- if .Values.loki.enabled -}}
+{{- printf "http://%s:3100" (include "oku.name" (dict "root" . "suffix" "loki")) -}}
+{{- else -}}
+{{- .Values.loki.external.url -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Address of Loki for pods of any namespace. */}}
+{{- define "oku.lokiUrlFromAnywhere" -}}
 {{- if .Values.loki.enabled -}}
 {{- printf "http://%s.%s.svc:3100" (include "oku.name" (dict "root" . "suffix" "loki")) .Release.Namespace -}}
 {{- else -}}
@@ -35,7 +44,16 @@
 {{/* Port of an external Loki. */}}
 {{- define "oku.lokiPort" -}}
 {{- $url := urlParse .Values.loki.external.url -}}
-{{- default (ternary "443" "80" (eq $url.scheme "https")) (regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host)) -}}
+{{- $said := default (ternary "443" "80" (eq $url.scheme "https")) (regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host)) -}}
+{{- default $said .Values.loki.external.port -}}
+{{- end -}}
+
+{{/* Port of an external broker. */}}
+{{- define "oku.brokerPort" -}}
+{{- $url := urlParse .Values.broker.external.url -}}
+{{- $usual := get (dict "amqp" 5672 "amqps" 5671) $url.scheme | default 6379 -}}
+{{- $said := default $usual (regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host)) -}}
+{{- default $said .Values.broker.external.port -}}
 {{- end -}}
 
 {{/* The variables that say where the broker is, as items of a list. */}}
@@ -47,7 +65,7 @@
       name: {{ include "oku.valkeySecret" . }}
       key: {{ .Values.valkey.password.key }}
 - name: OKU_BROKER_URL
-  value: redis://:$(OKU_BROKER_PASSWORD)@{{ include "oku.name" (dict "root" . "suffix" "valkey") }}.{{ .Release.Namespace }}.svc:6379/0
+  value: redis://:$(OKU_BROKER_PASSWORD)@{{ include "oku.name" (dict "root" . "suffix" "valkey") }}:6379/0
 {{- else if .Values.broker.external.existingSecret -}}
 - name: OKU_BROKER_URL
   valueFrom:

@@ -39,7 +39,7 @@ podSelector:
 {{- include "oku.egressTo" (dict "root" . "component" "valkey" "port" 6379) -}}
 {{- else -}}
 - ports:
-    - {port: {{ .Values.broker.external.port }}, protocol: TCP}
+    - {port: {{ include "oku.brokerPort" . }}, protocol: TCP}
 {{- end -}}
 {{- end -}}
 

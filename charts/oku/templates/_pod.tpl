@@ -25,9 +25,8 @@ account unless one is named; no variables of Services, which would be taken for 
 {{- define "oku.podSpec" -}}
 {{- $pod := include "oku.podValues" . | fromYaml -}}
 automountServiceAccountToken: {{ not (empty .account) }}
-{{- with .account }}
-serviceAccountName: {{ . }}
-{{- end }}
+# Always said: a name that is no longer said stays (the old field `serviceAccount` keeps it).
+serviceAccountName: {{ default "default" .account }}
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true

@@ -33,13 +33,13 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
     environment = read_environment(find_pods(render(release="night", namespace="there"))["coordinator"])
     texts = {name: value for name, value in environment.items() if isinstance(value, str)}
     assert texts == {
-        "OKU_BROKER_URL": "redis://:$(OKU_BROKER_PASSWORD)@night-valkey.there.svc:6379/0",
+        "OKU_BROKER_URL": "redis://:$(OKU_BROKER_PASSWORD)@night-valkey:6379/0",
         "OKU_DATA_DIR": "/data",
         "OKU_HOST": "0.0.0.0",
         "OKU_PORT": "8700",
         "OKU_TERM": "5s",
-        "OKU_SERVER_URLS": "http://night-servers.there.svc:8080",
-        "OKU_LOKI_URL": "http://night-loki.there.svc:3100",
+        "OKU_SERVER_URLS": "http://night-servers:8080",
+        "OKU_LOKI_URL": "http://night-loki:3100",
         "OKU_LOKI_OUTBOX": "256MB",
         "OKU_KUBE_WORKERS": "night-workers",
         "OKU_KUBE_DEFAULT_WORKERS": "2",

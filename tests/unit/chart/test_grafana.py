@@ -57,7 +57,7 @@ def test_the_data_source_is_the_loki_of_the_release() -> None:
     """By its Service."""
     objects = render(release="night", namespace="there")
     datasource = _read_datasource(objects)
-    assert (datasource["type"], datasource["url"]) == ("loki", "http://night-loki.there.svc:3100")
+    assert (datasource["type"], datasource["url"]) == ("loki", "http://night-loki:3100")
     (port,) = find(objects, "Service", "night-loki")["spec"]["ports"]
     assert port["port"] == 3100
     assert "secureJsonData" not in datasource

@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from tests.unit.chart.rendering import Object, find, find_kind, find_pods, render
 
 
@@ -95,7 +96,7 @@ def test_others_are_let_in_when_they_are_named() -> None:
 
 
 def test_what_is_outside_is_reached_by_its_port() -> None:
-    """A broker by the port that was told, a Loki by that of its URL, the Kubernetes API in its networks."""
+    """By the port that was told, else that of the URL; the Kubernetes API in its networks."""
     broker = {"existingSecret": "mine", "port": 5671}
     for url, port in (("https://logs.example.com", 443), ("http://loki.there.svc:8080/x", 8080)):
         values = {
@@ -111,6 +112,32 @@ def test_what_is_outside_is_reached_by_its_port() -> None:
             "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
             "ports": [{"port": 6443, "protocol": "TCP"}],
         }
+
+
+@pytest.mark.parametrize(
+    ("url", "told", "port"),
+    [
+        ("redis://valkey.mq.svc/3", 0, 6379),
+        ("amqp://rabbit.mq.svc/oku", 0, 5672),
+        ("amqps://rabbit.mq.svc/oku", 0, 5671),
+        ("rediss://valkey.mq.svc:7000/3", 0, 7000),
+        ("redis://valkey.mq.svc/3", 16379, 16379),
+    ],
+)
+def test_a_broker_is_reached_by_the_usual_port_of_its_kind(url: str, told: int, port: int) -> None:
+    """Unless the URL has another, or another was told."""
+    values = {"valkey": {"enabled": False}, "broker": {"external": {"url": url, "port": told}}}
+    for name in ("oku-coordinator", "oku-workers"):
+        egress = find(render(values), "NetworkPolicy", name)["spec"]["egress"]
+        assert {"ports": [{"port": port, "protocol": "TCP"}]} in egress
+
+
+def test_a_loki_behind_a_service_is_reached_by_the_port_of_its_pods() -> None:
+    """Which is what most networks look at."""
+    external = {"url": "http://loki-gateway.monitoring.svc", "port": 8080}
+    objects = render({"loki": {"enabled": False, "external": external}})
+    egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
+    assert {"ports": [{"port": 8080, "protocol": "TCP"}]} in egress
 
 
 def test_without_policies_there_are_none() -> None:

@@ -60,6 +60,10 @@ NO_VALKEY = {"enabled": False}
             "workers.pod.extraEnv: OKU_GRACE is set by the chart",
         ),
         (
+            {"scaling": {"enabled": False}, "workers": {"replicas": 0}},
+            "a run would wait for ever: set scaling.enabled to true, or workers.replicas to 1 or more",
+        ),
+        (
             {"pods": {"extraVolumes": [{"name": "tmp", "emptyDir": {}}]}},
             "has a volume tmp of the chart's own: give the one in extraVolumes another name",
         ),
@@ -92,6 +96,12 @@ def test_what_cannot_be_is_refused_with_what_to_do(values: dict[str, Any], sente
         ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "certs"}]}}, "mountPath"),
         ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "/c", "readonly": True}]}}, "readonly"),
         ({"scaling": {"idle": "60"}}, "idle"),
+        ({"scaling": {"idle": "5s"}}, "idle"),
+        ({"coordinator": {"term": "0s"}}, "term"),
+        ({"coordinator": {"term": "400ms"}}, "term"),
+        ({"servers": {"delay": "soon"}}, "delay"),
+        ({"servers": {"delay": "1s.."}}, "delay"),
+        ({"workers": {"maxUnavailable": "abc"}}, "maxUnavailable"),
         ({"scaling": {"maxWorkers": 0}}, "maxWorkers"),
         ({"loki": {"external": {"url": "loki:3100"}}}, "url"),
         ({"loki": {"external": {"auth": "digest"}}}, "auth"),
@@ -114,3 +124,19 @@ def test_a_chart_that_contains_this_one_may_have_global_values() -> None:
 def test_value_files_are_taken(file: Any) -> None:
     """All of k8s/values."""
     assert render(files=(file,))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"servers": {"delay": delay}}
+        for delay in ("0s", "20ms", "0..3s", "5ms..80ms", "0.5s", "exp:50ms", "lognormal:40ms,0.5", "1_000us")
+    ]
+    + [{"coordinator": {"term": term}} for term in ("500ms", "1s", "2.5s", "10m", "1500ms")]
+    + [{"scaling": {"idle": idle}} for idle in ("10s", "60s", "5m", "1.5h")]
+    + [{"workers": {"maxUnavailable": most}} for most in (0, 1, "10%")],
+    ids=str,
+)
+def test_what_can_be_is_taken(values: dict[str, Any]) -> None:
+    """The patterns of the schema refuse nothing that the programs take."""
+    assert render(values)

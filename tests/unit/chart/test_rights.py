@@ -45,6 +45,7 @@ def test_what_the_test_may_is_made_for_it_and_removed_after_it() -> None:
     hooks = [each for each in render() if each["metadata"].get("annotations", {}).get("helm.sh/hook")]
     assert sorted(each["kind"] for each in hooks) == [
         "ConfigMap",
+        "NetworkPolicy",
         "Pod",
         "Role",
         "RoleBinding",
@@ -61,6 +62,9 @@ def test_patches_are_restricted_for_the_coordinators_account_alone() -> None:
     policy = find(objects, "ValidatingAdmissionPolicy", "night-coordinator.there")
     (condition,) = policy["spec"]["matchConditions"]
     assert "'system:serviceaccount:there:night-coordinator'" in condition["expression"]
+    expressions = " ".join(each["expression"] for each in policy["spec"]["validations"])
+    assert "== 'night'" in expressions
+    assert "== 'workers'" in expressions
     binding = find(objects, "ValidatingAdmissionPolicyBinding", "night-coordinator.there")
     assert binding["spec"]["policyName"] == "night-coordinator.there"
     assert binding["spec"]["validationActions"] == ["Deny"]

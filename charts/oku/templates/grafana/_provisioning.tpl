@@ -1,8 +1,12 @@
-{{/* The data source as Grafana provisions it. What is secret comes from the environment of Grafana. */}}
+{{/*
+The data source as Grafana provisions it: (dict "root" $ "url" TEXT). What is secret comes from the
+environment of Grafana.
+*/}}
 {{- define "oku.datasource" -}}
-{{- $external := .Values.loki.external -}}
+{{- $loki := .root.Values.loki -}}
+{{- $external := $loki.external -}}
 {{- $headers := list -}}
-{{- if not .Values.loki.enabled -}}
+{{- if not $loki.enabled -}}
 {{- with $external.tenant -}}
 {{- $headers = append $headers (list "X-Scope-OrgID" .) -}}
 {{- end -}}
@@ -16,8 +20,8 @@ datasources:
     uid: oku-loki
     type: loki
     access: proxy
-    url: {{ include "oku.lokiUrl" . | quote }}
-    {{- if and (not .Values.loki.enabled) (eq $external.auth "basic") }}
+    url: {{ .url | quote }}
+    {{- if and (not $loki.enabled) (eq $external.auth "basic") }}
     basicAuth: true
     basicAuthUser: $LOKI_USERNAME
     {{- end }}
@@ -26,12 +30,12 @@ datasources:
       {{- range $number, $header := $headers }}
       httpHeaderName{{ add1 $number }}: {{ index $header 0 }}
       {{- end }}
-    {{- if or $headers (and (not .Values.loki.enabled) (eq $external.auth "basic")) }}
+    {{- if or $headers (and (not $loki.enabled) (eq $external.auth "basic")) }}
     secureJsonData:
       {{- range $number, $header := $headers }}
       httpHeaderValue{{ add1 $number }}: {{ index $header 1 }}
       {{- end }}
-      {{- if and (not .Values.loki.enabled) (eq $external.auth "basic") }}
+      {{- if and (not $loki.enabled) (eq $external.auth "basic") }}
       basicAuthPassword: $LOKI_PASSWORD
       {{- end }}
     {{- end }}
