@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,13 @@ def schemas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("schemas")
     write_schemas(json.loads(cluster.call("get", "--raw", "/openapi/v2")), folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def empty(cluster: Cluster) -> Iterator[str]:
+    """A namespace in which nothing is installed."""
+    with cluster.make_namespace() as namespace:
+        yield namespace
 
 
 def test_all_pods_are_ready_under_the_restricted_standard(release: Release) -> None:
@@ -107,14 +115,14 @@ def test_a_wrong_field_is_found(schemas: Path) -> None:
         ("scaling.defaultWorkers=9", "scaling.defaultWorkers is more than scaling.maxWorkers"),
     ],
 )
-def test_what_cannot_be_is_refused_and_leaves_nothing(cluster: Cluster, flag: str, said: str) -> None:
+def test_what_cannot_be_is_refused_and_leaves_nothing(
+    cluster: Cluster, empty: str, flag: str, said: str
+) -> None:
     """By the schema, or in a sentence that tells what to do."""
-    with cluster.make_namespace() as namespace:
-        before = cluster.fetch_objects(namespace)
-        release = Release(cluster, namespace)
-        with pytest.raises(AssertionError, match=said):
-            release.install(f"--set={flag}")
-        assert cluster.fetch_objects(namespace) == before
+    before = cluster.fetch_objects(empty)
+    with pytest.raises(AssertionError, match=said):
+        Release(cluster, empty).install(f"--set={flag}")
+    assert cluster.fetch_objects(empty) == before
 
 
 def check(schemas: Path, manifests: str) -> None:

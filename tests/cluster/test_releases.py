@@ -37,12 +37,11 @@ def test_releases_do_not_touch_each_other(cluster: Cluster, tmp_path: Path) -> N
 
         first, second, third = releases
         first.uninstall()
-        for release in (second, third):
-            assert_completed(make_run(release, tmp_path))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for summary in pool.map(lambda release: make_run(release, tmp_path), (second, third)):
+                assert_completed(summary)
         with pytest.raises(AssertionError, match="there is no release oku of Oku"):
             first.oku("runs")
-        for release in (second, third):
-            release.uninstall()
 
 
 def make_run(release: Release, folder: Path) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def test_the_coordinator_may_change_the_deletion_cost_of_a_pod_and_nothing_else(
     assert found["metadata"]["annotations"][_COST] == "5"
     changes: list[dict[str, object]] = [
         {"metadata": {"annotations": {"other": "5"}}},
-        {"metadata": {"labels": {"app.kubernetes.io/component": "workers"}}},
+        {"metadata": {"labels": {"app.kubernetes.io/component": "servers"}}},
         {"metadata": {"finalizers": ["example.com/never"]}},
         {"metadata": {"ownerReferences": None}},
         {"spec": {"activeDeadlineSeconds": 1}},

@@ -19,8 +19,9 @@ def test_volumes_stay_and_a_new_release_takes_them_up(cluster: Cluster, tmp_path
         release = Release(cluster, namespace)
         notes = release.install()
         with start_pod_run(release, tmp_path, *_FLAGS) as run:
-            summary = run.wait_for_end(120)
+            run.wait_for_end(120)
             wait_until_published(run.api)
+            summary = run.summary
         assert_completed(summary)
         release.uninstall()
 
@@ -34,7 +35,6 @@ def test_volumes_stay_and_a_new_release_takes_them_up(cluster: Cluster, tmp_path
         with release.open_api() as api, release.open_loki() as loki:
             assert api.summary(summary["run"]) == summary
             assert_published(loki, summary)
-        release.uninstall()
 
 
 def find_kept(notes: str) -> set[str]:

@@ -104,6 +104,11 @@ class Cluster:
         taken = {name for name, claim in claims.items() if namespace in claim.get("namespace", "")}
         return taken | {name for name in names if namespace in name}
 
+    def wait_until_clean(self, before: set[str]) -> None:
+        """Wait until there are no more traces than before; namespaces take their time."""
+        what = "namespaces of tests are gone"
+        wait_until(lambda: self.find_traces() <= before, _PATIENCE_S, what, _LOOK_S)
+
     @contextmanager
     def make_namespace(self) -> Iterator[str]:
         """A namespace that lets in pods of the restricted standard only; removed after the block."""
@@ -146,9 +151,9 @@ class Cluster:
         ]
         if kept:
             self._empty(namespace, kept)
-        self.call("delete", "namespace", namespace, "--timeout=120s")
         for volume in kept:
             self._set_claim(volume, None)
+        self.call("delete", "namespace", namespace, "--wait=false")
 
     def _set_claim(self, volume: str, claim: Object | None) -> None:
         change = {"spec": {"claimRef": claim}}
@@ -181,6 +186,7 @@ class Cluster:
         volumes = [{"name": volume, "persistentVolumeClaim": {"claimName": volume}} for volume in kept]
         self.apply(build_pod("sweep", namespace, containers, volumes=volumes))
         self.wait_for_end("sweep", namespace)
+        self.call("delete", "pods,persistentvolumeclaims", "--all", "-n", namespace, "--grace-period=1")
 
     def wait_for_end(self, pod: str, namespace: str) -> str:
         """Wait until a pod has ended; what it wrote."""
