@@ -239,8 +239,9 @@ class Coordinator:
     def _tick(self) -> None:
         self._metrics.show_workers(len(self._roster))
         run = self._ledger.fetch_next_run()
-        if run is None:
+        if run is None or run.state not in ACTIVE_STATES:
             self._ticks = TickMaker()  # what workers say now belongs to no run
+        if run is None:
             return
         tick = self._build_tick(run.run)
         self._metrics.show_tick(tick)

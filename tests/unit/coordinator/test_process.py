@@ -176,6 +176,18 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(
     assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
+def test_what_workers_say_while_a_run_waits_is_in_no_tick(
+    coordinator: Coordinator, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run may be submitted before their last word on the one before it has come."""
+    ticks: list[Any] = []
+    monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
+    ledger.create_run("r1", Spec(requests=100), 0.0)
+    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
+    coordinator._tick()
+    assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
+
+
 def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
     coordinator: Coordinator, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
