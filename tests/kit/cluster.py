@@ -9,14 +9,16 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.kit.local_run import wait_until
 
 CONTEXT_VARIABLE = "OKU_TEST_CONTEXT"
 """Names the kube context to test in: nobody's cluster is taken because it is the current one."""
-VERSION = "0.1.0"
+_CHART = Path(__file__).parents[2] / "charts" / "oku" / "Chart.yaml"
 PREFIX = "oku-test-"
 """Of the namespaces of tests."""
 
@@ -202,7 +204,7 @@ def build_container(name: str, command: Sequence[str], *, user: int = 10001) -> 
     """A container that the restricted standard lets in, with Python in it."""
     return {
         "name": name,
-        "image": f"docker.io/oku/coordinator:{VERSION}",
+        "image": f"docker.io/oku/coordinator:{yaml.safe_load(_CHART.read_text())['appVersion']}",
         "imagePullPolicy": "IfNotPresent",
         "command": list(command),
         "securityContext": {
