@@ -97,6 +97,16 @@ def build_app(broker_url: str) -> Celery:
     return app
 
 
+def build_worker_app(broker_url: str) -> Celery:
+    """As `build_app`, for a worker: its calls for messages are as long as `find_call_s` says.
+
+    kombu makes that of its `polling_interval`; in the event loop of a worker it does not poll.
+    """
+    app = build_app(broker_url)
+    app.conf.broker_transport_options["polling_interval"] = find_call_s(app)
+    return app
+
+
 def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
     """Transport options of the one consumer of `reports`.
 

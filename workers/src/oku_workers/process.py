@@ -24,8 +24,7 @@ from oku_core.messaging import (
     LEASES_QUEUE,
     PACE_COMMAND,
     STOP_COMMAND,
-    build_app,
-    find_call_s,
+    build_worker_app,
     find_last_call_s,
 )
 from oku_core.open_files import raise_open_files
@@ -46,9 +45,7 @@ class Worker:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         boot = secrets.token_hex(8)
-        self._app = build_app(settings.broker_url)
-        # That is what kombu makes its calls of; in an event loop it does not poll.
-        self._app.conf.broker_transport_options["polling_interval"] = find_call_s(self._app)
+        self._app = build_worker_app(settings.broker_url)
         self._station = Station()
         self._crew = Crew(settings.name, boot, settings.local_address)
         self._beat = Beat(self._app, self._station, self._crew, settings.idle_limit_s)
