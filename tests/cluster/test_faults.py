@@ -49,7 +49,7 @@ def test_a_worker_pod_is_deleted(run: PodRun) -> None:
 
 def test_a_worker_pod_is_killed(run: PodRun) -> None:
     """Without grace it cannot drain: what it had in hand is sent again, and not more than that."""
-    with run.hurting(most=lambda leased: leased):
+    with run.hurting(may_resend=True):
         # The node kills after a second or two, a busy one so late that a worker may have drained by then.
         assert any(kill(run, run.find_worker()) for _ in range(3)), "no worker is lost"
         run.release.wait_for_pods("workers", 4)
@@ -63,7 +63,7 @@ def test_the_coordinator_pod_is_deleted(run: PodRun) -> None:
 
 def test_the_valkey_pod_is_deleted(run: PodRun) -> None:
     """Messages may be lost, and what was in hand may be sent again."""
-    with run.hurting(most=lambda leased: leased):
+    with run.hurting(may_resend=True):
         replace(run.release, "valkey")
 
 

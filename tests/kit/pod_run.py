@@ -5,14 +5,16 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from tests.kit.forward import ForwardedApi
 from tests.kit.local_run import wait_until
-from tests.kit.release import Release, read_metric
+from tests.kit.release import Release
 
 from oku_cli.exit_code import ExitCode
+from oku_coordinator.ledger.record import LeaseState
 
 _STEP = 2000
 """Requests that show that a run goes on."""
@@ -85,9 +87,12 @@ class PodRun:
         """How it stands."""
         return self.api.summary(self.run)
 
-    def count_leased(self) -> int:
-        """Requests that are in the hands of workers, as of the last tick."""
-        return int(read_metric(self.api, 'oku_run_requests{part="leased"}'))
+    def find_in_hand(self) -> dict[tuple[float, int], int]:
+        """The leases that are out, by when they were cut and where they start, each with its requests."""
+        status, history = self.api.call("GET", f"/api/runs/{self.run}/history")
+        assert status == HTTPStatus.OK
+        leases = [lease for lease in history["leases"] if lease["state"] == LeaseState.ACTIVE]
+        return {(lease["cut_at"], lease["start"]): lease["stop"] - lease["start"] for lease in leases}
 
     def wait_for_progress(self) -> None:
         """Wait until it has gone on by some thousand requests."""
@@ -97,18 +102,22 @@ class PodRun:
         self._wait(lambda: bool(self.summary["accounted"] >= goal), "the run goes on")
 
     @contextmanager
-    def hurting(self, most: Callable[[int], int] = lambda _: 0) -> Iterator[None]:
+    def hurting(self, *, may_resend: bool = False) -> Iterator[None]:
         """What happens in the block, while the run goes on before and after.
 
         Args:
-            most: of the requests in hand before it, how many may be sent twice because of it.
+            may_resend: whether what is in hand may be sent again because of it; nothing else may. Some of it
+                is missed only after a while, so that all leases that were out have to end first.
         """
         self.wait_for_progress()
-        leased, before = self.count_leased(), self.summary["resent_at_most"]
+        in_hand, before = self.find_in_hand(), self.summary["resent_at_most"]
         yield
         self.wait_for_progress()
-        again = self.summary["resent_at_most"] - before
-        assert again <= most(leased), f"{again} of {leased} in hand may be sent twice"
+        if may_resend:
+            out = self.find_in_hand().keys()
+            self._wait(lambda: not out & self.find_in_hand().keys(), "the leases that were out have ended")
+        again, most = self.summary["resent_at_most"] - before, sum(in_hand.values()) if may_resend else 0
+        assert again <= most, f"{again} may be sent twice of {in_hand}"
 
     def find_worker(self) -> str:
         """A pod that has requests in hand."""

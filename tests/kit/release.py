@@ -2,9 +2,7 @@
 
 import base64
 import json
-import re
 import subprocess
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,14 +153,6 @@ class Release:
 def wait_until_published(api: ForwardedApi) -> None:
     """Wait until Loki has all lines of a release."""
     wait_until(lambda: _count_waiting(api) == 0, _PATIENCE_S, "Loki has all lines", _LOOK_S)
-
-
-def read_metric(api: ForwardedApi, name: str) -> float:
-    """A metric, such as `oku_run_requests{part="leased"}`; 0 when there is none."""
-    with urllib.request.urlopen(f"{api.url}/metrics", timeout=10) as response:
-        text = response.read().decode()
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
 
 
 def _count_waiting(api: ForwardedApi) -> int:
