@@ -14,9 +14,9 @@ from tests.kit.release import Release, wait_until_published
 
 _FLAGS = (
     "--requests", "1M", "--workers", "4", "--servers", "2",
-    "--engine", "httptools", "--delay", "lognormal:20ms,1.6", "--timeout", "5s", "--concurrency", "120",
+    "--engine", "httptools", "--delay", "lognormal:10ms,2", "--timeout", "8s", "--concurrency", "130",
 )  # fmt: skip
-"""About 1,700 requests a second for each worker, which leaves two processors time for everything else.
+"""About 1,800 requests a second for each worker, which leaves two processors time for everything else.
 
 Some of the requests in flight always have seconds to go: a worker that is killed cannot drain.
 """

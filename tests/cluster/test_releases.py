@@ -13,7 +13,7 @@ from tests.kit.release import Release
 _VALUES = {"loki.enabled": False, "grafana.sidecar.datasource": False}
 """Three of them at once are many pods for a small node."""
 _REQUESTS = 20_000
-_FLAGS = ("--workers", "1", "--servers", "1", "--quiet")
+_FLAGS = ("--requests", str(_REQUESTS), "--workers", "1", "--servers", "1", "--quiet")
 
 
 def test_releases_do_not_touch_each_other(cluster: Cluster, tmp_path: Path) -> None:
@@ -47,17 +47,6 @@ def test_releases_do_not_touch_each_other(cluster: Cluster, tmp_path: Path) -> N
 def make_run(release: Release, folder: Path) -> dict[str, Any]:
     """A small run; its summary."""
     path = folder / f"{release.namespace}-{release.name}.json"
-    release.oku(
-        "run",
-        "--requests",
-        str(_REQUESTS),
-        "--workers",
-        "1",
-        "--servers",
-        "1",
-        "--quiet",
-        "--json",
-        str(path),
-    )
+    release.oku("run", *_FLAGS, "--json", str(path))
     summary: dict[str, Any] = json.loads(path.read_text())
     return summary
