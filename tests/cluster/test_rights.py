@@ -119,6 +119,8 @@ def test_the_coordinator_cannot_read_secrets(release: Release) -> None:
 def test_the_coordinator_has_the_rights_that_it_needs_and_no_others(release: Release) -> None:
     """It reads and scales two Deployments, and reads and annotates pods."""
     allowed = {
+        "get deployments.apps/oku-workers",
+        "get deployments.apps/oku-servers",
         "get deployments.apps/oku-workers --subresource=scale",
         "patch deployments.apps/oku-workers --subresource=scale",
         "patch deployments.apps/oku-servers --subresource=scale",
@@ -127,6 +129,7 @@ def test_the_coordinator_has_the_rights_that_it_needs_and_no_others(release: Rel
     }
     denied = {
         "get secrets", "list secrets", "get configmaps", "create pods", "delete pods", "create pods/exec",
+        "get deployments.apps/oku-coordinator",
         "patch deployments.apps/oku-workers", "delete deployments.apps/oku-workers",
         "patch deployments.apps/oku-coordinator --subresource=scale", "list deployments.apps",
         "list nodes", "create serviceaccounts/token", "impersonate users",

@@ -30,6 +30,7 @@ from oku_core.messaging import (
     find_call_s,
     find_last_call_s,
     send_lease,
+    send_order,
 )
 from oku_core.progress import Progress
 
@@ -48,10 +49,21 @@ _STUCK_S = 10.0
 
 
 class Broker:
-    """Sends leases and orders. Its methods block and may be called from any thread."""
+    """Sends leases and orders. Its methods block and may be called from any thread.
 
-    def __init__(self, app: Celery) -> None:
+    Args:
+        app: the application.
+        is_connected: whether the broker answers others; where it does not, nothing is tried for seconds.
+    """
+
+    def __init__(self, app: Celery, is_connected: Callable[[], bool] = lambda: True) -> None:
         self._app = app
+        self._is_connected = is_connected
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is known that the broker does not answer."""
+        return not self._is_connected()
 
     def send_leases(self, leases: Sequence[Lease]) -> int:
         """Put leases into the queue, in this order; how many the broker took before it did not take one."""
@@ -79,14 +91,16 @@ class Broker:
                 return None
             try:
                 return int(connection.default_channel.client.info("memory")["used_memory_peak"]) / 1e6
-            except (OperationalError, OSError, KeyError, *connection.connection_errors) as error:
-                _log.warning("the broker did not say how large it is: %s", error)
+            except (OperationalError, *connection.connection_errors, *connection.channel_errors) as error:
+                _log.warning("the broker does not say how large it is: %s", error)
                 return None
 
     def _order(self, command: str, arguments: dict[str, Any]) -> None:
         try:
-            self._app.control.broadcast(command, arguments=arguments)
-        except (OperationalError, OSError) as error:
+            if self.is_away:
+                raise OperationalError("it does not answer")
+            send_order(self._app, command, arguments)
+        except OperationalError as error:
             facts = {"run": arguments.get("run")}
             _log.warning("the broker did not take the order %s: %s", command, error, extra=facts)
 

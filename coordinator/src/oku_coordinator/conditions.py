@@ -5,7 +5,7 @@ becomes notices, lines for those who watch a run. Loki holds no run up, but whoe
 """
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from oku_coordinator.ledger import Ledger
@@ -29,6 +29,7 @@ class Conditions:
     Args:
         ledger: says which run has its turn.
         roster: who lives.
+        has_broker: whether there is a connection to the broker.
         kube: scales for runs, in a cluster.
         server_watch: sees the delay servers, where there are any.
         publisher: takes lines to Loki, where there is one.
@@ -38,12 +39,14 @@ class Conditions:
         self,
         ledger: Ledger,
         roster: Roster,
+        has_broker: Callable[[], bool] = lambda: True,
         kube: "KubePart | None" = None,
         server_watch: ServerWatch | None = None,
         publisher: Publisher | None = None,
     ) -> None:
         self._ledger = ledger
         self._roster = roster
+        self._has_broker = has_broker
         self._kube = kube
         self._server_watch = server_watch
         self._publisher = publisher
@@ -85,9 +88,12 @@ class Conditions:
         servers = self._kube.delay_servers
         if servers.wanted:  # else they are asked for in a moment
             count = f"{servers.there} of {servers.wanted} ready"
-            yield f"waiting for delay servers: {count}{_add(servers.obstacle)}"
+            surplus = f", {servers.surplus} more have to go" if servers.surplus else ""
+            yield f"waiting for delay servers: {count}{surplus}{_add(servers.obstacle)}"
 
     def _tell_of_others(self) -> Iterator[str]:
+        if not self._has_broker():
+            yield "the broker does not answer: nothing is dealt out, and no report comes in"
         if self._kube is not None and self._kube.trouble:
             yield f"Kubernetes: {self._kube.trouble}"
         if self._publisher is not None and self._publisher.trouble:

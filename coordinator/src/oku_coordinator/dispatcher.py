@@ -88,6 +88,8 @@ class Dispatcher:
         return run
 
     async def _deal(self, run: RunRecord, now: float) -> None:
+        if self._broker.is_away:
+            return
         workers = self._roster.workers()
         hands = find_free_hands(workers, self._ledger.count_held(run.run))
         if not hands or not self._ledger.fetch_pending(run.run):

@@ -82,7 +82,7 @@ class Coordinator:
         )
         self._roster = Roster(settings.term_s)
         app = build_app(settings.broker_url)
-        self._broker = Broker(app)
+        self._broker = Broker(app, self._is_ready)
         self._lease_watch = LeaseWatch(self._ledger, self._roster, self._broker, self._metrics)
         may_decode = threading.Event()
         may_decode.set()
@@ -94,7 +94,7 @@ class Coordinator:
         counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
         self._server_watch = ServerWatch(counter, self._ledger, self._wake) if settings.server_urls else None
         self._conditions = Conditions(
-            self._ledger, self._roster, self._kube, self._server_watch, self._publisher
+            self._ledger, self._roster, self._is_ready, self._kube, self._server_watch, self._publisher
         )
         self._dispatcher = Dispatcher(
             self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,

@@ -13,7 +13,7 @@ from oku_coordinator.dossier import Dossier, build_dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.lines import build_summary_line
-from oku_coordinator.served import ServedCounter
+from oku_coordinator.served import Served, ServedCounter
 from oku_coordinator.summaries import build_summary
 from oku_core.history import Event, EventType
 from oku_core.memory import measure_peak_rss_mb
@@ -90,11 +90,17 @@ class Runs:
         Their count is kept once the run is at rest: only then is it of the same moment as the account.
         """
         record = self._ledger.fetch_run(run)
-        answer = await self._served.fetch(run) if record.spec.brings_servers else None
+        return self._sum_up(record, await self._ask_servers(record))
+
+    async def _ask_servers(self, record: RunRecord) -> Served | None:
+        return await self._served.fetch(record.run) if record.spec.brings_servers else None
+
+    def _sum_up(self, record: RunRecord, answer: Served | None) -> Summary:
+        """With what the servers answered after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
-            self._ledger.set_served(run, served)
-        snapshot = self._ledger.fetch_snapshot(run)
+            self._ledger.set_served(record.run, served)
+        snapshot = self._ledger.fetch_snapshot(record.run)
         if served is not None and not snapshot.record.is_at_rest:
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
         notices = self._conditions.build_notices(snapshot.record)
@@ -107,12 +113,13 @@ class Runs:
 
     async def end(self, run: str) -> None:
         """A run has come to rest: keep what the delay servers counted, and how large the processes were."""
-        answer = await self._served.fetch(run) if self._ledger.fetch_run(run).spec.brings_servers else None
+        record = self._ledger.fetch_run(run)
+        answer = await self._ask_servers(record)
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
         if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
         self._ledger.keep_processes(run, [*processes, *(answer.processes if answer else ())])
-        summary, now = await self.summarize(run), self._clock()
+        summary, now = self._sum_up(record, answer), self._clock()
         events = [
             Event(
                 at=now,

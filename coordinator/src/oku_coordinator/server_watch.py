@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 UNSEEN = ""
 """The store of a server that may have been there unseen."""
 LOOK_S = 5.0
+_MOST_MISSES = 3
 LONGEST_GAP_S = 30.0
 """Shorter than a server needs to come up, be found by the workers, be given up and end, with an autoscaler at
 its defaults by minutes."""
@@ -53,6 +54,8 @@ class ServerWatch:
         self._clock = clock
         self._seen: str | None = None
         """The run that was looked at before it began."""
+        self._misses = 0
+        """Looks before a run that came to nothing."""
         self._is_asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -89,8 +92,14 @@ class ServerWatch:
             await self._look_before(run)
 
     async def _look_before(self, run: RunRecord) -> None:
-        if not await self._note(run):
+        if await self._note(run):
+            self._misses = 0
+        elif (misses := self._misses + 1) < _MOST_MISSES:
+            self._misses = misses
+            return  # one that is about to leave may not answer any more
+        else:
             self._ledger.note_servers(run.run, [UNSEEN], self._clock())
+            self._misses = 0
         self._seen = run.run
         self._wake()
 

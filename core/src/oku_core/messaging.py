@@ -5,13 +5,16 @@ Celery events carry progress and Celery's remote control carries orders; both ma
 the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 from celery import Celery
 from kombu.entity import Exchange, Queue
+from kombu.exceptions import OperationalError
 
-from oku_core.errors import UserError, format_value
+from oku_core.broker_url import check_broker_url, split_tls
 from oku_core.lease import Lease, Message
 from oku_core.progress import Progress
 
@@ -37,11 +40,6 @@ _REPORT_VISIBILITY_TIMEOUT_S = 5
 """Reports that a killed coordinator had fetched and not committed come back after this."""
 
 
-_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
-_TEST_SCHEME = "memory"
-"""kombu's broker within one process, for unit tests."""
-
-
 class _Event(msgspec.Struct, frozen=True):
     """What we read of a Celery event."""
 
@@ -61,9 +59,10 @@ def build_app(broker_url: str) -> Celery:
     """A Celery application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`).
 
     Raises:
-        UserError: the URL is none of these.
+        UserError: the URL is none of these, or what it says of TLS is wrong.
     """
-    _check_url(broker_url)
+    check_broker_url(broker_url)
+    broker_url, tls = split_tls(broker_url)
     app = Celery("oku", broker=broker_url, set_as_current=False)
     is_amqp = broker_url.startswith("amqp")
     arguments = {"x-queue-type": "quorum"} if is_amqp else None
@@ -90,6 +89,7 @@ def build_app(broker_url: str) -> Celery:
         # The broker may be away for as long as it likes.
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        broker_use_ssl=tls,
         broker_transport_options=_build_transport_options(is_amqp=is_amqp),
         control_queue_expires=60.0,
         event_queue_expires=60.0,
@@ -145,6 +145,30 @@ def send_message(app: Celery, message: Message) -> None:
     _send(app, REPORT_TASK, REPORTS_QUEUE, message, retries=None)
 
 
+def send_order(app: Celery, command: str, arguments: Mapping[str, Any]) -> None:
+    """Tell all workers something by Celery's remote control; raises kombu's operational error likewise.
+
+    One try: `app.control.broadcast` would wait for a broker that is away, and bring the order when nobody
+    wants it any more.
+    """
+    mailbox = app.control.mailbox
+    with app.producer_pool.acquire(block=True) as producer, _operational(producer.connection):
+        producer.publish(
+            {
+                "method": command,
+                "arguments": dict(arguments),
+                "destination": None,
+                "pattern": None,
+                "matcher": None,
+            },
+            exchange=mailbox.exchange.name,
+            declare=[mailbox.exchange],
+            headers={"clock": app.clock.forward(), "expires": 0},
+            serializer="json",
+            retry=False,
+        )
+
+
 def decode_lease(document: object) -> Lease:
     """Read the argument of a lease task; `MalformedMessageError` when it is none."""
     lease: Lease = _convert(document, Lease)
@@ -189,17 +213,20 @@ def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: 
     )
 
 
+@contextmanager
+def _operational(connection: Any) -> Iterator[None]:
+    """Whatever a transport raises is an operational error, as Celery has it for tasks."""
+    try:
+        yield
+    except (*connection.connection_errors, *connection.channel_errors) as error:
+        raise OperationalError(str(error)) from error
+
+
 def _convert(document: object, kind: Any) -> Any:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         raise MalformedMessageError(str(error)) from error
-
-
-def _check_url(url: str) -> None:
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
-        raise UserError(f"--broker-url: {format_value(url)} is not a URL with one of {', '.join(_SCHEMES)}")
 
 
 def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:
@@ -208,7 +235,7 @@ def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:
     return {
         "visibility_timeout": _VISIBILITY_TIMEOUT_S,
         # A publish on a dead connection must not wait for ever.
-        "socket_timeout": 30,
+        "socket_timeout": 10,
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
         "retry_on_timeout": True,

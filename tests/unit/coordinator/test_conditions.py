@@ -52,9 +52,10 @@ class World:
         self.pods = PodsTwin()
         self.loki = LokiTwin()
         publisher = cast("Publisher", self.loki)
-        self.alone = Conditions(ledger, self.roster, publisher=publisher)
+        self.has_broker = True
+        self.alone = Conditions(ledger, self.roster, lambda: self.has_broker, publisher=publisher)
         self.in_cluster = Conditions(
-            ledger, self.roster, cast("KubePart", self.pods), None, cast("Publisher", self.loki)
+            ledger, self.roster, kube=cast("KubePart", self.pods), publisher=cast("Publisher", self.loki)
         )
 
     def hear(self, *workers: str, stopping: bool = False) -> None:
@@ -161,6 +162,10 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
     assert world.in_cluster.build_notices(pending) == [
         "waiting for delay servers: 1 of 2 ready: ErrImagePull"
     ]
+    world.pods.delay_servers = Turnout(2, 2, surplus=1)
+    assert world.in_cluster.build_notices(pending)[-1] == (
+        "waiting for delay servers: 2 of 2 ready, 1 more have to go"
+    )
     world.pods.has_servers = True
     assert world.in_cluster.build_notices(pending) == []
 
@@ -185,3 +190,13 @@ def test_a_cluster_refuses_what_it_cannot_carry_out(world: World) -> None:
     with pytest.raises(UserError, match="workers: 9 is too many"):
         world.in_cluster.check(Spec(workers=9))
     world.alone.check(Spec(workers=9))
+
+
+def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None:
+    """Without it a run stands still, and nobody else says so."""
+    world.hear("w1")
+    assert world.alone.build_notices(running) == []
+    world.has_broker = False
+    assert world.alone.build_notices(running) == [
+        "the broker does not answer: nothing is dealt out, and no report comes in"
+    ]

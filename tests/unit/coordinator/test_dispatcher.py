@@ -11,6 +11,7 @@ from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
 from oku_coordinator.settings import ServerShape
 from oku_core.lease import Lease, Report
+from oku_core.messaging import build_app
 from oku_core.progress import Progress
 from oku_core.run import RunState
 from oku_core.spec import Spec
@@ -22,6 +23,8 @@ class BrokerTwin(Broker):
     """A broker in memory that remembers what was sent; `on_send` may say that it did not take a lease."""
 
     def __init__(self) -> None:
+        self.answers = True
+        super().__init__(build_app("memory://"), lambda: self.answers)
         self.leases: list[Lease] = []
         self.stops: list[tuple[str | None, float]] = []
         self.on_send: Callable[[Lease], bool] = lambda _: True
@@ -228,6 +231,21 @@ async def test_a_lease_that_the_broker_does_not_take_is_taken_back(
     await dispatcher.step(0.5, 0.5)
     assert broker.leases[0].start == tried[0].start == 0
     assert broker.leases[0].id != tried[0].id
+
+
+async def test_nothing_is_dealt_while_the_broker_is_away(
+    dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
+) -> None:
+    """Each lease that it does not take would be one more in the ledger."""
+    ledger.create_run("r1", Spec(requests=100), 0.0)
+    hear(roster, "w1")
+    broker.answers = False
+    await dispatcher.step(0.0, 1.0)
+    assert ledger.fetch_active_leases("r1") == []
+    assert not dispatcher.has_more
+    broker.answers = True
+    await dispatcher.step(0.5, 1.5)
+    assert len(broker.leases) == len(ledger.fetch_active_leases("r1")) > 0
 
 
 @pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING, RunState.FAILED])

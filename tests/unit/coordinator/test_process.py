@@ -136,10 +136,10 @@ async def test_who_follows_a_run_is_told_of_its_end(
     """Once, although the servers' counts cannot be kept."""
     rests = count_rests(coordinator, monkeypatch)
 
-    async def fail(_: str) -> None:
+    def fail(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(coordinator._runs, "summarize", fail)
+    monkeypatch.setattr(ledger, "put_summary", fail)
     ledger.create_run("r1", Spec(requests=100), 0.0)
     await coordinator._watch_end(ledger.fetch_run("r1"))
     await coordinator._watch_end(ledger.change_state("r1", RunState.RUNNING, 1.0))
@@ -198,6 +198,7 @@ def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
         ledger.create_run(run, Spec(requests=100), 0.0)
     ledger.change_state("r1", RunState.RUNNING, 1.0)
     coordinator._runs._followers[asyncio.Queue()] = "r2"
+    coordinator._reports.is_connected = coordinator._progress.is_connected = True
     coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
     coordinator._tick()
     assert [(tick.run, tick.rate_rps, tick.in_flight, tick.notices) for tick in ticks] == [

@@ -91,10 +91,25 @@ async def test_servers_that_do_not_answer_at_the_beginning_leave_their_count_unk
     """The run begins all the same: what comes of its requests is an account, too."""
     run = submit(world.ledger)
     world.servers.stores = None
-    world.watch.may_begin(run)
-    await world.watch.look()
+    for _ in range(3):
+        assert not world.watch.may_begin(run)
+        await world.watch.look()
     assert world.watch.may_begin(run)
     assert world.seen == {UNSEEN}
+
+
+async def test_servers_are_asked_again_before_their_count_is_given_up(world: World) -> None:
+    """One that was about to leave did not answer any more."""
+    run = submit(world.ledger)
+    world.servers.stores = None
+    for _ in range(2):
+        assert not world.watch.may_begin(run)
+        await world.watch.look()
+    world.servers.stores = ["a"]
+    assert not world.watch.may_begin(run)
+    await world.watch.look()
+    assert world.watch.may_begin(run)
+    assert world.seen == {"a"}
 
 
 async def test_servers_that_come_during_a_run_are_seen(world: World) -> None:

@@ -1,8 +1,8 @@
-"""The Kubernetes API: four calls, with the pod's own service account.
+"""The Kubernetes API: five calls, with the pod's own service account.
 
 Of the client library this uses the configuration of a pod (address, certificates, a token that is read anew)
 and its asyncio transport. Its generated classes for the API's objects take 170 MB and two seconds to load,
-for three fields of two objects; those are decoded here. Watches are not used: what is polled needs no care
+for a few fields of three objects; those are decoded here. Watches are not used: what is polled needs no care
 for those that end silently.
 """
 
@@ -16,12 +16,13 @@ from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.incluster_config import load_incluster_config
 
 from oku_coordinator.kube.plan import build_scale_patch
-from oku_coordinator.kube.pods import Pod, build_cost_patch
+from oku_coordinator.kube.pods import Condition, Pod, build_cost_patch, shorten
 from oku_core.errors import UserError
 
 _T = TypeVar("_T")
 
 _TIMEOUT = aiohttp.ClientTimeout(total=5)
+_FORBIDDEN = 403
 _PATCH_HEADERS = {"PATCH": {"Content-Type": "application/merge-patch+json"}}
 
 
@@ -63,6 +64,14 @@ class Scale(msgspec.Struct):
         return self.status.selector
 
 
+class _DeploymentStatus(msgspec.Struct):
+    conditions: list[Condition] = []
+
+
+class _Deployment(msgspec.Struct):
+    status: _DeploymentStatus = msgspec.field(default_factory=_DeploymentStatus)
+
+
 class _PodList(msgspec.Struct):
     items: list[Pod]
 
@@ -72,6 +81,7 @@ class _Refusal(msgspec.Struct):
 
 
 _decode_scale = msgspec.json.Decoder(Scale).decode
+_decode_deployment = msgspec.json.Decoder(_Deployment).decode
 _decode_pods = msgspec.json.Decoder(_PodList).decode
 _decode_refusal = msgspec.json.Decoder(_Refusal).decode
 
@@ -97,6 +107,21 @@ class Cluster:
         """Set the size of a Deployment."""
         await self._call("PATCH", self._build_scale_path(deployment), body=build_scale_patch(replicas))
 
+    async def fetch_failure(self, deployment: str) -> str:
+        """Why no pods can be made for a Deployment, as Kubernetes says it; empty when they can.
+
+        It is empty, too, without the right to see that: nothing depends on it.
+        """
+        try:
+            content = await self._call("GET", self._build_path(deployment))
+        except ClusterError as error:
+            if error.status == _FORBIDDEN:
+                return ""
+            raise
+        conditions = _decode(_decode_deployment, content).status.conditions
+        failures = [each for each in conditions if each.type == "ReplicaFailure" and each.status == "True"]
+        return shorten(failures[0].message) if failures else ""
+
     async def fetch_pods(self, selector: str) -> list[Pod]:
         """The pods with these labels."""
         path = f"/api/v1/namespaces/{self._namespace}/pods"
@@ -112,8 +137,11 @@ class Cluster:
         if self._client is not None:
             await self._client.close()
 
+    def _build_path(self, deployment: str) -> str:
+        return f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{deployment}"
+
     def _build_scale_path(self, deployment: str) -> str:
-        return f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{deployment}/scale"
+        return f"{self._build_path(deployment)}/scale"
 
     async def _call(
         self, method: str, path: str, *, query: list[tuple[str, str]] | None = None, body: Any = None

@@ -11,9 +11,6 @@ from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 
-SERVERS_WITHIN_S = 60.0
-"""After so long a run begins with the delay servers that are ready, if any is."""
-
 
 def check_bounds(spec: Spec, settings: KubeSettings) -> None:
     """Refuse a spec that wants more pods than there may be, with a `UserError`."""
@@ -44,11 +41,6 @@ def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
         return current
     least = max(1, settings.min_servers)
     return max(least, min(spec.servers, settings.max_servers)) if spec.servers else max(least, current)
-
-
-def is_enough(ready: int, wanted: int, waited_s: float) -> bool:
-    """Whether a run may begin with so many delay servers ready."""
-    return ready >= wanted or (ready > 0 and waited_s >= SERVERS_WITHIN_S)
 
 
 def build_scale_patch(replicas: int) -> dict[str, Any]:

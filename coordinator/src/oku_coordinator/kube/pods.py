@@ -14,7 +14,7 @@ COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 IDLE_COST = 0
 """That of a pod without the annotation, too."""
 BUSY_COST = 100
-_LONGEST_OBSTACLE = 120
+_LONGEST_OBSTACLE = 200
 """Characters."""
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons for which every container waits for a while."""
@@ -48,16 +48,19 @@ class Container(msgspec.Struct):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Name and annotations of a pod."""
+    """Name and annotations of a pod, and when it is to be gone if it was deleted."""
 
     name: str
     annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
 
 
 class Status(msgspec.Struct):
-    """How a pod is doing."""
+    """How a pod is doing, and why where it has no container that could tell."""
 
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     ip: str = msgspec.field(default="", name="podIP")
     conditions: list[Condition] | None = None
     containers: list[Container] | None = msgspec.field(default=None, name="containerStatuses")
@@ -80,22 +83,28 @@ class Pod(msgspec.Struct):
         return self.status.phase == "Running" and bool(self.status.ip)
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether it was deleted and is about to end."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
     def is_ready(self) -> bool:
         """Whether it is to be sent requests."""
         conditions = self.status.conditions or ()
-        return self.is_running and any(c.type == "Ready" and c.status == "True" for c in conditions)
+        is_ready = any(c.type == "Ready" and c.status == "True" for c in conditions)
+        return is_ready and self.is_running and not self.is_leaving
 
     @property
     def obstacle(self) -> str:
         """What keeps it from running, in the first sentence that Kubernetes has for it; else empty."""
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
-                return _cut(condition.message or "it has no node yet")
+                return shorten(condition.message or "it has no node yet")
         for container in self.status.containers or ():
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
-                return _cut(": ".join(filter(None, (waiting.reason, waiting.message))))
-        return ""
+                return _say(waiting.reason, waiting.message)
+        return _say(self.status.reason, self.status.message) if self.status.phase == "Failed" else ""
 
     @property
     def cost(self) -> int | None:
@@ -124,7 +133,14 @@ def build_cost_patch(cost: int) -> dict[str, Any]:
     return {"metadata": {"annotations": {COST_ANNOTATION: str(cost)}}}
 
 
-def _cut(message: str) -> str:
-    """The scheduler goes on with what it has tried beside, others with the whole chain of what failed."""
+def _say(reason: str, message: str) -> str:
+    return shorten(": ".join(filter(None, (reason, message))))
+
+
+def shorten(message: str) -> str:
+    """The first sentence of what Kubernetes says, and not too much of it.
+
+    The scheduler goes on with what it has tried beside, others with the whole chain of what failed.
+    """
     first = " ".join(message.split()).partition(". ")[0].removesuffix(".")
     return textwrap.shorten(first, _LONGEST_OBSTACLE, placeholder=" …")

@@ -13,12 +13,19 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers, is_enough
-from oku_coordinator.kube.pods import Pod, find_cost_changes
-from oku_coordinator.kube.turnout import Turnout, build_server_turnout, build_worker_turnout
+from oku_coordinator.kube.costs import CostMarker
+from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers
+from oku_coordinator.kube.pods import Pod
+from oku_coordinator.kube.turnout import (
+    Turnout,
+    build_server_turnout,
+    build_worker_turnout,
+    is_enough,
+)
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.settings import KubeSettings
@@ -27,10 +34,6 @@ from oku_core.run import ACTIVE_STATES
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 2.0
-_COSTS_EVERY_S = 10.0
-_MOST_COSTS = 50
-"""So many pods are annotated at one look."""
-_GONE = 404
 
 
 class Scaler:
@@ -63,7 +66,7 @@ class Scaler:
         self._scaled_at = 0.0
         self._served: str | None = None
         """The run whose delay servers are ready."""
-        self._costs_at = -_COSTS_EVERY_S
+        self._costs = CostMarker(cluster, clock)
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why the last look came to nothing; empty when it did not."""
@@ -100,7 +103,7 @@ class Scaler:
         except sqlite3.OperationalError:
             pass  # the main loop says so
         else:
-            self._note_trouble("")
+            self._note_trouble(self._costs.trouble)
 
     async def _watch(self) -> None:
         while True:
@@ -127,12 +130,11 @@ class Scaler:
         if not self.has_servers(run):
             await self._await_servers(run)
         is_active = run.state in ACTIVE_STATES
-        are_costs_due = is_active and self._clock() - self._costs_at >= _COSTS_EVERY_S
+        are_costs_due = is_active and self._costs.is_due
         if not is_active or are_costs_due or not self.workers.is_complete:
             pods = await self._look_at_workers()
             if are_costs_due:
-                self._costs_at = self._clock()
-                await self._mark_busy(run.run, pods)
+                await self._costs.mark(pods, self._ledger.count_held(run.run))
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings
@@ -162,26 +164,25 @@ class Scaler:
     async def _await_servers(self, run: RunRecord) -> None:
         scale = await self._cluster.fetch_scale(self._settings.servers)
         pods = await self._cluster.fetch_pods(scale.selector)
-        self.servers = build_server_turnout(pods, self.servers.wanted)
+        servers = build_server_turnout(pods, self.servers.wanted)
+        self.servers = await self._explain(servers, self._settings.servers)
         waited_s = self._clock() - self._scaled_at
-        if run.state in ACTIVE_STATES or is_enough(self.servers.there, self.servers.wanted, waited_s):
+        if run.state in ACTIVE_STATES or is_enough(servers, waited_s):
             self._served = run.run
             self._wake()
 
     async def _look_at_workers(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)
         pods = await self._cluster.fetch_pods(scale.selector)
-        self.workers = build_worker_turnout(pods, scale.replicas)
+        workers = build_worker_turnout(pods, scale.replicas)
+        self.workers = await self._explain(workers, self._settings.workers)
         return pods
 
-    async def _mark_busy(self, run: str, pods: Sequence[Pod]) -> None:
-        changes = find_cost_changes(pods, self._ledger.count_held(run))
-        for pod, cost in list(changes.items())[:_MOST_COSTS]:
-            try:
-                await self._cluster.set_cost(pod, cost)
-            except ClusterError as error:
-                if error.status != _GONE:  # pods come and go
-                    raise
+    async def _explain(self, turnout: Turnout, deployment: str) -> Turnout:
+        """Where no pod says why some are missing, they may have been refused, as by a quota."""
+        if turnout.is_complete or turnout.obstacle:
+            return turnout
+        return replace(turnout, obstacle=await self._cluster.fetch_failure(deployment))
 
     def _note_trouble(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:

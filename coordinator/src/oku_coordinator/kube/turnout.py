@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from oku_coordinator.kube.pods import Pod
 
+SERVERS_WITHIN_S = 60.0
+"""After so long a run begins with the delay servers that are ready, if any is."""
+
 
 @dataclass(frozen=True)
 class Turnout:
@@ -14,11 +17,13 @@ class Turnout:
         there: how many run, of servers how many are ready.
         wanted: how many there are to be.
         obstacle: what keeps one of the others away, where Kubernetes says so; else empty.
+        surplus: how many more answer and are about to go, or will be.
     """
 
     there: int = 0
     wanted: int = 0
     obstacle: str = ""
+    surplus: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -32,10 +37,23 @@ def build_worker_turnout(pods: Sequence[Pod], wanted: int) -> Turnout:
 
 
 def build_server_turnout(pods: Sequence[Pod], wanted: int) -> Turnout:
-    """Delay servers are there when they are ready."""
-    return Turnout(sum(pod.is_ready for pod in pods), wanted, find_obstacle(pods))
+    """Delay servers are there when they are ready.
+
+    A Deployment that was made smaller has too many for a while.
+    """
+    there, leaving = sum(pod.is_ready for pod in pods), sum(pod.is_leaving for pod in pods)
+    surplus = leaving + max(0, there - wanted)
+    return Turnout(there, wanted, find_obstacle(pods), surplus)
+
+
+def is_enough(servers: Turnout, waited_s: float) -> bool:
+    """Whether a run may begin with these delay servers: not with one that leaves in its first seconds."""
+    if waited_s >= SERVERS_WITHIN_S:
+        return servers.there > 0
+    return servers.is_complete and not servers.surplus
 
 
 def find_obstacle(pods: Sequence[Pod]) -> str:
-    """What keeps the first pod back of those that something keeps back."""
-    return next((pod.obstacle for pod in pods if pod.obstacle), "")
+    """What keeps the first pod back of those that something keeps back; those that have failed come last."""
+    stuck = sorted((pod for pod in pods if pod.obstacle), key=lambda pod: pod.status.phase == "Failed")
+    return stuck[0].obstacle if stuck else ""

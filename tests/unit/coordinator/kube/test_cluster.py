@@ -33,6 +33,25 @@ async def test_pods_are_found_by_their_labels(cluster: Cluster, kubernetes: Kube
     ]
 
 
+async def test_it_is_found_out_why_no_pods_can_be_made(cluster: Cluster, kubernetes: Kubernetes) -> None:
+    """In one sentence; without the right to look nobody knows, and nothing is wrong."""
+    message = 'pods "w-1" is forbidden: exceeded quota: small, requested: cpu=1. Other words'
+    kubernetes.conditions = [
+        {"type": "Available", "status": "False", "message": "too few"},
+        {"type": "ReplicaFailure", "status": "True", "message": message},
+    ]
+    assert await cluster.fetch_failure("w") == message.partition(". ")[0]
+    kubernetes.conditions[1]["status"] = "False"
+    assert await cluster.fetch_failure("w") == ""
+    kubernetes.conditions = []
+    assert await cluster.fetch_failure("w") == ""
+    kubernetes.refusals = {"w": 403}
+    assert await cluster.fetch_failure("w") == ""
+    kubernetes.refusals = {"w": 500}
+    with pytest.raises(ClusterError):
+        await cluster.fetch_failure("w")
+
+
 async def test_the_deletion_cost_of_a_pod_is_set(cluster: Cluster, kubernetes: Kubernetes) -> None:
     """As a text, as all annotations are."""
     kubernetes.add_pod("w", "w-1")

@@ -46,7 +46,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     """By the API, and who asks is told the bounds."""
     part = KubePart(SETTINGS, "http://oku-server:8080", ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
-    conditions = Conditions(ledger, Roster(5.0), part)
+    conditions = Conditions(ledger, Roster(5.0), kube=part)
     runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
     api = build_api(runs, Metrics(), "t", lambda: True, None, part.describe)
     headers = {"Authorization": "Bearer t"}

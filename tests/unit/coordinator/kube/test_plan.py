@@ -1,15 +1,11 @@
-import math
-
 import pytest
 
 from oku_coordinator.kube.plan import (
-    SERVERS_WITHIN_S,
     IdleClock,
     build_scale_patch,
     check_bounds,
     choose_servers,
     choose_workers,
-    is_enough,
 )
 from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
@@ -75,15 +71,6 @@ def test_delay_servers_cannot_be_wanted_where_none_are() -> None:
     """The target is somebody else's then."""
     with pytest.raises(UserError, match=r"^servers: this coordinator has no delay servers to scale$"):
         check_bounds(Spec(servers=1), KubeSettings(namespace="oku", workers="w"))
-
-
-@pytest.mark.parametrize(
-    ("ready", "waited_s", "enough"),
-    [(3, 0.0, "yes"), (4, 0.0, "yes"), (2, 59.0, "no"), (2, SERVERS_WITHIN_S, "yes"), (0, math.inf, "no")],
-)
-def test_a_run_waits_a_while_for_all_of_its_delay_servers(ready: int, waited_s: float, enough: str) -> None:
-    """A cluster that is full does not hold it up for ever; without any it would only fail."""
-    assert is_enough(ready, 3, waited_s) == (enough == "yes")
 
 
 def test_what_is_idle_is_told_once() -> None:

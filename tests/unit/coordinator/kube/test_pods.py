@@ -66,9 +66,12 @@ def wait_for(reason: str, message: str = "") -> dict[str, object]:
          'CreateContainerConfigError: secret "s" not found'),
         ({"containerStatuses": [wait_for("ErrImagePull")]}, "ErrImagePull"),
         ({"containerStatuses": [wait_for("ErrImagePull", "failed: " * 40)]},
-         "ErrImagePull: " + "failed: " * 12 + "failed: …"),
+         "ErrImagePull: " + "failed: " * 22 + "failed: …"),
         ({"containerStatuses": [{"state": {"running": {}}}, wait_for("CrashLoopBackOff", "back-off 10s")]},
          "CrashLoopBackOff: back-off 10s"),
+        ({"phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl. More words."},
+         "SysctlForbidden: forbidden sysctl"),
+        ({"phase": "Running", "reason": "Odd", "message": "Odder"}, ""),
     ],
 )  # fmt: skip
 def test_a_pod_says_what_keeps_it_from_running(status: dict[str, object], obstacle: str) -> None:

@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
+from oku_coordinator.kube import costs as costs_module
 from oku_coordinator.kube import scaler as scaler_module
-from oku_coordinator.kube.cluster import Cluster
-from oku_coordinator.kube.plan import SERVERS_WITHIN_S
+from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.kube.servers import PodServers, build_url
-from oku_coordinator.kube.turnout import Turnout
+from oku_coordinator.kube.turnout import SERVERS_WITHIN_S, Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import Address, NotFoundError
@@ -152,10 +152,32 @@ async def test_a_run_waits_for_its_delay_servers(world: World, kubernetes: Kuber
     kubernetes.add_pod("s", "s-2", ready=False)
     await world.look()
     assert not world.scaler.has_servers(run)
+    kubernetes.pods["s"].pop()
     kubernetes.add_pod("s", "s-3")
     await world.look()
     assert world.scaler.has_servers(run)
     assert world.wakes == 1
+
+
+async def test_a_run_that_wants_fewer_delay_servers_waits_for_the_others_to_go(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """They are ready when the Deployment has just been made smaller, and end a second later."""
+    kubernetes.replicas["s"] = 3
+    for name in ("s-1", "s-2", "s-3"):
+        kubernetes.add_pod("s", name)
+    run = world.submit(urls=(), servers=1)
+    await world.look()
+    assert kubernetes.replicas["s"] == 1
+    assert not world.scaler.has_servers(run)
+    for pod in kubernetes.pods["s"][1:]:
+        pod["metadata"]["deletionTimestamp"] = "2026-02-01T17:05:12Z"
+    await world.look()
+    assert not world.scaler.has_servers(run)
+    assert world.scaler.servers == Turnout(1, 1, surplus=2)
+    del kubernetes.pods["s"][1:]
+    await world.look()
+    assert world.scaler.has_servers(run)
 
 
 async def test_a_full_cluster_does_not_hold_a_run_up_for_ever(world: World, kubernetes: Kubernetes) -> None:
@@ -240,6 +262,53 @@ async def test_pods_of_busy_workers_say_so(
     world: World, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pod that has gone meanwhile holds nobody up."""
+    make_two_of_three_busy(world, kubernetes)
+    monkeypatch.setattr(
+        costs_module, "find_cost_changes", lambda pods, held: {"gone": 100} | find_cost_changes(pods, held)
+    )
+    await world.look()
+    assert list_costs(kubernetes) == ["100", None, "100"]
+    assert world.scaler.trouble == ""
+
+
+async def test_a_cost_that_is_refused_is_told_once_and_keeps_no_other_pod_from_its_own(
+    world: World, kubernetes: Kubernetes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stays known between the looks at which costs are set, and is tried again at the next one of them."""
+    caplog.set_level("INFO")
+    make_two_of_three_busy(world, kubernetes)
+    kubernetes.refusals = {"w-1": 403}
+    for _ in range(8):
+        await world.look()
+        assert "not allowed" in world.scaler.trouble
+    assert list_costs(kubernetes) == [None, None, "100"]
+    kubernetes.refusals = {}
+    for _ in range(5):
+        await world.look()
+    assert list_costs(kubernetes) == ["100", None, "100"]
+    assert world.scaler.trouble == ""
+    assert len([record for record in caplog.records if "Kubernetes" in record.message]) == 2
+
+
+async def test_an_api_that_does_not_answer_is_not_asked_for_each_pod(
+    world: World, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call may take seconds."""
+    make_two_of_three_busy(world, kubernetes)
+    asked = []
+
+    async def fail(pod: str, cost: int) -> None:
+        asked.append((pod, cost))
+        raise ClusterError("PATCH: TimeoutError")
+
+    monkeypatch.setattr(world.cluster, "set_cost", fail)
+    await world.look()
+    assert asked == [("w-1", 100)]
+    assert world.scaler.trouble == "PATCH: TimeoutError"
+
+
+def make_two_of_three_busy(world: World, kubernetes: Kubernetes) -> None:
+    """The first and the last of three workers have a lease of a run."""
     for name in ("w-1", "w-2", "w-3"):
         kubernetes.add_pod("w", name)
     world.submit(workers=3)
@@ -249,13 +318,11 @@ async def test_pods_of_busy_workers_say_so(
         assert lease is not None
         claim = Claim(lease=lease.id, execution=worker, worker=worker, boot=worker, at=world.now)
         world.ledger.apply([claim], world.now)
-    monkeypatch.setattr(
-        scaler_module, "find_cost_changes", lambda pods, held: {"gone": 100} | find_cost_changes(pods, held)
-    )
-    await world.look()
-    costs = [pod["metadata"].get("annotations", {}).get(COST_ANNOTATION) for pod in kubernetes.pods["w"]]
-    assert costs == ["100", None, "100"]
-    assert world.scaler.trouble == ""
+
+
+def list_costs(kubernetes: Kubernetes) -> list[str | None]:
+    """What the pods of workers say."""
+    return [pod["metadata"].get("annotations", {}).get(COST_ANNOTATION) for pod in kubernetes.pods["w"]]
 
 
 async def test_costs_are_not_set_at_every_look(world: World, kubernetes: Kubernetes) -> None:
@@ -290,6 +357,15 @@ async def test_it_is_known_how_many_workers_are_there_and_why_not_all(
     world.change(RunState.CANCELLING)
     await world.look()
     assert world.scaler.workers == Turnout()
+
+
+async def test_pods_that_cannot_be_made_are_no_riddle(world: World, kubernetes: Kubernetes) -> None:
+    """A quota refuses them, so that none is there that could say why."""
+    world.submit(workers=2, urls=(), servers=1)
+    kubernetes.conditions = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]
+    await world.look()
+    assert world.scaler.workers == Turnout(0, 2, "exceeded quota")
+    assert world.scaler.servers == Turnout(0, 1, "exceeded quota")
 
 
 async def test_it_is_known_how_many_delay_servers_are_ready(world: World, kubernetes: Kubernetes) -> None:

@@ -17,6 +17,10 @@ class Kubernetes:
     replicas: dict[str, int] = field(default_factory=lambda: {"w": 0, "s": 0})
     pods: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"w": [], "s": []})
     failures: list[web.Response] = field(default_factory=list)
+    refusals: dict[str, int] = field(default_factory=dict)
+    """Statuses of the answers to calls whose path ends so."""
+    conditions: list[dict[str, Any]] = field(default_factory=list)
+    """Of each Deployment."""
     patches: list[tuple[str, Any]] = field(default_factory=list)
     calls: int = 0
     hang_s: float = 0.0
@@ -39,15 +43,15 @@ class Kubernetes:
         """Answer one call."""
         self.calls += 1
         await asyncio.sleep(self.hang_s)
-        if request.headers.get("Authorization") != TOKEN:
-            return refuse(401, "Unauthorized")
-        if self.failures:
-            return self.failures.pop(0)
+        if refusal := self._find_refusal(request):
+            return refusal
         scale = re.fullmatch(r"/apis/apps/v1/namespaces/oku/deployments/(\w+)/scale", request.path)
         if scale and (name := scale[1]) in self.replicas:
             if request.method == "PATCH":
                 self.replicas[name] = (await self._read_patch(request))["spec"]["replicas"]
             return self._tell_scale(name)
+        if re.fullmatch(r"/apis/apps/v1/namespaces/oku/deployments/[ws]", request.path):
+            return web.json_response({"kind": "Deployment", "status": {"conditions": self.conditions}})
         if request.path == "/api/v1/namespaces/oku/pods":
             return web.json_response(
                 {"items": self.pods[request.query["labelSelector"].removeprefix("app=")]}
@@ -57,6 +61,14 @@ class Kubernetes:
                 pod["metadata"] |= (await self._read_patch(request))["metadata"]
                 return web.json_response(pod)
         return refuse(404, f'"{request.path}" not found')
+
+    def _find_refusal(self, request: web.Request) -> web.Response | None:
+        if request.headers.get("Authorization") != TOKEN:
+            return refuse(401, "Unauthorized")
+        if self.failures:
+            return self.failures.pop(0)
+        status = self.refusals.get(request.path.rpartition("/")[2])
+        return refuse(status, "not allowed") if status else None
 
     async def _read_patch(self, request: web.Request) -> Any:
         assert request.content_type == "application/merge-patch+json"

@@ -1,0 +1,97 @@
+"""The URL of a broker, and the TLS that it asks for.
+
+kombu checks no certificate of `rediss://` and no name of `amqps://` unless it is told to, and takes what a
+URL says of TLS for Redis only. Here both are checked, and both take the same parameters.
+"""
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from oku_core.errors import UserError, format_value
+
+SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
+_TEST_SCHEME = "memory"
+"""kombu's broker within one process, for unit tests."""
+_TLS_SCHEMES = ("rediss", "amqps")
+_PREFIX = "ssl_"
+_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_CHECKS = {
+    "ssl_cert_reqs": {"required": True, "none": False},
+    "ssl_check_hostname": {"true": True, "false": False},
+}
+
+
+def check_broker_url(url: str) -> None:
+    """Refuse a URL of a broker that nobody has tried, with a `UserError`."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in (*SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
+        raise UserError(f"--broker-url: {format_value(url)} is not a URL with one of {', '.join(SCHEMES)}")
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise UserError(f"--broker-url: {error}") from error
+
+
+def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
+    """A URL without its parameters of TLS, and the options for its transport; None for one without TLS.
+
+    `ssl_ca_certs` (an authority of one's own), `ssl_certfile` and `ssl_keyfile` (of the client) name files in
+    PEM; `ssl_cert_reqs=none` and `ssl_check_hostname=false` turn a check off.
+
+    Raises:
+        UserError: a parameter is unknown, has another value, or names a file that cannot be read.
+    """
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    given = {name: value for name, value in query if name.startswith(_PREFIX)}
+    if given:
+        others = [(name, value) for name, value in query if name not in given]
+        url = parts._replace(query=urlencode(others)).geturl()
+    if parts.scheme not in _TLS_SCHEMES:
+        if given:
+            raise UserError(f"--broker-url: {next(iter(given))} goes with {' and '.join(_TLS_SCHEMES)} only")
+        return url, None
+    build = _build_redis_options if parts.scheme == "rediss" else _build_amqp_options
+    return url, build(_read_files(given), **_read_checks(given))
+
+
+def _read_files(given: Mapping[str, str]) -> dict[str, str]:
+    for name in given.keys() - {*_FILES, *_CHECKS}:
+        raise UserError(f"--broker-url: {name} is none of {', '.join((*_FILES, *_CHECKS))}")
+    files = {name: given[name] for name in _FILES if name in given}
+    for name, path in files.items():
+        try:
+            Path(path).read_bytes()
+        except OSError as error:
+            raise UserError(f"--broker-url: {name}: {format_value(path)}: {error.strerror}") from error
+    return files
+
+
+def _read_checks(given: Mapping[str, str]) -> dict[str, bool]:
+    checks = {}
+    for name, values in _CHECKS.items():
+        value = given.get(name, next(iter(values))).lower().removeprefix("cert_")
+        if value not in values:
+            raise UserError(f"--broker-url: {name}: {format_value(given[name])} is not {' or '.join(values)}")
+        checks[name] = values[value]
+    return checks
+
+
+def _build_redis_options(
+    files: Mapping[str, str], *, ssl_cert_reqs: bool, ssl_check_hostname: bool
+) -> dict[str, Any]:
+    checks = ssl.CERT_REQUIRED if ssl_cert_reqs else ssl.CERT_NONE
+    return {**files, "ssl_cert_reqs": checks, "ssl_check_hostname": ssl_cert_reqs and ssl_check_hostname}
+
+
+def _build_amqp_options(
+    files: Mapping[str, str], *, ssl_cert_reqs: bool, ssl_check_hostname: bool
+) -> dict[str, Any]:
+    options: dict[str, Any] = {name.removeprefix(_PREFIX): path for name, path in files.items()}
+    options["cert_reqs"] = ssl.CERT_REQUIRED if ssl_cert_reqs else ssl.CERT_NONE
+    if ssl_cert_reqs and ssl_check_hostname:
+        options["server_hostname"] = None  # that of the URL
+    return options

@@ -1,0 +1,56 @@
+"""What a run waits for while Kubernetes brings pods and takes others away."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.kit.account import assert_completed
+from tests.kit.forward import ForwardedApi
+from tests.kit.local_run import wait_until
+from tests.kit.release import Release
+
+_PATIENCE_S = 60.0
+
+
+def test_a_run_with_fewer_delay_servers_than_the_last_begins_without_those_that_go(release: Release) -> None:
+    """None of its requests meets one that ends, and what was served is known."""
+    with release.open_api() as api:
+        finish(api, requests=2000, workers=1, servers=3)
+        summary = finish(api, requests=20_000, workers=1, servers=1)
+    assert summary["outcomes"]["ok"] == 20_000
+    assert summary["servers"] == {"served": 20_000}
+
+
+def test_a_quota_that_refuses_workers_is_told(release: Release) -> None:
+    """There is no pod that could say what keeps it."""
+    with release.open_api() as api, allow_no_more_pods(release):
+        run = api.submit(requests=1_000_000, workers=6, servers=1, delay="1s")
+        try:
+            wait_until(
+                lambda: any("exceeded quota" in notice for notice in api.summary(run)["notices"]),
+                _PATIENCE_S, "the quota is named",
+            )  # fmt: skip
+        finally:
+            api.call("POST", f"/api/runs/{run}/cancel")
+            api.wait_for_state(run, "cancelled", _PATIENCE_S)
+
+
+def finish(api: ForwardedApi, **spec: Any) -> dict[str, Any]:
+    """Carry a run out; its summary."""
+    summary = api.wait_for_state(api.submit(**spec), "completed", _PATIENCE_S)
+    assert_completed(summary)
+    return summary
+
+
+@contextmanager
+def allow_no_more_pods(release: Release) -> Iterator[None]:
+    """A quota of as many pods as there are."""
+    cluster, namespace = release.cluster, release.namespace
+    metadata = {"name": "no-more", "namespace": namespace}
+    pods = len(cluster.fetch_all("pods", namespace))
+    spec = {"hard": {"pods": str(pods)}}
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec})
+    try:
+        yield
+    finally:
+        cluster.call("delete", "resourcequota", "no-more", "-n", namespace)

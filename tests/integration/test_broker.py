@@ -1,0 +1,116 @@
+"""The coordinator's side of the broker where the broker is away, says little, or is behind TLS."""
+
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from redis.exceptions import ConnectionError as ConnectionFailedError
+from tests.kit.broker import run_broker
+from tests.kit.certificates import Certificates
+from tests.kit.tls_front import TlsFront
+
+from oku_coordinator.broker import Broker
+from oku_core.messaging import build_app
+
+
+def test_an_order_does_not_wait_for_a_broker_that_is_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is lost, which is said, and at once where it is known; the next one gets there."""
+    connected = True
+    with run_broker(tmp_path) as url:
+        broker = Broker(build_app(url), lambda: connected)
+        broker.send_pace(1.0)
+        assert not caplog.records
+    assert measure(lambda: broker.send_stop(run="r", leases=(), grace_s=1.0)) < 10
+    assert "the broker did not take the order oku_stop" in caplog.text
+    caplog.clear()
+    connected = False
+    assert measure(lambda: broker.send_stop(run="r", leases=(), grace_s=1.0)) < 0.1
+    assert "the broker did not take the order oku_stop" in caplog.text
+    caplog.clear()
+    connected = True
+    with run_broker(tmp_path):
+        broker.send_pace(1.0)
+        assert not caplog.records
+
+
+def measure(call: Callable[[], None]) -> float:
+    """How many seconds it takes."""
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+def test_the_size_of_a_broker_that_may_not_tell_is_unknown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Many a managed one forbids the command; that is no reason to fail."""
+    with run_broker(tmp_path) as url:
+        app = build_app(url)
+        broker = Broker(app)
+        assert (broker.fetch_peak_mb() or 0.0) > 0.1
+        with app.connection_for_write() as connection:
+            connection.default_channel.client.execute_command("ACL", "SETUSER", "default", "-info")
+        assert broker.fetch_peak_mb() is None
+    assert "no permissions" in caplog.text
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    """The server's is for 127.0.0.1 only."""
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    return Certificates(folder)
+
+
+def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
+    """One of an authority that is known, for the name that stands in the URL; unless that is turned off."""
+    ca = f"ssl_ca_certs={certificates.cacert}"
+    with run_broker(tmp_path) as url, TlsFront(urlsplit(url).path, certificates.server) as front:
+        for good in (
+            f"rediss://127.0.0.1:{front.port}/0?{ca}",
+            f"rediss://127.0.0.2:{front.port}/0?{ca}&ssl_check_hostname=false",
+            f"rediss://127.0.0.2:{front.port}/0?ssl_cert_reqs=none",
+        ):
+            broker = Broker(build_app(good))
+            assert (broker.fetch_peak_mb() or 0.0) > 0.1
+        for bad, reason in (
+            (f"rediss://127.0.0.1:{front.port}/0", "unable to get local issuer certificate"),
+            (f"rediss://127.0.0.2:{front.port}/0?{ca}", "IP address mismatch"),
+        ):
+            with pytest.raises(ConnectionFailedError, match=reason):
+                connect(bad)
+
+
+def test_rabbitmq_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
+    """The same parameters do the same; here nothing is behind the handshake, so that it ends after it."""
+    ca = f"ssl_ca_certs={certificates.cacert}"
+    with TlsFront(str(tmp_path / "nothing"), certificates.server) as front:
+        for bad, reason in (
+            (f"amqps://127.0.0.1:{front.port}//", "unable to get local issuer certificate"),
+            (f"amqps://127.0.0.2:{front.port}//?{ca}", "IP address mismatch"),
+        ):
+            with pytest.raises(ssl.SSLCertVerificationError, match=reason):
+                connect(bad)
+        assert front.handshakes == 0
+        for number, good in enumerate(
+            (
+                f"amqps://127.0.0.1:{front.port}//?{ca}",
+                f"amqps://127.0.0.2:{front.port}//?{ca}&ssl_check_hostname=false",
+                f"amqps://127.0.0.2:{front.port}//?ssl_cert_reqs=none",
+            ),
+            1,
+        ):
+            with pytest.raises(OSError, match="closed"):
+                connect(good)
+            assert front.handshakes == number
+
+
+def connect(url: str) -> None:
+    """Connect once."""
+    with build_app(url).connection_for_write() as connection:
+        connection.transport.establish_connection()
