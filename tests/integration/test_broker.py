@@ -1,8 +1,9 @@
 """The coordinator's side of the broker where the broker is away, says little, or is behind TLS."""
 
+import os
+import signal
 import ssl
 import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,39 +11,43 @@ import pytest
 from redis.exceptions import ConnectionError as ConnectionFailedError
 from tests.kit.broker import run_broker
 from tests.kit.certificates import Certificates
+from tests.kit.local_run import wait_until
 from tests.kit.tls_front import TlsFront
 
 from oku_coordinator.broker import Broker
 from oku_core.messaging import build_app
 
 
-def test_an_order_does_not_wait_for_a_broker_that_is_away(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is lost, which is said, and at once where it is known; the next one gets there."""
-    connected = True
+def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It may take its time, or be lost, which is said; a broker that keeps one for seconds is away."""
     with run_broker(tmp_path) as url:
-        broker = Broker(build_app(url), lambda: connected)
+        app = build_app(url)
+        broker = Broker(app)
         broker.send_pace(1.0)
+        with app.connection_for_write() as connection:
+            pid = int(connection.default_channel.client.info("server")["process_id"])
+        os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        for _ in range(20):
+            broker.send_stop(run="r", leases=(), grace_s=1.0)
+        assert time.monotonic() - began < 0.5
+        assert not broker.is_away
+        wait_until(lambda: broker.is_away, 5, "the broker is taken for away")
+        os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: not broker.is_away, 15, "the broker is back")
         assert not caplog.records
-    assert measure(lambda: broker.send_stop(run="r", leases=(), grace_s=1.0)) < 10
-    assert "the broker did not take the order oku_stop" in caplog.text
-    caplog.clear()
-    connected = False
-    assert measure(lambda: broker.send_stop(run="r", leases=(), grace_s=1.0)) < 0.1
-    assert "the broker did not take the order oku_stop" in caplog.text
-    caplog.clear()
-    connected = True
-    with run_broker(tmp_path):
-        broker.send_pace(1.0)
-        assert not caplog.records
+    broker.send_pace(1.0)
+    wait_until(lambda: bool(caplog.records), 15, "an order is lost")
+    assert "the broker did not take the order oku_pace: " in caplog.text
 
 
-def measure(call: Callable[[], None]) -> float:
-    """How many seconds it takes."""
-    began = time.monotonic()
-    call()
-    return time.monotonic() - began
+def test_no_order_is_given_to_a_broker_that_is_known_to_be_away(caplog: pytest.LogCaptureFixture) -> None:
+    """Who listens says so; each try would take seconds."""
+    broker = Broker(build_app("redis://127.0.0.1:1"), lambda: False)
+    assert broker.is_away
+    broker.send_pace(1.0)
+    assert not broker._orders
+    assert not caplog.records
 
 
 def test_the_size_of_a_broker_that_may_not_tell_is_unknown(

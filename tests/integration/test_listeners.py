@@ -7,7 +7,7 @@ from pathlib import Path
 from celery import Celery
 from tests.kit.broker import run_broker
 
-from oku_coordinator.broker import ReportListener
+from oku_coordinator.listeners import ReportListener
 from oku_core.lease import Claim
 from oku_core.messaging import build_app, send_message
 

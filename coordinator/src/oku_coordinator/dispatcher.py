@@ -84,7 +84,7 @@ class Dispatcher:
         if run.state == RunState.RUNNING:
             await self._deal(run, wall_now)
         else:
-            await self._call_back(run, now)
+            self._call_back(run, now)
         return run
 
     async def _deal(self, run: RunRecord, now: float) -> None:
@@ -111,12 +111,12 @@ class Dispatcher:
             self.has_more = False  # not before the next round
             self._ledger.expire_leases([lease.id for lease in leases[sent:]], ExpiryReason.NOT_SENT, now)
 
-    async def _call_back(self, run: RunRecord, now: float) -> None:
+    def _call_back(self, run: RunRecord, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        await asyncio.to_thread(self._broker.send_stop, run=run.run, leases=(), grace_s=run.spec.drain_s)
+        self._broker.send_stop(run=run.run, leases=(), grace_s=run.spec.drain_s)
 
 
 def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:

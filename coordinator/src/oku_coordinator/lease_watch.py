@@ -4,7 +4,6 @@ Each look goes through all active leases of the run that has its turn; which of 
 `expiry`.
 """
 
-import asyncio
 import logging
 import time
 
@@ -39,7 +38,7 @@ class LeaseWatch:
         """Begin every lease's time anew: we could not have heard of them."""
         self._expiry.forgive(now)
 
-    async def look(self, now: float) -> None:
+    def look(self, now: float) -> None:
         """One look, at `now` in monotonic seconds."""
         run = self._ledger.fetch_next_run()
         leases = self._ledger.fetch_active_leases(run.run) if run else []
@@ -47,7 +46,7 @@ class LeaseWatch:
         others = self._roster.find_listed() - active
         if others and (void := self._ledger.find_void(others)):
             # A worker that was taken for dead still works on what others have by now, or on a failed run.
-            await asyncio.to_thread(self._broker.send_stop, run=None, leases=void, grace_s=0.0)
+            self._broker.send_stop(run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
         closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
         lost = dict(self._expiry.find_lost(leases, now, closing=closing))

@@ -3,7 +3,6 @@
 All are told by one order, which may be lost and is therefore repeated; who has heard none sends each second.
 """
 
-import asyncio
 import math
 
 from oku_coordinator.broker import Broker
@@ -23,9 +22,9 @@ class Pacemaker:
         self._told_s = 1.0
         self._tell_at = -math.inf
 
-    async def step(self, pace_s: float, now: float) -> None:
+    def step(self, pace_s: float, now: float) -> None:
         """Tell the pace if it is to be told, at `now` in monotonic seconds."""
-        if pace_s == self._told_s and now < self._tell_at:
+        if self._broker.is_away or (pace_s == self._told_s and now < self._tell_at):
             return
         self._told_s, self._tell_at = pace_s, now + _REPEAT_S
-        await asyncio.to_thread(self._broker.send_pace, pace_s)
+        self._broker.send_pace(pace_s)

@@ -1,7 +1,7 @@
 """The coordinator as a process: startup, main loop, shutdown.
 
 The main loop wakes when a report came in or a run was changed, and at least twice a second: it judges who
-lives, takes lost leases back, deals out new ones and, once a second, makes a tick.
+lives, takes lost leases back and deals out new ones. Ticks are made beside it, in `pulse`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from oku_coordinator.api import build_api
-from oku_coordinator.broker import Broker, ProgressListener, ReportListener
+from oku_coordinator.broker import Broker
 from oku_coordinator.chronicle import Chronicle
 from oku_coordinator.conditions import Conditions
 from oku_coordinator.dispatcher import Dispatcher
@@ -29,20 +29,21 @@ from oku_coordinator.lease_watch import LeaseWatch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
-from oku_coordinator.liveness import Roster, WorkerState
+from oku_coordinator.listeners import ProgressListener, ReportListener
+from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.pace import Pacemaker
 from oku_coordinator.publisher import Publisher
+from oku_coordinator.pulse import Pulse
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
-from oku_coordinator.ticks import TickMaker
 from oku_core.errors import UserError
 from oku_core.history import Event, EventType
 from oku_core.lease import Message
 from oku_core.messaging import build_app
-from oku_core.progress import Progress, Tick
+from oku_core.progress import Progress
 from oku_core.run import ACTIVE_STATES
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ class Coordinator:
         self._lock = lock_ledger(settings.ledger_path, wait_s=_LOCK_WAIT_S)
         self._ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
         self._metrics = Metrics()
-        self._chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
         self._publisher = (
             Publisher(self._ledger, settings.loki, settings.most_outbox_bytes, self._metrics)
             if settings.loki is not None
@@ -94,7 +94,12 @@ class Coordinator:
         counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
         self._server_watch = ServerWatch(counter, self._ledger, self._wake) if settings.server_urls else None
         self._conditions = Conditions(
-            self._ledger, self._roster, self._is_ready, self._kube, self._server_watch, self._publisher
+            self._ledger,
+            self._roster,
+            lambda: not self._broker.is_away,
+            self._kube,
+            self._server_watch,
+            self._publisher,
         )
         self._dispatcher = Dispatcher(
             self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
@@ -102,8 +107,10 @@ class Coordinator:
         )  # fmt: skip
         self._pacemaker = Pacemaker(self._broker)
         self._runs = Runs(self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions)
-        self._ticks = TickMaker()
-        self._active: str | None = None
+        chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
+        self._pulse = Pulse(
+            self._ledger, self._roster, self._conditions, self._runs, chronicle, self._metrics
+        )
         self._next_look = -math.inf
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
@@ -111,9 +118,12 @@ class Coordinator:
     async def run(self) -> None:
         """Startup, main loop, shutdown."""
         await self._startup()
+        ticking = asyncio.create_task(self._pulse.beat())
         try:
             await self._main_loop()
         finally:
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
             await self._shutdown()
 
     async def _startup(self) -> None:
@@ -148,7 +158,7 @@ class Coordinator:
             partial.replace(ready_file)
 
     async def _main_loop(self) -> None:
-        next_tick = round_at = time.monotonic()
+        round_at = time.monotonic()
         pause_s = _ROUND_S
         while not self._ending.is_set():
             now = time.monotonic()
@@ -159,9 +169,6 @@ class Coordinator:
             round_at, began_cpu_s = now, time.thread_time()
             try:
                 await self._round(now)
-                if now >= next_tick:
-                    next_tick = max(next_tick + 1.0, now)
-                    self._tick()
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
                 self._runs.announce_rest()
@@ -174,7 +181,7 @@ class Coordinator:
             pause_s = _ROUND_S
             round_cpu_s = time.thread_time() - began_cpu_s
             await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
-            await self._sleep(min(next_tick, now + _ROUND_S) - time.monotonic())
+            await self._sleep(now + _ROUND_S - time.monotonic())
 
     def _is_deaf(self, now: float) -> bool:
         """Whether what workers say may not have come: there is no broker, or more waits than we can take."""
@@ -198,13 +205,10 @@ class Coordinator:
     async def _round(self, now: float) -> None:
         if now >= self._next_look:
             self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
-            for worker in self._roster.remove_silent(now):
-                self._ticks.forget_worker(worker.name)
-                _log_silent(worker, now)
-                self._note_gone(worker)
-            await self._lease_watch.look(now)
+            self._pulse.remove_silent(now)
+            self._lease_watch.look(now)
             self._replace_stuck_listener(now)
-            await self._pacemaker.step(self._roster.pace_s, now)
+            self._pacemaker.step(self._roster.pace_s, now)
             for resting in self._ledger.fetch_owing():
                 await self._runs.end(resting)
             if self._publisher is not None:
@@ -224,39 +228,11 @@ class Coordinator:
 
     async def _watch_end(self, run: RunRecord | None) -> None:
         """Ask the delay servers for their counts when the active run comes to rest."""
-        before, self._active = self._active, run.run if run and run.state in ACTIVE_STATES else None
-        if before == self._active:
-            return
-        if before:
-            self._chronicle.keep_tick(self._build_tick(before), is_last=True)
-            self._ticks = TickMaker()
-            self._metrics.clear_run()
+        if rested := self._pulse.note_turn(run):
             try:
-                await self._runs.end(before)
+                await self._runs.end(rested)
             finally:
                 self._runs.announce_rest()
-
-    def _tick(self) -> None:
-        self._metrics.show_workers(len(self._roster))
-        run = self._ledger.fetch_next_run()
-        if run is None or run.state not in ACTIVE_STATES:
-            self._ticks = TickMaker()  # what workers say now belongs to no run
-        if run is None:
-            return
-        tick = self._build_tick(run.run)
-        self._metrics.show_tick(tick)
-        self._runs.publish(tick)
-        if run.state in ACTIVE_STATES:
-            self._chronicle.keep_tick(tick)
-        for waiting in self._runs.followed - {run.run}:
-            self._runs.publish(self._build_tick(waiting, TickMaker()))
-
-    def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
-        standing = self._ledger.fetch_standing(run)
-        notices = self._conditions.build_notices(standing.record)
-        return (ticks or self._ticks).build_tick(
-            standing, workers=len(self._roster), now=time.time(), notices=notices
-        )
 
     def _note_start(self) -> None:
         run = self._ledger.fetch_next_run()
@@ -271,32 +247,12 @@ class Coordinator:
         self._loop.call_soon_threadsafe(self._wake)
 
     def _hear_from_thread(self, heard: Sequence[Progress]) -> None:
-        self._loop.call_soon_threadsafe(self._hear_all, heard)
+        self._loop.call_soon_threadsafe(self._hear, heard)
 
-    def _hear_all(self, heard: Sequence[Progress]) -> None:
-        for progress in heard:
-            self._hear(progress)
-
-    def _hear(self, progress: Progress) -> None:
-        self._metrics.count_progress()
-        is_new = not self._roster.is_current(progress.worker, progress.boot)
-        replaced = self._roster.find_replaced(progress.worker, progress.boot)
-        self._roster.hear(progress, time.monotonic(), time.time())
-        if replaced is not None:
-            self._note_gone(replaced)
-        if is_new:
-            _log.info("worker %s is here", progress.worker, extra={"worker": progress.worker})
-            self._chronicle.note_worker(
-                EventType.WORKER_JOINED, progress.worker, time.time(), is_active=bool(self._active)
-            )
-            self._next_look = -math.inf  # the leases of the one that it has replaced are lost
+    def _hear(self, heard: Sequence[Progress]) -> None:
+        if self._pulse.hear(heard):
+            self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
             self._wake()
-        self._ticks.add(progress)
-        self._chronicle.hear(progress)
-
-    def _note_gone(self, worker: WorkerState) -> None:
-        what = EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST
-        self._chronicle.note_worker(what, worker.name, time.time(), is_active=bool(self._active))
 
     def _is_ready(self) -> bool:
         return self._reports.is_connected and self._progress.is_connected
@@ -319,15 +275,6 @@ def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Ver
             return ledger.apply(messages, now)
         except BreachError as error:
             _log.exception("a run has failed", extra={"run": error.run})
-
-
-def _log_silent(worker: WorkerState, now: float) -> None:
-    facts = {"worker": worker.name}
-    if worker.has_nothing_left:
-        _log.info("worker %s has left", worker.name, extra=facts)
-    else:
-        silent_s = now - worker.heard_at
-        _log.warning("worker %s is dead: not heard for %.1f s", worker.name, silent_s, extra=facts)
 
 
 def _enter_cluster(

@@ -51,12 +51,12 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
     """Those of a failed run, also while no run is active; once for each time that they name them."""
     lease = cut()
     world.hear(lease.id)
-    await world.watch.look(0.0)
+    world.watch.look(0.0)
     assert world.broker.stops == []
     world.hear(lease.id)
     world.ledger.change_state("r1", RunState.FAILED, 3.0)
-    await world.watch.look(0.0)
-    await world.watch.look(0.0)
+    world.watch.look(0.0)
+    world.watch.look(0.0)
     assert world.broker.stops == [(None, [lease.id], 0.0)]
 
 
@@ -67,7 +67,7 @@ async def test_a_lease_that_is_lost_is_taken_back(
     lease = cut()
     for now in (0.0, 10.0, 10.1, 11.0):
         world.hear(now=now)
-        await world.watch.look(now)
+        world.watch.look(now)
         assert (world.ledger.fetch_active_leases("r1") == []) == (now > 10.0)
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
     assert b'oku_leases_expired_total{reason="not_claimed"} 1.0' in world.metrics.expose()
@@ -76,10 +76,10 @@ async def test_a_lease_that_is_lost_is_taken_back(
 async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, cut: Cut) -> None:
     """Every lease has a full new term after it."""
     cut()
-    await world.watch.look(0.0)
+    world.watch.look(0.0)
     world.watch.forgive(100.0)
     world.hear(now=110.0)
-    await world.watch.look(110.0)
+    world.watch.look(110.0)
     assert len(world.ledger.fetch_active_leases("r1")) == 1
-    await world.watch.look(110.1)
+    world.watch.look(110.1)
     assert world.ledger.fetch_active_leases("r1") == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.broker import ProgressListener
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError
+from oku_coordinator.listeners import ProgressListener
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
@@ -156,10 +156,10 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(
     """Of one that waits, too; without a run there is none."""
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
-    coordinator._tick()
+    coordinator._pulse.tick()
     assert ticks == []
     ledger.create_run("r1", Spec(requests=100), 0.0)
-    coordinator._tick()
+    coordinator._pulse.tick()
     assert [(tick.run, tick.state, tick.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
 
 
@@ -169,10 +169,10 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(
     """Such as the last second of a run that has just come to rest."""
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
-    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
-    coordinator._tick()
+    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)])
+    coordinator._pulse.tick()
     ledger.create_run("r1", Spec(requests=100), 0.0)
-    coordinator._tick()
+    coordinator._pulse.tick()
     assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
@@ -183,8 +183,8 @@ def test_what_workers_say_while_a_run_waits_is_in_no_tick(
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
     ledger.create_run("r1", Spec(requests=100), 0.0)
-    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
-    coordinator._tick()
+    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)])
+    coordinator._pulse.tick()
     assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
@@ -199,8 +199,8 @@ def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
     ledger.change_state("r1", RunState.RUNNING, 1.0)
     coordinator._runs._followers[asyncio.Queue()] = "r2"
     coordinator._reports.is_connected = coordinator._progress.is_connected = True
-    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5))
-    coordinator._tick()
+    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)])
+    coordinator._pulse.tick()
     assert [(tick.run, tick.rate_rps, tick.in_flight, tick.notices) for tick in ticks] == [
         ("r1", 9.0, 5, []),
         ("r2", 0.0, 0, ["waiting for its turn: run r1 is running"]),
@@ -215,10 +215,12 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     coordinator._pacemaker._tell_at = 1e9
     noted: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        coordinator._chronicle, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
+        coordinator._pulse._chronicle,
+        "note_worker",
+        lambda type_, worker, *_, **__: noted.append((type_, worker)),
     )
-    coordinator._hear(Progress(worker="drained", boot="b1", at=0.0, stopping=True))
-    coordinator._hear(Progress(worker="died", boot="b2", at=0.0))
+    coordinator._hear([Progress(worker="drained", boot="b1", at=0.0, stopping=True)])
+    coordinator._hear([Progress(worker="died", boot="b2", at=0.0)])
     coordinator._progress.is_connected = False  # else the listener, never started, would be taken for stuck
     await coordinator._round(time.monotonic() + 11.0)
     told = {
@@ -273,12 +275,12 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     coordinator._pacemaker._tell_at = 1e9
     looks: list[float] = []
 
-    async def look(now: float) -> None:
+    def look(now: float) -> None:
         looks.append(now)
 
     monkeypatch.setattr(coordinator._lease_watch, "look", look)
     for now in (1.0, 1.1, 1.9, 2.0, 2.1):
         await coordinator._round(now)
-    coordinator._hear(Progress(worker="w1", boot="b1", at=0.0))
+    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0)])
     await coordinator._round(2.2)
     assert looks == [1.0, 2.0, 2.2]

@@ -1,0 +1,230 @@
+"""The workers' way to the coordinator: reports and progress come in by the broker.
+
+Two threads listen, one to the queue `reports`, one to Celery's events. Both outlive every loss of the
+connection. Reports are taken in batches: one transaction of the ledger for all that is there, acknowledged
+after its commit, so that a killed coordinator loses none.
+"""
+
+import logging
+import math
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from celery import Celery
+
+from oku_core.lease import Message
+from oku_core.messaging import (
+    PROGRESS_EVENT,
+    REPORTS_QUEUE,
+    MalformedMessageError,
+    build_reports_transport_options,
+    decode_message,
+    decode_progress,
+    find_call_s,
+    find_last_call_s,
+)
+from oku_core.progress import Progress
+
+_log = logging.getLogger(__name__)
+
+_BATCH = 200
+_POLL_S = 1.0
+_REPORTS_POLL_S = 0.2
+_LINGER_S = 0.05
+"""A batch waits this long for more: a commit costs the same for one report as for many."""
+_RETRY_S = 0.5
+_GATHER_S = 0.1
+"""Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
+_MOST_EVENTS = 500
+_STUCK_S = 10.0
+
+
+class _Listener(threading.Thread):
+    """A thread that connects, listens, and connects again."""
+
+    def __init__(self, app: Celery, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._app = app
+        self._ending = threading.Event()
+        self.is_connected = False
+        self.caught_up_at = time.monotonic()
+        """When nothing waited to be taken, in monotonic seconds."""
+
+    def run(self) -> None:
+        """Listen until told to end, through every loss of the broker."""
+        while not self._ending.is_set():
+            try:
+                self._listen()
+            except Exception as error:  # noqa: BLE001  # whatever a transport raises, the answer is to connect again
+                self.is_connected = False
+                if not self._ending.is_set():
+                    _log.warning("%s: %s: %s; connecting again", self.name, type(error).__name__, error)
+                    self._ending.wait(_RETRY_S)
+
+    def end(self) -> None:
+        """Let the thread end; returns at once."""
+        self._ending.set()
+
+    @abstractmethod
+    def _listen(self) -> None:
+        """Connect and listen until told to end; raise when the connection is lost."""
+
+
+class ReportListener(_Listener):
+    """Takes claims and reports from the queue, in batches.
+
+    Args:
+        app: the application.
+        take_in: stores a batch durably; what it raises leaves the batch in the queue.
+        may_decode: cleared meanwhile.
+    """
+
+    def __init__(
+        self, app: Celery, take_in: Callable[[Sequence[Message]], None], may_decode: threading.Event
+    ) -> None:
+        super().__init__(app, "reports")
+        self._may_decode = may_decode
+        self._take_in = take_in
+        self._batch: list[Any] = []
+
+    def _listen(self) -> None:
+        options = self._app.conf.broker_transport_options | build_reports_transport_options(
+            self._app.conf.broker_read_url or self._app.conf.broker_url
+        )
+        self._batch.clear()
+        with self._app.connection_for_read(transport_options=options) as connection:
+            connection.connect()
+            channel = connection.channel()
+            channel.brpop_timeout = find_call_s(self._app)
+            consumer = self._app.amqp.TaskConsumer(
+                channel, queues=[self._app.amqp.queues[REPORTS_QUEUE]], accept=["json"]
+            )
+            # Decoded by us: what cannot be decoded must leave the queue, too.
+            consumer.on_message = self._batch.append
+            consumer.qos(prefetch_count=_BATCH)
+            with consumer:
+                self.is_connected = True
+                while not self._ending.is_set():
+                    self._fill_batch(connection)
+                    self._finish_batch()
+            _put_back(connection, find_last_call_s(self._app))
+
+    def _fill_batch(self, connection: Any) -> None:
+        wait_s, deadline = _REPORTS_POLL_S, math.inf
+        while len(self._batch) < _BATCH:
+            try:
+                connection.drain_events(timeout=wait_s)
+            except TimeoutError:
+                self.caught_up_at = time.monotonic()
+                return
+            if deadline == math.inf:
+                deadline = time.monotonic() + _LINGER_S
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return
+
+    def _finish_batch(self) -> None:
+        messages: list[Message] = []
+        for envelope in self._batch:
+            try:
+                messages.append(decode_message(read_json_body(envelope)))
+            except MalformedMessageError as error:
+                _log.warning("dropped a message that is none of ours: %s", error)
+        if messages:
+            self._may_decode.clear()
+            try:
+                self._take_in(messages)
+            finally:
+                self._may_decode.set()
+        for envelope in self._batch:
+            envelope.ack()
+        self._batch.clear()
+
+
+class ProgressListener(_Listener):
+    """Takes the workers' progress from Celery's events.
+
+    Args:
+        app: the application.
+        hear: called with all that came together, in this thread.
+        may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
+            statement, and a thread that decodes gives it back late: a commit would take ten times as long.
+    """
+
+    def __init__(
+        self, app: Celery, hear: Callable[[Sequence[Progress]], None], may_decode: threading.Event
+    ) -> None:
+        super().__init__(app, "progress")
+        self._hear = hear
+        self._may_decode = may_decode
+        self._heard: list[Progress] = []
+        self._stirred_at = time.monotonic()
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether it waits for ever, at `now` in monotonic seconds.
+
+        Valkey drops a subscriber that is too slow, and the client library may then wait on a new connection
+        that has subscribed to nothing.
+        """
+        return now - self._stirred_at > _STUCK_S
+
+    def _listen(self) -> None:
+        with self._app.connection_for_read() as connection:
+            receiver = self._app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
+            consumer = connection.Consumer(queues=[receiver.queue], no_ack=True, accept=["json"])
+            consumer.on_message = self._on_event
+            with consumer:
+                self.is_connected = True
+                while not self._ending.is_set():
+                    self._take_burst(connection)
+                    self._ending.wait(_GATHER_S)
+
+    def _take_burst(self, connection: Any) -> None:
+        wait_s = _POLL_S
+        while not self._ending.is_set():
+            self._stirred_at = time.monotonic()
+            try:
+                # On Redis one call takes all that is there, and what comes meanwhile.
+                connection.drain_events(timeout=wait_s)
+            except TimeoutError:
+                self.caught_up_at = time.monotonic()
+                self._hand_over()
+                return
+            wait_s = 0.0
+
+    def _hand_over(self) -> None:
+        heard, self._heard = self._heard, []
+        if heard:
+            self._hear(heard)
+
+    def _on_event(self, envelope: Any) -> None:
+        self._stirred_at = time.monotonic()
+        try:
+            self._may_decode.wait()
+            self._heard.append(decode_progress(read_json_body(envelope)))
+        except MalformedMessageError as error:
+            _log.warning("dropped an event that is none of ours: %s", error)
+        if len(self._heard) >= _MOST_EVENTS:
+            self._hand_over()
+
+
+def _put_back(connection: Any, wait_s: float) -> None:
+    """Let go of a queue without a loss, once nothing is consumed from it any more.
+
+    On Redis a call that waits for a message may still be out. What it takes goes back into the queue as long
+    as the channel is open; kombu closes that first, and what comes then is dropped.
+    """
+    with suppress(TimeoutError):
+        connection.drain_events(timeout=wait_s)
+
+
+def read_json_body(envelope: Any) -> bytes | str:
+    """The body of a message that says that it is JSON; `MalformedMessageError` when it does not."""
+    if envelope.content_type != "application/json":
+        raise MalformedMessageError(f"it is of type {envelope.content_type}")
+    body: bytes | str = envelope.body
+    return body

@@ -1,0 +1,143 @@
+"""What is heard of the workers, and the ticks that are made of it, one a second."""
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Sequence
+
+from oku_coordinator.chronicle import Chronicle
+from oku_coordinator.conditions import Conditions
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import BreachError, RunRecord
+from oku_coordinator.liveness import Roster, WorkerState
+from oku_coordinator.metrics import Metrics
+from oku_coordinator.runs import Runs
+from oku_coordinator.ticks import TickMaker
+from oku_core.history import EventType
+from oku_core.progress import Progress, Tick
+from oku_core.run import ACTIVE_STATES
+
+_log = logging.getLogger(__name__)
+
+
+class Pulse:
+    """See the module.
+
+    Args:
+        ledger: how far runs are.
+        roster: who lives.
+        conditions: what a run waits for.
+        runs: those who follow them get the ticks.
+        chronicle: keeps ticks and what became of workers.
+        metrics: show the last tick.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        conditions: Conditions,
+        runs: Runs,
+        chronicle: Chronicle,
+        metrics: Metrics,
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._conditions = conditions
+        self._runs = runs
+        self._chronicle = chronicle
+        self._metrics = metrics
+        self._ticks = TickMaker()
+        self._active: str | None = None
+
+    def hear(self, heard: Sequence[Progress]) -> bool:
+        """Take in what workers said; whether one of them is new."""
+        return sum(map(self._hear, heard)) > 0
+
+    def _hear(self, progress: Progress) -> bool:
+        self._metrics.count_progress()
+        is_new = not self._roster.is_current(progress.worker, progress.boot)
+        replaced = self._roster.find_replaced(progress.worker, progress.boot)
+        self._roster.hear(progress, time.monotonic(), time.time())
+        if replaced is not None:
+            self._note_gone(replaced)
+        if is_new:
+            _log.info("worker %s is here", progress.worker, extra={"worker": progress.worker})
+            self._note_worker(EventType.WORKER_JOINED, progress.worker)
+        self._ticks.add(progress)
+        self._chronicle.hear(progress)
+        return is_new
+
+    def remove_silent(self, now: float) -> None:
+        """Take the workers out that were silent for too long, at `now` in monotonic seconds."""
+        for worker in self._roster.remove_silent(now):
+            self._ticks.forget_worker(worker.name)
+            _log_silent(worker, now)
+            self._note_gone(worker)
+
+    def note_turn(self, run: RunRecord | None) -> str | None:
+        """Note which run has its turn; the one that was active before, if it is so no more."""
+        before, self._active = self._active, run.run if run and run.state in ACTIVE_STATES else None
+        if before is None or before == self._active:
+            return None
+        self._chronicle.keep_tick(self._build_tick(before), is_last=True)
+        self._ticks = TickMaker()
+        self._metrics.clear_run()
+        return before
+
+    async def beat(self) -> None:
+        """Make a tick each second, also while others wait for the broker or for delay servers."""
+        due = time.monotonic()
+        while True:
+            await asyncio.sleep(due - time.monotonic())
+            due = max(due + 1.0, time.monotonic())
+            try:
+                self.tick()
+            except BreachError as error:
+                _log.exception("a run has failed", extra={"run": error.run})
+                self._runs.announce_rest()
+            except sqlite3.OperationalError:
+                pass  # the main loop says so
+            except Exception:  # noqa: BLE001  # it is logged; those who follow a run want the next second
+                _log.exception("a second has no tick")
+
+    def tick(self) -> None:
+        """Make one."""
+        self._metrics.show_workers(len(self._roster))
+        run = self._ledger.fetch_next_run()
+        if run is None or run.state not in ACTIVE_STATES:
+            self._ticks = TickMaker()  # what workers say now belongs to no run
+        if run is None:
+            return
+        tick = self._build_tick(run.run)
+        self._metrics.show_tick(tick)
+        self._runs.publish(tick)
+        if run.state in ACTIVE_STATES:
+            self._chronicle.keep_tick(tick)
+        for waiting in self._runs.followed - {run.run}:
+            self._runs.publish(self._build_tick(waiting, TickMaker()))
+
+    def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
+        standing = self._ledger.fetch_standing(run)
+        notices = self._conditions.build_notices(standing.record)
+        return (ticks or self._ticks).build_tick(
+            standing, workers=len(self._roster), now=time.time(), notices=notices
+        )
+
+    def _note_gone(self, worker: WorkerState) -> None:
+        self._note_worker(
+            EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST, worker.name
+        )
+
+    def _note_worker(self, what: EventType, worker: str) -> None:
+        self._chronicle.note_worker(what, worker, time.time(), is_active=self._active is not None)
+
+
+def _log_silent(worker: WorkerState, now: float) -> None:
+    facts = {"worker": worker.name}
+    if worker.has_nothing_left:
+        _log.info("worker %s has left", worker.name, extra=facts)
+    else:
+        silent_s = now - worker.heard_at
+        _log.warning("worker %s is dead: not heard for %.1f s", worker.name, silent_s, extra=facts)
