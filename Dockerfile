@@ -72,7 +72,7 @@ FROM image AS coordinator
 LABEL org.opencontainers.image.title="Oku coordinator" \
       org.opencontainers.image.description="Keeps the ledger, deals out the ranges of runs, answers the HTTP API"
 COPY --from=coordinator-venv /opt/oku /opt/oku
-ENV OKU_HOST=0.0.0.0 OKU_PORT=8700 OKU_DATA_DIR=/data
+ENV OKU_HOST="*" OKU_PORT=8700 OKU_DATA_DIR=/data
 EXPOSE 8700
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"OKU_PORT\"]}/healthz', timeout=4)"]
@@ -96,4 +96,4 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/-/healthz', timeout=4)"]
 ENTRYPOINT ["oku", "server"]
-CMD ["--host", "0.0.0.0", "--port", "8080", "--counts-dir", "/counts"]
+CMD ["--host", "*", "--port", "8080", "--counts-dir", "/counts"]

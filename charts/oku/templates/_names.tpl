@@ -14,7 +14,7 @@ DNS label (a dot, a digit in front) is made one, with a hash of what it was.
 {{/*
 The name of an object: (dict "root" $ "suffix" TEXT). The suffix is always kept; what is too long before it is
 cut, and gets a hash, so that no two become the same. 52 characters, for a StatefulSet makes labels of its
-name and eleven more.
+name and eleven more. What goes to another namespace ("namespace" NAME) has that of the release in its name.
 */}}
 {{- define "oku.name" -}}
 {{- $base := include "oku.base" .root -}}
@@ -22,7 +22,11 @@ name and eleven more.
 {{- if gt (len $base) $room -}}
 {{- $base = printf "%s-%s" (trunc (int (sub $room 7)) $base | trimSuffix "-") (sha256sum $base | trunc 6) -}}
 {{- end -}}
+{{- $home := .root.Release.Namespace -}}
 {{- printf "%s-%s" $base .suffix -}}
+{{- if ne (default $home .namespace) $home -}}
+{{- printf ".%s" $home -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The labels that select a component: (dict "root" $ "component" NAME). They never change. */}}

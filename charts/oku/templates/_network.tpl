@@ -28,9 +28,16 @@ podSelector:
 
 {{/* A rule of egress to names. */}}
 {{- define "oku.egressToDns" -}}
-- ports:
-    - {port: 53, protocol: UDP}
-    - {port: 53, protocol: TCP}
+{{- $dns := .Values.networkPolicy.dns -}}
+- {{- with $dns.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  ports:
+    {{- range $dns.ports }}
+    - {port: {{ . }}, protocol: UDP}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
 {{- end -}}
 
 {{/* A rule of egress to the broker. */}}

@@ -88,7 +88,7 @@ class Conditions:
         servers = self._kube.delay_servers
         if servers.wanted:  # else they are asked for in a moment
             count = f"{servers.there} of {servers.wanted} ready"
-            surplus = f", {servers.surplus} more have to go" if servers.surplus else ""
+            surplus = f", {servers.surplus} more to go" if servers.surplus else ""
             yield f"waiting for delay servers: {count}{surplus}{_add(servers.obstacle)}"
 
     def _tell_of_others(self) -> Iterator[str]:

@@ -5,10 +5,8 @@ lives, takes lost leases back and deals out new ones. Ticks are made beside it, 
 """
 
 import asyncio
-import errno
 import logging
 import math
-import os
 import signal
 import sqlite3
 import sys
@@ -39,9 +37,9 @@ from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
-from oku_core.errors import UserError
 from oku_core.history import Event, EventType
 from oku_core.lease import Message
+from oku_core.listener import format_address, open_sockets
 from oku_core.messaging import build_app
 from oku_core.progress import Progress
 from oku_core.run import ACTIVE_STATES
@@ -145,16 +143,13 @@ class Coordinator:
         )
         self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._settings.host, self._settings.port)
-        try:
-            await site.start()
-        except OSError as error:
-            raise UserError(_describe_listen_error(self._settings, error)) from error
-        host, port = self._runner.addresses[0][:2]
-        _log.info("listening on http://%s:%s", host, port)
+        [listening] = open_sockets(self._settings.host, self._settings.port, 1)
+        await web.SockSite(self._runner, listening).start()
+        address = format_address(listening)
+        _log.info("listening on http://%s", address)
         if ready_file := self._settings.ready_file:
             partial = ready_file.with_suffix(".partial")
-            partial.write_text(f"{host}:{port}\n")
+            partial.write_text(f"{address}\n")
             partial.replace(ready_file)
 
     async def _main_loop(self) -> None:
@@ -285,13 +280,6 @@ def _enter_cluster(
     from oku_coordinator.kube.part import KubePart  # noqa: PLC0415  # nobody else has the client library
 
     return KubePart(settings.kube, next(iter(settings.server_urls), ""), ledger, wake)
-
-
-def _describe_listen_error(settings: CoordinatorSettings, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"--port: {settings.port} is in use on {settings.host}"
-    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
-    return f"--host: {settings.host}:{settings.port} cannot be listened on: {reason}"
 
 
 def serve(settings: CoordinatorSettings) -> None:

@@ -52,7 +52,7 @@ class CoordinatorSettings:
         broker_url: of the broker, as Celery takes it.
         data_dir: folder of the ledger.
         token: what every API call but the probes has to bear.
-        host: address that the API listens on.
+        host: address that the API listens on; `*` is all addresses, of IPv4 and of IPv6.
         port: port of the API; 0 takes a free one.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         server_shape: what they were started with, so that a run which wants just that need not say so in

@@ -20,7 +20,7 @@ class ServerSettings:
     """A delay server.
 
     Args:
-        host: the address or name to listen on.
+        host: the address or name to listen on; `*` is all addresses, of IPv4 and of IPv6.
         port: the port to listen on; 0 lets the system choose a free one.
         processes: how many processes share the port.
         delay: the distribution of the delays.

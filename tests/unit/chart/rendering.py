@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,11 +57,26 @@ def refuse(values: Mapping[str, Any]) -> str:
     return done.stderr
 
 
+def evaluate(template: str, values: Mapping[str, Any], folder: Path) -> Object:
+    """The mapping that a template gives which stands beside those of the chart, in a copy of it."""
+    copy = folder / "oku"
+    shutil.copytree(CHART, copy)
+    (copy / "templates" / "evaluated.yaml").write_text(template)
+    options = ("--show-only", "templates/evaluated.yaml")
+    (loaded,) = _load(_template(json.dumps(values), "oku", "load", (), options, copy))
+    return loaded
+
+
 @functools.cache
 def _template(
-    values: str, release: str, namespace: str, files: tuple[Path, ...], options: tuple[str, ...] = ()
+    values: str,
+    release: str,
+    namespace: str,
+    files: tuple[Path, ...],
+    options: tuple[str, ...] = (),
+    chart: Path = CHART,
 ) -> "subprocess.CompletedProcess[str]":
-    command = [require_helm(), "template", release, str(CHART), "--namespace", namespace]
+    command = [require_helm(), "template", release, str(chart), "--namespace", namespace]
     command += ["--kube-version", KUBERNETES, *options]
     for file in files:
         command += ["--values", str(file)]

@@ -35,7 +35,7 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
     assert texts == {
         "OKU_BROKER_URL": "redis://:$(OKU_BROKER_PASSWORD)@night-valkey:6379/0",
         "OKU_DATA_DIR": "/data",
-        "OKU_HOST": "0.0.0.0",
+        "OKU_HOST": "*",
         "OKU_PORT": "8700",
         "OKU_TERM": "5s",
         "OKU_SERVER_URLS": "http://night-servers:8080",
@@ -67,7 +67,7 @@ def test_a_broker_of_ones_own_takes_the_place_of_valkey() -> None:
     """By a Secret with its URL, or by a URL without a password."""
     secret = {
         "valkey": {"enabled": False},
-        "broker": {"external": {"existingSecret": "mine", "key": "where"}},
+        "broker": {"external": {"existingSecret": "mine", "key": "where", "port": 6379}},
     }
     url = {"valkey": {"enabled": False}, "broker": {"external": {"url": "amqp://rabbit.mq.svc"}}}
     for values, expected in (
@@ -82,6 +82,19 @@ def test_a_broker_of_ones_own_takes_the_place_of_valkey() -> None:
             assert "OKU_BROKER_PASSWORD" not in environment
 
 
+def test_certificates_of_ones_own_are_mounted_and_named() -> None:
+    """For Loki by a variable that the coordinator reads; the URL of a broker names its file itself."""
+    certs = {"extraVolumes": [{"name": "certs", "secret": {"secretName": "ca"}}],
+             "extraVolumeMounts": [{"name": "certs", "mountPath": "/certs", "readOnly": True}]}  # fmt: skip
+    ca = {"name": "OKU_LOKI_CA", "value": "/certs/ca.pem"}
+    pods = find_pods(render({"pods": certs, "coordinator": {"pod": {"extraEnv": [ca]}}}))
+    assert read_environment(pods["coordinator"])["OKU_LOKI_CA"] == "/certs/ca.pem"
+    assert "OKU_LOKI_CA" in _list_variables("coordinator")
+    for component in ("coordinator", "workers"):
+        (container,) = pods[component]["spec"]["containers"]
+        assert {"name": "certs", "mountPath": "/certs", "readOnly": True} in container["volumeMounts"]
+
+
 def test_the_delay_server_takes_its_flags() -> None:
     """As `oku server` would read them."""
     values = {"servers": {"delay": "lognormal:40ms,0.5", "seed": 7, "processes": 2,
@@ -92,5 +105,5 @@ def test_the_delay_server_takes_its_flags() -> None:
     given: dict[str, Any] = dict(parsed)
     assert not rest
     assert parse_delay(given["delay"]).text == "lognormal:40ms,0.5"
-    assert (given["host"], given["seed"], given["processes"]) == ("0.0.0.0", "7", "2")
+    assert (given["host"], given["seed"], given["processes"]) == ("*", "7", "2")
     assert given["counts_dir"] in {mount["mountPath"] for mount in container["volumeMounts"]}

@@ -1,11 +1,14 @@
 import configparser
 import json
+import re
 from typing import Any
 
+import pytest
 import yaml
 from tests.unit.chart.rendering import CHART, Object, find, find_kind, find_pods, read_environment, render
 
 EXTERNAL = {"enabled": False, "external": {"url": "https://logs.example.com", "existingSecret": "mine"}}
+LONG = "a" * 52
 
 
 def _list_mounted(objects: list[Object]) -> dict[str, str]:
@@ -63,6 +66,28 @@ def test_the_data_source_is_the_loki_of_the_release() -> None:
     assert "secureJsonData" not in datasource
 
 
+@pytest.mark.parametrize(
+    ("release", "namespace"), [("night", "there"), (LONG, "there"), ("a.b", "n" * 63), ("oku", "there")]
+)
+def test_the_data_source_of_each_release_has_a_name_and_a_uid_of_its_own(
+    release: str, namespace: str
+) -> None:
+    """So that one Grafana can have those of several; a uid has 40 characters at most."""
+    own = _read_datasource(render(release=release, namespace=namespace))
+    others = [
+        _read_datasource(render(release=other, namespace=where))
+        for other, where in (
+            ("oku", "oku"),
+            (release, f"{namespace}2"[-63:]),
+            (f"{release}2"[-53:], namespace),
+        )
+    ]
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", own["uid"])
+    for key in ("uid", "name"):
+        assert own[key] not in {other[key] for other in others}
+    assert (others[0]["uid"], others[0]["name"]) == ("oku-loki", "Oku Loki")
+
+
 def test_grafana_logs_in_at_a_loki_of_ones_own_as_the_coordinator_does() -> None:
     """With what stands in the Secret, by variables; nothing secret is in a ConfigMap."""
     basic = render(_merge(EXTERNAL, auth="basic", tenant="load"))
@@ -86,13 +111,13 @@ def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
     sidecar = {"dashboards": True, "datasource": True, "namespace": "monitoring", "folder": "Load"}
     objects = render({"grafana": {"enabled": False, "sidecar": sidecar}}, namespace="there")
     for path in (CHART / "dashboards").glob("*.json"):
-        name = path.stem.replace("oku-", "oku-dashboard-")
+        name = path.stem.replace("oku-", "oku-dashboard-") + ".there"
         dashboard = find(objects, "ConfigMap", name)
         assert dashboard["metadata"]["namespace"] == "monitoring"
         assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
         assert dashboard["metadata"]["annotations"]["grafana_folder"] == "Load"
         assert dashboard["data"] == {path.name: path.read_text().strip()}
-    datasource = find(objects, "ConfigMap", "oku-datasource")
+    datasource = find(objects, "ConfigMap", "oku-datasource.there")
     assert datasource["metadata"]["labels"]["grafana_datasource"] == "1"
     (content,) = datasource["data"].values()
     assert yaml.safe_load(content)["datasources"][0]["url"] == "http://oku-loki.there.svc:3100"
@@ -130,7 +155,10 @@ def test_a_changed_configuration_starts_its_pods_anew() -> None:
 
 def test_a_service_monitor_is_there_when_it_is_wanted() -> None:
     """With the labels by which Prometheus finds it."""
-    values = {"coordinator": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}}}
+    values = {
+        "coordinator": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+        "networkPolicy": {"apiClients": [{"podSelector": {}, "namespaceSelector": {}}]},
+    }
     (monitor,) = find_kind(render(values), "ServiceMonitor")
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["endpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]

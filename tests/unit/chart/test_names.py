@@ -34,6 +34,17 @@ def test_releases_of_two_namespaces_share_no_object_of_the_cluster() -> None:
     assert not _list_ids(one) & _list_ids(other)
 
 
+def test_releases_of_two_namespaces_share_no_object_of_a_third() -> None:
+    """What a Grafana elsewhere is offered has the namespace of its release in its name, and in its files."""
+    sidecar = {"dashboards": True, "datasource": True, "namespace": "two"}
+    values = {"grafana": {"enabled": False, "sidecar": sidecar}}
+    one, other = render(values, namespace="one"), render(values, namespace="two")
+    assert not _list_ids(one) & _list_ids(other)
+    assert find(one, "ConfigMap", "oku-datasource.one")["data"].keys() == {"oku-datasource.one.yaml"}
+    assert find(one, "ConfigMap", "oku-dashboard-run.one")
+    assert find(other, "ConfigMap", "oku-datasource")
+
+
 @pytest.mark.parametrize("release", ["oku", f"{LONG}1", "a.b.c", "9"])
 def test_names_are_short_enough_and_keep_their_suffix(release: str) -> None:
     """A Service takes 63 characters, a StatefulSet 52; all begin with a letter."""

@@ -114,6 +114,17 @@ def test_what_is_outside_is_reached_by_its_port() -> None:
         }
 
 
+def test_names_are_asked_for_where_it_was_told() -> None:
+    """At the ports of the DNS pods, by both protocols, and of these pods alone."""
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}
+    objects = render({"networkPolicy": {"dns": {"ports": [5353], "to": [peer]}}})
+    for name in ("oku-coordinator", "oku-workers", "oku-grafana", "oku-test"):
+        egress = find(objects, "NetworkPolicy", name)["spec"]["egress"]
+        ports = [{"port": 5353, "protocol": protocol} for protocol in ("UDP", "TCP")]
+        assert egress[0] == {"to": [peer], "ports": ports}
+        assert not any(port["port"] == 53 for rule in egress for port in rule["ports"])
+
+
 @pytest.mark.parametrize(
     ("url", "told", "port"),
     [

@@ -1,4 +1,3 @@
-import importlib.util
 from types import ModuleType
 from typing import Any
 
@@ -12,17 +11,6 @@ BALANCED = {
     "state": "completed", "reason": "", "requests": 10, "accounted": 10, "resent_at_most": 3,
     "outcomes": {"ok": 9, "timeout": 1},
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def prove() -> ModuleType:
-    """The script that the test's pod runs."""
-    spec = importlib.util.spec_from_file_location("prove", CHART / "files" / "prove.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_pod_runs_the_script_of_the_chart() -> None:
@@ -54,8 +42,37 @@ def test_it_starts_a_run_that_oku_understands(
         ({"state": "failed", "reason": "no engine"}, "the run is failed: no engine"),
         ({"accounted": 9}, "9 of 10 requests are accounted"),
         ({"outcomes": {"ok": 9}}, "the outcomes do not sum to 10: {'ok': 9}"),
+        (
+            {"outcomes": {"ok": 8, "connect_error": 2}},
+            "8 of 10 requests are ok: {'ok': 8, 'connect_error': 2}",
+        ),
     ],
 )
 def test_it_says_what_is_wrong_with_an_account(prove: ModuleType, change: dict[str, Any], said: str) -> None:
     """Whatever `oku run` thinks of it."""
-    assert prove.find_wrong(BALANCED | change) == said
+    assert prove.find_wrong(BALANCED | change, 0.9) == said
+
+
+def test_a_run_without_one_good_answer_proves_nothing(prove: ModuleType) -> None:
+    """Whatever share of them is asked for."""
+    failed = BALANCED | {"outcomes": {"ok": 0, "connect_error": 10}}
+    assert prove.find_wrong(failed, 0.0).startswith("0 of 10 requests are ok")
+
+
+@pytest.mark.parametrize(("arguments", "share"), [([], "0.99"), (["--error-rate", "0.5"], "0")])
+def test_nearly_all_have_to_be_ok_unless_servers_were_told_otherwise(
+    arguments: list[str], share: str
+) -> None:
+    """The death of a worker spoils no answer."""
+    pod = find_pods(render({"servers": {"extraArgs": arguments}}))["test"]
+    assert read_environment(pod)["TEST_LEAST_OK"] == share
+
+
+@pytest.mark.parametrize("component", ["workers", "servers"])
+def test_it_looks_at_the_pods_of_the_release(component: str) -> None:
+    """By the labels that they have."""
+    pods = find_pods(render(release="night"))
+    text = read_environment(pods["test"])[f"TEST_{component[:-1].upper()}_LABELS"]
+    labels = dict(each.split("=") for each in text.split(","))
+    having = {name for name, pod in pods.items() if labels.items() <= pod["metadata"]["labels"].items()}
+    assert having == {component}

@@ -19,6 +19,22 @@ NO_VALKEY = {"enabled": False}
             {"valkey": NO_VALKEY, "broker": {"external": {"url": "redis://:secret@x"}}},
             "put the URL into a Secret and name it in broker.external.existingSecret",
         ),
+        (
+            {"valkey": NO_VALKEY, "broker": {"external": {"existingSecret": "s"}}},
+            "which the network policy has to name: set broker.external.port",
+        ),
+        (
+            {"loki": {"enabled": False, "external": {"url": "https://me:secret@x"}}},
+            "put both into a Secret that loki.external.existingSecret names",
+        ),
+        (
+            {"coordinator": {"service": {"type": "LoadBalancer"}}},
+            "coordinator.service.type is LoadBalancer, and the network policy lets nobody from outside in",
+        ),
+        (
+            {"coordinator": {"serviceMonitor": {"enabled": True}}},
+            "does not let your Prometheus in: name its pods in networkPolicy.apiClients",
+        ),
         ({"loki": {"external": {"url": "http://x"}}}, "set loki.enabled to false, or remove loki.external"),
         (
             {"loki": {"enabled": False, "external": {"url": "http://x", "auth": "basic"}}},
@@ -64,6 +80,28 @@ NO_VALKEY = {"enabled": False}
             "a run would wait for ever: set scaling.enabled to true, or workers.replicas to 1 or more",
         ),
         (
+            {"scaling": {"enabled": False}, "servers": {"replicas": 0, "autoscaling": {"enabled": False}}},
+            "there would be no delay server: set servers.replicas to 1 or more, or servers.enabled to false",
+        ),
+        ({"scaling": {"idle": "5s"}}, "scaling.idle: 5s is not between 10s and 24h"),
+        ({"scaling": {"idle": "25h"}}, "scaling.idle: 25h is not between 10s and 24h"),
+        ({"scaling": {"idle": "soon"}}, "scaling.idle: soon is not a duration such as 10s, 500ms or 2m"),
+        ({"coordinator": {"term": "400ms"}}, "coordinator.term: 400ms is not between 500ms and 1h"),
+        ({"coordinator": {"term": "61m"}}, "coordinator.term: 61m is not between 500ms and 1h"),
+        ({"coordinator": {"lokiOutbox": "500KB"}}, "coordinator.lokiOutbox: 500KB is less than 1MB"),
+        (
+            {"coordinator": {"lokiOutbox": "much"}},
+            "coordinator.lokiOutbox: much is not a size such as 256MB or 1GiB",
+        ),
+        ({"servers": {"delay": "5x"}}, "servers.delay: 5x is not a delay such as 20ms, 0..3s,"),
+        ({"servers": {"delay": "2h"}}, "servers.delay: 2h is not between 0s and 1h"),
+        ({"servers": {"delay": "3s..1s"}}, "servers.delay: 3s..1s begins with the longer of its bounds"),
+        ({"servers": {"delay": "lognormal:1ms,6"}}, "servers.delay: lognormal:1ms,6 has a sigma of more"),
+        *(
+            ({"workers": {"portRange": ports}}, f"workers.portRange: {ports} is not the first and the last")
+            for ports in ("1023 65535", "65535 1024", "1024 65536")
+        ),
+        (
             {"pods": {"extraVolumes": [{"name": "tmp", "emptyDir": {}}]}},
             "has a volume tmp of the chart's own: give the one in extraVolumes another name",
         ),
@@ -95,14 +133,20 @@ def test_what_cannot_be_is_refused_with_what_to_do(values: dict[str, Any], sente
         ({"pods": {"extraVolumes": [{"secret": {"secretName": "ca"}}]}}, "extraVolumes"),
         ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "certs"}]}}, "mountPath"),
         ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "/c", "readonly": True}]}}, "readonly"),
-        ({"scaling": {"idle": "60"}}, "idle"),
-        ({"scaling": {"idle": "5s"}}, "idle"),
-        ({"coordinator": {"term": "0s"}}, "term"),
-        ({"coordinator": {"term": "400ms"}}, "term"),
-        ({"servers": {"delay": "soon"}}, "delay"),
-        ({"servers": {"delay": "1s.."}}, "delay"),
+        ({"scaling": {"idle": 60}}, "idle"),
+        ({"workers": {"portRange": "1024"}}, "portRange"),
+        ({"workers": {"portRange": "1 65535"}}, "portRange"),
         ({"workers": {"maxUnavailable": "abc"}}, "maxUnavailable"),
         ({"scaling": {"maxWorkers": 0}}, "maxWorkers"),
+        ({"scaling": {"maxWorkers": 10_001}}, "maxWorkers"),
+        ({"scaling": {"maxWorkers": 10_000, "defaultWorkers": 10_001}}, "defaultWorkers"),
+        ({"scaling": {"maxServers": 10_001}}, "maxServers"),
+        ({"scaling": {"minServers": 10_001}}, "minServers"),
+        ({"servers": {"seed": 2**53}}, "seed"),
+        ({"networkPolicy": {"kubernetesApiPorts": []}}, "kubernetesApiPorts"),
+        ({"networkPolicy": {"kubernetesApiPorts": [0]}}, "kubernetesApiPorts"),
+        ({"networkPolicy": {"dns": {"ports": []}}}, "ports"),
+        ({"networkPolicy": {"dns": {"ports": [65_536]}}}, "ports"),
         ({"loki": {"external": {"url": "loki:3100"}}}, "url"),
         ({"loki": {"external": {"auth": "digest"}}}, "auth"),
         ({"fullnameOverride": "Oku"}, "fullnameOverride"),
@@ -129,14 +173,25 @@ def test_value_files_are_taken(file: Any) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"servers": {"delay": delay}}
-        for delay in ("0s", "20ms", "0..3s", "5ms..80ms", "0.5s", "exp:50ms", "lognormal:40ms,0.5", "1_000us")
-    ]
-    + [{"coordinator": {"term": term}} for term in ("500ms", "1s", "2.5s", "10m", "1500ms")]
-    + [{"scaling": {"idle": idle}} for idle in ("10s", "60s", "5m", "1.5h")]
-    + [{"workers": {"maxUnavailable": most}} for most in (0, 1, "10%")],
+        {"servers": {"delay": "1.5ms..3ms"}, "coordinator": {"term": "2.5s"}, "scaling": {"idle": "1.5h"}},
+        {"servers": {"delay": "5MS"}, "coordinator": {"term": "500ms"}, "scaling": {"idle": "24h"}},
+        {"scaling": {"maxWorkers": 10_000, "maxServers": 10_000, "minServers": 10_000}},
+        {"workers": {"portRange": "1024 1024"}, "servers": {"seed": 2**53 - 1}},
+        {"workers": {"portRange": ""}},
+        *({"workers": {"maxUnavailable": most}} for most in (0, 1, "10%")),
+        {
+            "coordinator": {"service": {"type": "NodePort"}, "serviceMonitor": {"enabled": True}},
+            "networkPolicy": {"enabled": False},
+        },
+        {
+            "valkey": NO_VALKEY,
+            "broker": {"external": {"existingSecret": "s"}},
+            "networkPolicy": {"enabled": False},
+        },
+        {"scaling": {"enabled": False}, "servers": {"replicas": 0}},
+    ],
     ids=str,
 )
 def test_what_can_be_is_taken(values: dict[str, Any]) -> None:
-    """The patterns of the schema refuse nothing that the programs take."""
+    """Whatever stands at a bound, and what is wrong only beside something else."""
     assert render(values)

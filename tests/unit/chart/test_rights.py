@@ -2,7 +2,7 @@ from tests.unit.chart.rendering import find, find_kind, find_pods, read_environm
 
 
 def test_the_coordinator_may_scale_its_two_deployments_and_mark_pods() -> None:
-    """And nothing else: no Secret, no Deployment itself, no deletion."""
+    """And read why one of these has no pods. Nothing else: no Secret, no other Deployment, no deletion."""
     objects = render(release="night")
     assert find(objects, "Role", "night-coordinator")["rules"] == [
         {
@@ -10,6 +10,12 @@ def test_the_coordinator_may_scale_its_two_deployments_and_mark_pods() -> None:
             "resources": ["deployments/scale"],
             "resourceNames": ["night-workers", "night-servers"],
             "verbs": ["get", "patch"],
+        },
+        {
+            "apiGroups": ["apps"],
+            "resources": ["deployments"],
+            "resourceNames": ["night-workers", "night-servers"],
+            "verbs": ["get"],
         },
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "patch"]},
     ]

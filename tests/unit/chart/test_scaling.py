@@ -1,4 +1,7 @@
-from tests.unit.chart.rendering import find, find_kind, find_pods, read_environment, render
+from pathlib import Path
+
+import pytest
+from tests.unit.chart.rendering import evaluate, find, find_kind, find_pods, read_environment, render
 
 
 def test_the_number_of_workers_and_servers_is_not_said() -> None:
@@ -32,6 +35,34 @@ def test_servers_are_never_taken_away_in_the_middle_of_a_run() -> None:
     assert spec["behavior"]["scaleDown"] == {"selectPolicy": "Disabled"}
 
 
+def test_without_scaling_the_autoscaler_takes_servers_away_too() -> None:
+    """Else there would be more and more of them: nobody ends them after a run."""
+    spec = find(render({"scaling": {"enabled": False}}), "HorizontalPodAutoscaler", "oku-servers")["spec"]
+    assert spec["behavior"].keys() == {"scaleUp"}
+
+
+def test_workers_are_spread_over_the_nodes_that_they_may_be_on() -> None:
+    """A node with a taint counts for nothing, and so do the workers of a template that is replaced."""
+    values = {"workers": {"spreadOverNodes": "DoNotSchedule"}}
+    (constraint,) = find_pods(render(values))["workers"]["spec"]["topologySpreadConstraints"]
+    assert constraint["whenUnsatisfiable"] == "DoNotSchedule"
+    assert constraint["nodeTaintsPolicy"] == "Honor"
+    assert constraint["matchLabelKeys"] == ["pod-template-hash"]
+
+
+@pytest.mark.parametrize(
+    ("scaling", "asked"),
+    [({}, " --workers 4"), ({"maxWorkers": 3}, " --workers 3"), ({"enabled": False}, "")],
+)
+def test_the_run_that_the_notes_begin_with_can_be(
+    tmp_path: Path, scaling: dict[str, object], asked: str
+) -> None:
+    """It asks for no more workers than a run may have."""
+    template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
+    notes = evaluate(template, {"scaling": scaling}, tmp_path)["notes"]
+    assert f"oku run --kube --namespace load --requests 1M{asked}\n" in notes
+
+
 def test_servers_are_found_by_all_their_addresses() -> None:
     """A headless Service has those of its pods."""
     assert find(render(), "Service", "oku-servers")["spec"]["clusterIP"] == "None"
@@ -47,7 +78,8 @@ def test_without_servers_there_is_nothing_of_them() -> None:
         not {"OKU_SERVER_URLS", "OKU_KUBE_SERVERS", "OKU_KUBE_SERVERS_MIN", "OKU_KUBE_SERVERS_MAX"}
         & environment.keys()
     )
-    assert find(objects, "Role", "oku-coordinator")["rules"][0]["resourceNames"] == ["oku-workers"]
+    rules = find(objects, "Role", "oku-coordinator")["rules"]
+    assert [rule.get("resourceNames") for rule in rules] == [["oku-workers"], ["oku-workers"], None]
 
 
 def test_a_budget_holds_workers_when_nodes_are_drained() -> None:

@@ -164,7 +164,7 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
     ]
     world.pods.delay_servers = Turnout(2, 2, surplus=1)
     assert world.in_cluster.build_notices(pending)[-1] == (
-        "waiting for delay servers: 2 of 2 ready, 1 more have to go"
+        "waiting for delay servers: 2 of 2 ready, 1 more to go"
     )
     world.pods.has_servers = True
     assert world.in_cluster.build_notices(pending) == []

@@ -6,7 +6,6 @@ import pytest
 from oku_core.broker_url import check_broker_url, split_tls
 from oku_core.errors import UserError
 
-
 PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
 
 

@@ -16,8 +16,8 @@ environment of Grafana.
 {{- end -}}
 apiVersion: 1
 datasources:
-  - name: Oku Loki
-    uid: oku-loki
+  - name: {{ include "oku.datasourceName" .root }}
+    uid: {{ include "oku.datasourceUid" .root }}
     type: loki
     access: proxy
     url: {{ .url | quote }}
@@ -39,6 +39,25 @@ datasources:
       basicAuthPassword: $LOKI_PASSWORD
       {{- end }}
     {{- end }}
+{{- end -}}
+
+{{/* Which Loki it is, for a Grafana that has those of several releases; nothing for oku in oku. No part has a `_`. */}}
+{{- define "oku.datasourceOwner" -}}
+{{- $owner := printf "%s_%s" (include "oku.base" .) .Release.Namespace -}}
+{{- ternary "" $owner (eq $owner "oku_oku") -}}
+{{- end -}}
+
+{{- define "oku.datasourceName" -}}
+Oku Loki
+{{- with include "oku.datasourceOwner" . }} ({{ . | replace "_" " in " }}){{ end -}}
+{{- end -}}
+
+{{/* Grafana takes 40 characters. */}}
+{{- define "oku.datasourceUid" -}}
+oku-loki
+{{- with include "oku.datasourceOwner" . -}}
+-{{ ternary . (sha256sum . | trunc 24) (le (len .) 31) }}
+{{- end -}}
 {{- end -}}
 
 {{/* What the name of a dashboard's ConfigMap ends with: for dashboards/oku-run.json it is dashboard-run. */}}

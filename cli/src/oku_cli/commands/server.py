@@ -49,7 +49,7 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
 
 
 @click.command("server")
-@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on; * is all.")
 @click.option(
     "--port",
     default=str(DEFAULT_PORT),

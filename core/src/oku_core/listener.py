@@ -10,6 +10,8 @@ from typing import Any
 
 from oku_core.errors import UserError
 
+ANY_HOST = "*"
+"""All addresses of this machine, of IPv4 and of IPv6."""
 BACKLOG = 4096
 """Connections that wait to be accepted, for each process; the system may allow less (net.core.somaxconn)."""
 
@@ -26,6 +28,9 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
         for _ in range(count):
             listening = socket.socket(family, socket.SOCK_STREAM)
             sockets.append(listening)
+            if host == ANY_HOST and family == socket.AF_INET6:
+                # Clients of IPv4 come to the same socket, whatever the system's default is.
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             # Connections inherit it: that of a client which vanished without a word ends some day.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -52,6 +57,10 @@ def format_address(listening: socket.socket) -> str:
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    if host == ANY_HOST:
+        if socket.has_dualstack_ipv6():
+            return socket.AF_INET6, ("::", port)
+        return socket.AF_INET, ("0.0.0.0", port)  # noqa: S104  # it was asked for
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

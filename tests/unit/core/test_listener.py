@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
+from oku_core import listener
 from oku_core.errors import UserError
-from oku_server import listener
 
 
 class Bound(socket.socket):
@@ -39,6 +39,31 @@ def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text:
 def test_what_keeps_a_server_from_listening_is_one_line(number: int, message: str) -> None:
     """The flag, its value and what is wrong with it."""
     assert listener._explain(OSError(number, os.strerror(number)), "a", 80) == message
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_machine_without_ipv6_is_listened_on_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """`*` is what there is."""
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    sockets = listener.open_sockets("*", 0, count)
+    try:
+        assert {each.family for each in sockets} == {socket.AF_INET}
+        port = sockets[0].getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            assert connection.getpeername()[1] == port
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def test_a_port_that_is_taken_at_one_address_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for all of them is told."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"^--port: {port} is in use on \*$"):
+            listener.open_sockets("*", port, 1)
 
 
 def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
