@@ -110,7 +110,7 @@ def test_a_wrong_field_is_found(schemas: Path) -> None:
     [
         ("replicas=3", "additional properties 'replicas' not allowed"),
         ("workers.graceSeconds=soon", "workers/graceSeconds"),
-        ("scaling.idle=soon", "scaling/idle"),
+        ("scaling.idle=soon", "scaling.idle: soon is not a duration"),
         ("valkey.enabled=false", "set broker.external.url or broker.external.existingSecret"),
         ("scaling.defaultWorkers=9", "scaling.defaultWorkers is more than scaling.maxWorkers"),
     ],

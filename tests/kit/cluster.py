@@ -7,8 +7,8 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,6 @@ class KubectlError(AssertionError):
     """What kubectl said."""
 
 
-@dataclass(frozen=True)
 class Cluster:
     """Calls of kubectl.
 
@@ -57,7 +56,10 @@ class Cluster:
         context: of kubectl's configuration.
     """
 
-    context: str
+    def __init__(self, context: str) -> None:
+        self.context = context
+        self._remover = ThreadPoolExecutor(2)
+        self._removals: list[Future[None]] = []
 
     def build_command(self, *arguments: str) -> list[str]:
         """The command line of a call."""
@@ -108,12 +110,17 @@ class Cluster:
 
     def wait_until_clean(self, before: set[str]) -> None:
         """Wait until there are no more traces than before; namespaces take their time."""
+        for removal in self._removals:
+            removal.result()
         what = "namespaces of tests are gone"
         wait_until(lambda: self.find_traces() <= before, _PATIENCE_S, what, _LOOK_S)
 
     @contextmanager
     def make_namespace(self) -> Iterator[str]:
-        """A namespace that lets in pods of the restricted standard only; removed after the block."""
+        """A namespace that lets in pods of the restricted standard only.
+
+        It is removed after the block, while tests go on; what that meets `wait_until_clean` raises.
+        """
         name = f"{PREFIX}{secrets.token_hex(3)}"
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         metadata = {"name": name, "labels": labels}
@@ -121,7 +128,7 @@ class Cluster:
         try:
             yield name
         finally:
-            self._remove(name)
+            self._removals.append(self._remover.submit(self._remove, name))
 
     def fetch_objects(self, namespace: str) -> set[str]:
         """The names of all that lies in a namespace but events and metrics, as `kind.group/name`."""
