@@ -212,6 +212,7 @@ def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: P
 
     assert json.loads(shown.stdout)["state"] == "running"
     assert paused.returncode == 0
+    assert f"resume {run_id} --data-dir {run.data_dir}" in paused.stdout
     assert summary["state"] == "paused"
     assert run.process.returncode == 3
     assert summary["servers"]["served"] == summary["accounted"]

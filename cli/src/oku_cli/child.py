@@ -1,10 +1,12 @@
 """A child process of the local stack: started, watched, ended."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from oku_cli import tether
@@ -55,11 +57,17 @@ class Child:
 
     def terminate(self) -> None:
         """Ask it to end."""
-        self._signal(signal.SIGTERM)
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
-        self._signal(signal.SIGKILL)
+        """End it at once, and all that it has started."""
+        if self._process is not None and self._process.poll() is None:
+            # Outside Linux the command is a child of the tether's. The group has the number of the process
+            # that began it, which nobody else has before that one is waited for. macOS denies to signal
+            # those that are dead already.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for its end; False when that takes longer."""
@@ -78,10 +86,6 @@ class Child:
         except OSError:
             return ""
         return lines[-1] if lines else ""
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(number)
 
 
 def describe_death(code: int) -> str:

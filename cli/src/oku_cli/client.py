@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from http import HTTPStatus
 from typing import Any, Protocol, Self
 
 import aiohttp
@@ -94,7 +95,7 @@ class Client:
         """The ticks of a run and, when it has come to rest, its summary."""
         try:
             async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/ticks") as response:
-                await _check(response)
+                await self._check(response)
                 async for event, data in _read_events(response.content):
                     if event == "tick":
                         yield msgspec.json.decode(data, type=Tick)
@@ -106,7 +107,7 @@ class Client:
     async def _call(self, method: str, path: str, **arguments: Any) -> Any:
         try:
             async with self._open().request(method, f"{self._endpoint.url}{path}", **arguments) as response:
-                await _check(response)
+                await self._check(response)
                 return await response.json()
         except aiohttp.InvalidURL:
             raise UserError(
@@ -121,22 +122,25 @@ class Client:
         return self._session
 
     def _unreachable(self, error: Exception) -> UnreachableError:
-        return UnreachableError(
-            f"{self._endpoint.url}: the coordinator does not answer: {str(error) or type(error).__name__}"
-        )
+        reason = self._endpoint.find_trouble() or str(error) or type(error).__name__
+        return UnreachableError(f"{self._endpoint.url}: the coordinator does not answer: {reason}")
+
+    async def _check(self, response: aiohttp.ClientResponse) -> None:
+        if response.status < 400:
+            return
+        message = await _read_error(response)
+        if response.status >= 500:
+            raise UnreachableError(message)
+        note = self._endpoint.token_note if response.status == HTTPStatus.UNAUTHORIZED else ""
+        raise UserError(f"{message}: {note}" if note else message)
 
 
-async def _check(response: aiohttp.ClientResponse) -> None:
-    if response.status < 400:
-        return
+async def _read_error(response: aiohttp.ClientResponse) -> str:
     text = await response.text()
     try:
-        message = str(msgspec.json.decode(text)["error"])
+        return str(msgspec.json.decode(text)["error"])
     except (msgspec.DecodeError, KeyError, TypeError):
-        message = f"{response.url} answers {response.status}, that is no coordinator of Oku"
-    if response.status >= 500:
-        raise UnreachableError(message)
-    raise UserError(message)
+        return f"{response.url} answers {response.status}, that is no coordinator of Oku"
 
 
 async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,10 +21,19 @@ _LOCK_WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a coordinator answers."""
+    """Where a coordinator answers.
+
+    Args:
+        url: of its API.
+        token: that its API wants.
+        token_note: said beside the answer that this is the wrong one; empty for nothing.
+        find_trouble: what is wrong on the way there; empty for nothing that is known.
+    """
 
     url: str
     token: str
+    token_note: str = ""
+    find_trouble: Callable[[], str] = field(default=str, compare=False)
 
     @property
     def flags(self) -> Sequence[str]:
@@ -44,6 +53,11 @@ class DataDir:
         self.path = path
         self._absolute = path.absolute()
         self._lock: FileLock | None = None
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name it; none for the usual folder."""
+        return [] if self.path == DEFAULT else ["--data-dir", str(self.path)]
 
     @property
     def ledger(self) -> Path:

@@ -1,7 +1,6 @@
 """Drives a run from a terminal: follows it to its rest, pauses it on Ctrl-C, shows and writes its summary."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -12,15 +11,19 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from oku_cli.client import Client, UnreachableError, wait_before_retry
+from oku_cli.client import Client, UnreachableError
 from oku_cli.exit_code import ExitCode
+from oku_cli.parting import Delivery, Parting
 from oku_cli.screen import View, build_view
+from oku_cli.silence import Silence
 from oku_cli.summary_view import print_summary
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES, RunState
 from oku_core.summary import Flag, Summary
 
 _STANDARD_OUTPUT = "-"
+_PAUSE_PATIENCE_S, _PAUSE_TRY_S = 1.0, 10.0
+"""Whoever has pressed Ctrl-C waits: so long before a word, so long for one answer."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,7 @@ class Watch:
 
 
 class InterruptedAtOnceError(Exception):
-    """Ctrl-C came a second time."""
-
-    def __init__(self) -> None:
-        super().__init__("stopped at once")
+    """Ctrl-C came a second time; says what that leaves behind."""
 
 
 class Driver:
@@ -61,16 +61,15 @@ class Driver:
     Args:
         client: of the coordinator.
         watch: how to show it.
-        hint: how to resume a run, with `{run}` for its id.
+        parting: what to say of a run that is left before its end.
     """
 
-    def __init__(self, client: Client, watch: Watch, hint: str) -> None:
+    def __init__(self, client: Client, watch: Watch, parting: Parting) -> None:
         self._client = client
         self._watch = watch
-        self._hint = hint
+        self._parting = parting
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
-        self._interrupts = 0
         self._interrupted = asyncio.Event()
 
     def log(self, line: str) -> None:
@@ -101,46 +100,53 @@ class Driver:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; how the command ends."""
-        hint = (
-            None if summary.state in FINAL_STATES else f"resume it with: {self._hint.format(run=summary.run)}"
-        )
+        resume = self._parting.build_command("resume", summary.run)
+        hint = None if summary.state in FINAL_STATES else f"resume it with: {resume}"
         print_summary(self._console, summary, hint=hint)
         if self._watch.json_file:
             write_json(self._watch.json_file, summary)
         return judge(summary)
 
     async def _follow(self, run: str) -> Summary:
+        silence = Silence(self.view.warn, "the coordinator answers again")
         while True:
+            reason = "the coordinator has ended the ticks of a run that goes on"
             try:
                 async for item in self._client.follow(run):
+                    silence.end()
                     if isinstance(item, Summary):
                         return item
                     self.view.show_tick(item)
-            except UnreachableError:
+            except UnreachableError as error:
                 # The stack starts a dead coordinator again; the run itself goes on without it.
-                pass
-            await wait_before_retry()
+                reason = str(error)
+            await asyncio.sleep(silence.note(reason))
 
     async def _pause_on_interrupt(self, run: str) -> None:
         await self._interrupted.wait()
         self._interrupted.clear()
-        self.view.log("stopping: requests in flight may finish; Ctrl-C again stops at once")
+        self.view.log(self._parting.describe_first(run))
         pausing = asyncio.create_task(self._pause(run))
         await self._interrupted.wait()
+        delivery = pausing.result() if pausing.done() else Delivery.OPEN
         pausing.cancel()
-        raise InterruptedAtOnceError
+        raise InterruptedAtOnceError(self._parting.describe_second(run, delivery))
 
-    async def _pause(self, run: str) -> None:
+    async def _pause(self, run: str) -> Delivery:
+        silence = Silence(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
         while True:
             try:
-                await self._client.act(run, "pause")
-            except UnreachableError:
-                await wait_before_retry()
+                async with asyncio.timeout(_PAUSE_TRY_S):
+                    await self._client.act(run, "pause")
+            except (UnreachableError, TimeoutError) as error:
+                reason = str(error) or f"no answer within {_PAUSE_TRY_S:g} s"
+                await asyncio.sleep(silence.note(f"run {run} could not be told to pause: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # it has come to rest by itself
-                return
+                return Delivery.REFUSED
             else:
-                return
+                silence.end()
+                return Delivery.ACCEPTED
 
     def _install_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -166,11 +172,6 @@ def write_json(file: str, summary: Summary) -> None:
         Path(file).write_bytes(document)
     except OSError as error:
         raise UserError(f"--json: {file}: {error.strerror}") from error
-
-
-def build_hint(*arguments: str) -> str:
-    """A command to type, as this `oku` was called: `./task` says how in OKU_COMMAND."""
-    return " ".join([os.environ.get("OKU_COMMAND", "oku"), *arguments])
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:

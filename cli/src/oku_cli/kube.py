@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from oku_cli.api_token import GIVEN, read_token
 from oku_cli.data_dir import Endpoint
 from oku_cli.kubectl import Kubectl
 from oku_cli.tunnel import open_tunnel
@@ -53,10 +54,12 @@ class KubeEndpoint:
         """
         kubectl = Kubectl(self.context, self.namespace)
         service = await self._find_service(kubectl)
-        token = self.token or await self._find_token(kubectl, _name_release(service))
+        release = _name_release(service)
+        token = self.token or await self._find_token(kubectl, release)
+        note = f"{GIVEN} is set and was used instead of the Secret of release {release}" if self.token else ""
         name, port = service["metadata"]["name"], find_port(service)
-        async with open_tunnel(lambda local: build_forward(kubectl, name, local, port)) as url:
-            yield Endpoint(url, token)
+        async with open_tunnel(lambda local: build_forward(kubectl, name, local, port)) as tunnel:
+            yield Endpoint(tunnel.url, token, note, tunnel.find_trouble)
 
     async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
         services = await kubectl.fetch("services", build_selector(self.release))
@@ -74,9 +77,10 @@ class KubeEndpoint:
         for secret in secrets:
             if encoded := (secret.get("data") or {}).get(_TOKEN_KEY):
                 try:
-                    return base64.b64decode(encoded, validate=True).decode().strip()
+                    text = base64.b64decode(encoded, validate=True).decode()
                 except (binascii.Error, UnicodeDecodeError):
                     break
+                return read_token(text, f"--token: that in the Secret of release {release}")
         raise UserError(f"--token: release {release} has no Secret with its token, give it by --token")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +11,20 @@ from oku_cli.client import UnreachableError
 from oku_core.errors import UserError
 
 _TIMEOUT_S = 20.0
-_MISTAKES = ("context", "forbidden", "kubeconfig", "unauthorized", "configuration", "logged in")
-"""Words of what only the user can put right; the rest may pass."""
+_LAST_LINES = 6
+_LOG_HEAD = re.compile(r"^[IWEF]\d{4} .*?\] ")
+_LOGGED = re.compile(rf"{_LOG_HEAD.pattern}|^\t|^ >$")
+"""Lines of kubectl's own log, which says the same several times before kubectl says it for people."""
+_MISTAKES = re.compile(
+    r"error in configuration|invalid configuration|error loading config file"
+    r'|(context|cluster|auth info) "[^"]*" does not exist|context was not found'
+    r"|unable to read (certificate-authority|client-cert|client-key)|unable to load root certificates"
+    r"|executable \S+ not found|auth plugin has been removed|no auth provider found"
+    r"|\((forbidden|unauthorized|badrequest)\)|is forbidden:|must be logged in|provide credentials"
+    r"|invalid namespace",
+    re.IGNORECASE,
+)
+"""What only the user can put right, in kubectl's words; the rest may pass."""
 
 
 class Kubectl:
@@ -44,20 +57,33 @@ class Kubectl:
         arguments = ("get", kind, "--selector", selector, "--output", "json", *flags)
         code, output, error = await _call(self.build_command("--request-timeout=10s", *arguments))
         if code:
-            raise await self._explain(_find_reason(error))
+            raise await self._explain(find_reason(error))
         items: list[dict[str, Any]] = json.loads(output)["items"]
         return items
 
     async def _explain(self, reason: str) -> Exception:
+        if is_mistake(reason):
+            return UserError(f"--kube: {reason}")
         if not self._context:
             code, _, _ = await _call([self._program, "config", "current-context"])
             if code:
                 return UserError(
                     f"--kube: there is no current kube context, name one by --context (kubectl: {reason})"
                 )
-        if any(word in reason.lower() for word in _MISTAKES):
-            return UserError(f"--kube: {reason}")
         return UnreachableError(f"--kube: the cluster does not answer: {reason}")
+
+
+def find_reason(error: str) -> str:
+    """What kubectl says for people on standard error, in one line."""
+    lines = [line for line in error.splitlines() if line.strip()]
+    said = [line for line in lines if not _LOGGED.search(line)] or lines[-1:]
+    text = " ".join(line.strip() for line in said[-_LAST_LINES:])
+    return _LOG_HEAD.sub("", text).removeprefix("error: ") or "kubectl gave no reason"
+
+
+def is_mistake(reason: str) -> bool:
+    """Whether only the user can put that right."""
+    return _MISTAKES.search(reason) is not None
 
 
 async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
@@ -75,8 +101,3 @@ async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
         await process.wait()
         return 1, b"", f"no answer within {_TIMEOUT_S:.0f} s"
     return process.returncode or 0, output, error.decode(errors="replace")
-
-
-def _find_reason(error: str) -> str:
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    return lines[-1].removeprefix("error: ") if lines else "kubectl gave no reason"

@@ -54,6 +54,10 @@ class LiveView:
         """Write a line above what is drawn."""
         self._console.print(Text(line))
 
+    def warn(self, line: str) -> None:
+        """Write a line above what is drawn."""
+        self.log(line)
+
     def stop(self) -> None:
         """Take away what was drawn."""
         self._live.stop()

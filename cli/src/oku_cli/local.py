@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable
 from rich.console import Console
 
 from oku_cli.client import Client
-from oku_cli.data_dir import DEFAULT, DataDir
-from oku_cli.drive import Driver, InterruptedAtOnceError, Watch, build_hint
+from oku_cli.data_dir import DataDir
+from oku_cli.drive import Driver, InterruptedAtOnceError, Watch
 from oku_cli.exit_code import ExitCode
 from oku_cli.loki_delivery import wait_for_delivery
 from oku_cli.loki_options import LokiOptions
 from oku_cli.palette import CAUTION
+from oku_cli.parting import Parting
 from oku_cli.report.files import leave_report
 from oku_cli.stack import LocalStack, StackError, StackPlan
 from oku_core.errors import UserError
@@ -60,7 +61,7 @@ async def run_locally(
         await stack.start()
         async with Client(stack.endpoint) as client:
             run = await begin(client)
-            driver = Driver(client, watch, build_resume_hint(data_dir))
+            driver = Driver(client, watch, Parting(data_dir.flags))
             drivers.append(driver)
             summary = await stack.guard(driver.follow(run, title or run))
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.loki.loki else ""
@@ -130,14 +131,9 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
     return spec.servers or max(processes, needed)
 
 
-def build_resume_hint(data_dir: DataDir) -> str:
-    """The command that resumes a run of this folder, with `{run}` for its id."""
-    where = [] if data_dir.path == DEFAULT else ["--data-dir", str(data_dir.path)]
-    return build_hint("resume", "{run}", *where)
-
-
 def _give_up(console: Console, data_dir: DataDir, run: str, error: Exception) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
     if run:
-        console.print(f"resume it with: {build_resume_hint(data_dir).format(run=run)}", soft_wrap=True)
+        resume = Parting(data_dir.flags).build_command("resume", run)
+        console.print(f"resume it with: {resume}", soft_wrap=True)
     return ExitCode.CUT_SHORT

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from oku_cli.api_token import read_token
 from oku_cli.client import Place
 from oku_cli.data_dir import DEFAULT, Endpoint
 from oku_cli.kube import KubeEndpoint
@@ -94,7 +95,7 @@ class RemoteOptions:
                 context=self.context or "",
                 namespace=self.namespace or "",
                 release=self.release or "",
-                token=self.token or "",
+                token="" if self.token is None else read_token(self.token),
             )
         for flag in ("namespace", "release", "context"):
             if getattr(self, flag) is not None:
@@ -103,9 +104,9 @@ class RemoteOptions:
             return None
         if not self.coordinator.startswith(("http://", "https://")):
             raise UserError(f"--coordinator: {self.coordinator} is not a URL such as http://127.0.0.1:8700")
-        if not self.token:
+        if self.token is None:
             raise UserError("--token: a coordinator elsewhere wants a token, none is given")
-        return Endpoint(self.coordinator.rstrip("/"), self.token)
+        return Endpoint(self.coordinator.rstrip("/"), read_token(self.token))
 
 
 def watch_options(command: _Command) -> _Command:

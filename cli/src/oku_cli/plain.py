@@ -59,6 +59,10 @@ class PlainView:
         """Write it at once."""
         self._write(self._clock(), line)
 
+    def warn(self, line: str) -> None:
+        """Write it at once."""
+        self.log(line)
+
     def stop(self) -> None:
         """Nothing is left to do: every line was written when it came."""
 

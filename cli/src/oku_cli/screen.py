@@ -1,9 +1,11 @@
 """What a user sees while a run goes on: ticks and lines of log go in, one of three views shows them.
 
-`LiveView` redraws an area of a terminal, `PlainView` writes lines to a file or a pipe, `QuietView` is silent.
-All write to the console they are given and to nothing else, so that standard output stays free for JSON.
+`LiveView` redraws an area of a terminal, `PlainView` writes lines to a file or a pipe, `QuietView` says on
+standard error what is wrong, and nothing else. The others write to the console they are given only, so that
+standard output stays free for JSON.
 """
 
+import sys
 from typing import Protocol
 
 from rich.console import Console
@@ -25,12 +27,15 @@ class View(Protocol):
     def log(self, line: str) -> None:
         """Say what happened: `worker-1 died (signal 9), started again`."""
 
+    def warn(self, line: str) -> None:
+        """Say what is wrong and is not put right by itself, also to those who want no progress."""
+
     def stop(self) -> None:
         """End; the console is as it was. May be called twice."""
 
 
 class QuietView:
-    """Shows nothing."""
+    """Shows no progress."""
 
     def start(self, title: str) -> None:
         """Show nothing."""
@@ -40,6 +45,10 @@ class QuietView:
 
     def log(self, line: str) -> None:
         """Show nothing."""
+
+    def warn(self, line: str) -> None:
+        """Write it to standard error, for whoever reads the log of a job."""
+        sys.stderr.write(f"oku: {line}\n")
 
     def stop(self) -> None:
         """Show nothing."""

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import aiohttp
 
-from oku_cli.child import Child
+from oku_cli.child import Child, describe_death
 from oku_cli.client import UnreachableError
+from oku_cli.kubectl import find_reason
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05
@@ -25,11 +26,13 @@ _MAX_SILENT_PROBES = 2
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 5.0
 _END_S = 2.0
 _FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+)", re.MULTILINE)
+_NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
+"""What a child says while all is well."""
 
 
 @asynccontextmanager
-async def open_tunnel(build_command: Callable[[int], list[str]]) -> AsyncIterator[str]:
-    """Forward a port; gives the URL of its local end, which stays until the end of the context.
+async def open_tunnel(build_command: Callable[[int], list[str]]) -> AsyncIterator["Tunnel"]:
+    """Forward a port until the end of the context.
 
     Args:
         build_command: the command that forwards a local port, 0 for any free one.
@@ -38,12 +41,12 @@ async def open_tunnel(build_command: Callable[[int], list[str]]) -> AsyncIterato
         UnreachableError: it does not get ready.
     """
     with tempfile.TemporaryDirectory(prefix="oku-") as folder:
-        tunnel = _Tunnel(build_command, Path(folder) / "port-forward.log")
+        tunnel = Tunnel(build_command, Path(folder) / "port-forward.log")
         try:
-            port = await tunnel.start()
+            await tunnel.start()
             watching = asyncio.create_task(tunnel.watch())
             try:
-                yield f"http://127.0.0.1:{port}"
+                yield tunnel
             finally:
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
@@ -51,53 +54,101 @@ async def open_tunnel(build_command: Callable[[int], list[str]]) -> AsyncIterato
             tunnel.end()
 
 
-class _Tunnel:
+class Tunnel:
+    """See the module.
+
+    Args:
+        build_command: the command that forwards a local port, 0 for any free one.
+        log: the file that takes what it says.
+    """
+
     def __init__(self, build_command: Callable[[int], list[str]], log: Path) -> None:
         self._build_command = build_command
         self._log = log
         self._port = 0
         self._child = self._build_child()
+        self._pause_s = _FIRST_PAUSE_S
+        self._silent_probes = 0
+        self._trouble = ""
 
-    async def start(self) -> int:
-        """Start the first child; the port that it has taken."""
-        self._child.start()
+    @property
+    def url(self) -> str:
+        """Of its local end, which stays."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def find_trouble(self) -> str:
+        """Why it does not lead to its other end; empty while it does, or while that is not known."""
+        return self._read_death() or self._trouble
+
+    async def start(self) -> None:
+        """Start the first child, and wait for the port that it takes."""
+        try:
+            self._child.start()
+        except OSError as error:
+            raise _build_error(str(error)) from error
         for _ in range(int(_READY_TIMEOUT_S / _POLL_S)):
             if found := _FORWARDING.search(self._log.read_text(errors="replace")):
                 self._port = int(found[1])
-                return self._port
+                return
             if self._child.find_death() is not None:
                 break
             await asyncio.sleep(_POLL_S)
-        reason = self._child.read_last_line().removeprefix("error: ") or "kubectl port-forward says nothing"
-        raise UnreachableError(f"--kube: no port can be forwarded to the coordinator: {reason}")
+        raise _build_error(find_reason(self._child.read_last_line()))
 
     async def watch(self) -> None:
         """Keep a child alive that leads somewhere, for ever."""
-        pause_s, silent = _FIRST_PAUSE_S, 0
         async with aiohttp.ClientSession(timeout=_PROBE_TIMEOUT) as session:
             while True:
-                await asyncio.sleep(pause_s if self._child.find_death() is not None else _LOOK_S)
-                if self._child.find_death() is None and await self._leads_somewhere(session):
-                    pause_s, silent = _FIRST_PAUSE_S, 0
-                    continue
-                silent += 1
-                if self._child.find_death() is not None or silent >= _MAX_SILENT_PROBES:
-                    self.end()
-                    self._child = self._build_child()
-                    self._child.start()
-                    pause_s, silent = min(2 * pause_s, _LONGEST_PAUSE_S), 0
+                await asyncio.sleep(self._pause_s if self._is_down() else _LOOK_S)
+                try:
+                    await self._look(session)
+                except Exception as error:  # noqa: BLE001  # nobody else would forward the port again
+                    self._trouble = f"kubectl port-forward cannot be started: {error}"
 
     def end(self) -> None:
         """End the child."""
         self._child.kill()
         self._child.wait(_END_S)
 
+    async def _look(self, session: aiohttp.ClientSession) -> None:
+        if not self._is_down():
+            if await self._leads_somewhere(session):
+                self._pause_s, self._silent_probes, self._trouble = _FIRST_PAUSE_S, 0, ""
+                return
+            self._silent_probes += 1
+            if self._silent_probes < _MAX_SILENT_PROBES:
+                return
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._trouble = self._read_death() or "kubectl port-forward led nowhere, it is started again"
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self.end()
+        self._silent_probes = 0
+        self._child = self._build_child()
+        self._child.start()
+
     async def _leads_somewhere(self, session: aiohttp.ClientSession) -> bool:
         try:
-            async with session.get(f"http://127.0.0.1:{self._port}/healthz"):
+            async with session.get(f"{self.url}/healthz"):
                 return True
         except (aiohttp.ClientError, TimeoutError, OSError):
             return False
 
+    def _is_down(self) -> bool:
+        return not self._child.pid or self._child.find_death() is not None
+
+    def _read_death(self) -> str:
+        code = self._child.find_death()
+        if code is None:
+            return ""
+        line = self._child.read_last_line()
+        reason = describe_death(code) if _NO_REASON.search(line) else find_reason(line)
+        return f"kubectl port-forward ended: {reason}"
+
     def _build_child(self) -> Child:
         return Child("port-forward", self._build_command(self._port), self._log, os.environ)
+
+
+def _build_error(reason: str) -> UnreachableError:
+    return UnreachableError(f"--kube: no port can be forwarded to the coordinator: {reason}")

@@ -1,12 +1,17 @@
-"""A second and a summary of a run to be shown, and the time zone they are shown in."""
+"""A second and a summary of a run to be shown, the time zone they are shown in, and a cluster to ask."""
 
 import io
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from rich.console import Console, RenderableType
+from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_core import hdr
 from oku_core.histogram import Histogram, Latency
@@ -105,6 +110,25 @@ def make_summary() -> Callable[..., Summary]:
         return Summary(**fields | changes)
 
     return make
+
+
+@pytest.fixture
+async def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KubectlOnPath]:
+    """One that forwards to a coordinator with one run."""
+
+    async def list_runs(request: web.Request) -> web.Response:
+        if request.headers["Authorization"] != f"Bearer {TOKEN}":
+            return web.json_response({"error": "the token is missing or wrong"}, status=401)
+        return web.json_response([{"run": "r1"}])
+
+    async def probe(_: web.Request) -> web.Response:
+        return web.Response()
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs", list_runs), web.get("/healthz", probe)])
+    async with TestServer(app) as server:
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        yield KubectlOnPath(tmp_path, ["127.0.0.1", server.port])
 
 
 def make_worker(name: str) -> WorkerSummary:

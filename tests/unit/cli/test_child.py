@@ -1,8 +1,13 @@
 import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
+from tests.kit.local_run import is_alive, wait_until
 
+from oku_cli import child as child_module
+from oku_cli import tether
 from oku_cli.child import Child, describe_death
 
 
@@ -46,3 +51,29 @@ def test_a_child_can_be_ended_and_started_again(tmp_path: Path) -> None:
     child.terminate()
     assert child.wait(2)
     assert child.find_death() == -15
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_what_a_child_has_started_is_killed_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """Outside Linux the command itself is such a process, below the tether: its port must be free again."""
+    script = tmp_path / "tether_elsewhere.py"
+    folder = str(Path(tether.__file__).parent)
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {folder!r})\nimport tether\n"
+        f"sys.platform = {platform!r}\ntether.tether(sys.argv[1:])\n"
+    )
+    monkeypatch.setattr(child_module, "_TETHER", [sys.executable, "-I", "-S", str(script)])
+    child = Child("c", ["/bin/sh", "-c", "sleep 60 & echo $! $$; wait"], tmp_path / "c.log", os.environ)
+    child.start()
+    wait_until(lambda: bool(child.read_last_line()), 5, "it has started another one")
+    started = [int(pid) for pid in child.read_last_line().split()]
+    assert (child.pid in started) == (platform == "linux")
+
+    child.kill()
+
+    assert child.wait(2)
+    assert child.find_death() == -signal.SIGKILL
+    wait_until(lambda: not any(map(is_alive, started)), 1, "none of them is alive")

@@ -73,6 +73,15 @@ async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
             await client.fetch_runs()
 
 
+async def test_what_is_wrong_on_the_way_is_said_before_what_comes_of_it() -> None:
+    """A refused connection to a forwarded port says nothing; why nobody forwards it does."""
+    endpoint = Endpoint("http://127.0.0.1:9", "t", find_trouble=lambda: "the tunnel is shut")
+    async with Client(endpoint) as client:
+        with pytest.raises(UnreachableError) as caught:
+            await client.fetch_runs()
+    assert str(caught.value) == "http://127.0.0.1:9: the coordinator does not answer: the tunnel is shut"
+
+
 async def test_a_client_must_be_open(server: BaseTestServer) -> None:
     """Using it before `async with` is a mistake of the caller's."""
     with pytest.raises(RuntimeError, match="not open"):

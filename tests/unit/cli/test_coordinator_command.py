@@ -16,10 +16,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[CoordinatorSettings]:
     return settings
 
 
-def run(*arguments: str) -> None:
-    """Run `oku coordinator` and pass on what it raises."""
-    needed = ("--broker-url", "redis://h", "--token", "t")
-    CliRunner().invoke(command, [*needed, *arguments], catch_exceptions=False)
+def run(*arguments: str, token: str | None = "t") -> None:
+    """Run `oku coordinator` with OKU_TOKEN and pass on what it raises."""
+    runner = CliRunner(env={"OKU_TOKEN": token})
+    runner.invoke(command, ["--broker-url", "redis://h", *arguments], catch_exceptions=False)
 
 
 def test_what_its_servers_were_started_with_is_not_known_unless_said(
@@ -48,4 +48,34 @@ def test_what_cannot_be_read_is_answered_with_one_line(
     """Nothing is started."""
     with pytest.raises(UserError, match=f"^{message}"):
         run(flag, value)
+    assert not served
+
+
+def test_a_token_comes_without_what_stands_around_it(served: list[CoordinatorSettings]) -> None:
+    """A Secret that was made of a file has a line break, which no client can send."""
+    run(token=" t\r\n")
+    run("--token", " u\n")
+    assert [settings.token for settings in served] == ["t", "u"]
+
+
+def test_a_token_is_made_when_there_is_none(
+    served: list[CoordinatorSettings], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another one each time; the log tells it."""
+    run(token=None)
+    run(token=None)
+    first, second = (settings.token for settings in served)
+    assert first != second
+    assert len(first) == 32
+    assert first in caplog.text
+
+
+@pytest.mark.parametrize("token", ["", " \n", "two words", "schlüssel"])
+@pytest.mark.parametrize("is_flag", [True, False])
+def test_a_token_that_nobody_could_send_is_refused(
+    served: list[CoordinatorSettings], token: str, *, is_flag: bool
+) -> None:
+    """Nor is an empty one taken for none: a Secret may lack what it should hold."""
+    with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): "):
+        run(*(("--token", token) if is_flag else ()), token="t" if is_flag else token)
     assert not served

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.data_dir import DEFAULT, DataDir, Endpoint
 from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
 from oku_core.run import RunState
@@ -22,6 +22,12 @@ def data_dir(tmp_path: Path) -> DataDir:
     ledger.close()
     folder.release()
     return folder
+
+
+def test_a_command_names_the_folder_when_it_is_not_the_usual() -> None:
+    """So that it can be typed as it stands."""
+    assert DataDir(DEFAULT).flags == []
+    assert DataDir(DEFAULT / "x").flags == ["--data-dir", ".oku/x"]
 
 
 def test_one_stack_at_a_time_holds_a_folder(tmp_path: Path) -> None:

@@ -1,13 +1,19 @@
 import asyncio
 import json
+import signal
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from oku_cli.client import UnreachableError
-from oku_cli.drive import InterruptedAtOnceError, Watch, build_hint, judge, run_async, write_json
+from oku_cli.client import Client, Place, UnreachableError
+from oku_cli.data_dir import Endpoint
+from oku_cli.drive import Driver, InterruptedAtOnceError, Watch, judge, run_async, write_json
 from oku_cli.exit_code import ExitCode
+from oku_cli.parting import Parting
 from oku_core.errors import UserError
 from oku_core.run import RunState
 from oku_core.spec import Engine
@@ -68,15 +74,9 @@ def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
     assert not Watch("x", quiet=False).build_console().stderr
 
 
-def test_a_hint_names_the_command_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`./task` says how in the environment."""
-    monkeypatch.delenv("OKU_COMMAND", raising=False)
-    assert build_hint("resume", "r") == "oku resume r"
-    monkeypatch.setenv("OKU_COMMAND", "./task oku")
-    assert build_hint("resume", "r") == "./task oku resume r"
-
-
-@pytest.mark.parametrize("error", [UnreachableError("no answer"), InterruptedAtOnceError()])
+@pytest.mark.parametrize(
+    "error", [UnreachableError("no answer"), InterruptedAtOnceError("stopped at once")], ids=repr
+)
 def test_what_cuts_a_command_short_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     """With exit code 3."""
 
@@ -86,3 +86,75 @@ def test_what_cuts_a_command_short_is_one_line(error: Exception, capsys: pytest.
 
     assert run_async(fail()) == ExitCode.CUT_SHORT
     assert capsys.readouterr().err == f"oku: {error}\n"
+
+
+NEVER = 0
+"""The status of an answer that does not come."""
+
+
+@pytest.mark.parametrize(
+    ("status", "is_here", "end"),
+    [
+        (202, False, "run r is being paused and comes to rest by itself; look at it with: "),
+        (409, False, "run r was not paused by this command; look at it with: "),
+        (503, False, "run r goes on: its coordinator could not be told to pause it; pause it with: "),
+        (NEVER, False, "run r goes on: its coordinator could not be told to pause it; pause it with: "),
+        (202, True, "stopped at once"),
+    ],
+)
+async def test_the_second_interrupt_says_what_becomes_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    end: str,
+    *,
+    is_here: bool,
+) -> None:
+    """That depends on the coordinator's answer to the first, where the run does not end with the command."""
+    monkeypatch.setattr("oku_cli.drive._PAUSE_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.drive._PAUSE_TRY_S", 10.0 if status else 0.1)
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
+    async def pause(_: web.Request) -> web.Response:
+        if status == NEVER:
+            await asyncio.Event().wait()
+        return web.json_response({"state": "pausing", "error": "not now"}, status=status)
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs/r/ticks", follow), web.post("/api/runs/r/pause", pause)])
+    async with TestServer(app) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with TellingClient(Endpoint(url, "t")) as client:
+            driver = Driver(client, Watch(None, quiet=False), Parting(["--x"], outlives=not is_here))
+            following = asyncio.create_task(driver.follow("r", "title"))
+            await asyncio.sleep(0)
+            signal.raise_signal(signal.SIGINT)
+            await client.has_told.wait()
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(InterruptedAtOnceError, match=f"^{end}"):
+                await following
+    why = {503: "not now", NEVER: "no answer within 0.1 s"}.get(status)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "could not be told" in line]
+    assert [line[9:] for line in lines] == [f"run r could not be told to pause: {why}; trying again"] * bool(
+        why
+    )
+
+
+class TellingClient(Client):
+    """One that says when the coordinator has answered to what it was told."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.has_told = asyncio.Event()
+
+    async def act(self, run: str, action: str) -> dict[str, Any]:
+        """As ever."""
+        try:
+            return await super().act(run, action)
+        finally:
+            self.has_told.set()

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from oku_cli import local
-from oku_cli.data_dir import DEFAULT, DataDir
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 
@@ -60,10 +59,3 @@ def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
     local.build_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
         local.build_plan(Spec(concurrency=19_901))
-
-
-def test_the_hint_names_the_folder_when_it_is_not_the_usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that it can be typed as it stands."""
-    monkeypatch.delenv("OKU_COMMAND", raising=False)
-    assert local.build_resume_hint(DataDir(DEFAULT)) == "oku resume {run}"
-    assert local.build_resume_hint(DataDir(DEFAULT / "x")).endswith("--data-dir .oku/x")

@@ -51,6 +51,8 @@ def test_a_coordinator_elsewhere_wants_a_url_and_a_token() -> None:
     assert place.flags == ["--coordinator", "http://h:1"]
     with pytest.raises(UserError, match="--token: "):
         RemoteOptions(coordinator="http://h:1").build_place()
+    with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): is empty"):
+        RemoteOptions(coordinator="http://h:1", token="").build_place()
     with pytest.raises(UserError, match="--coordinator: h:1 is not a URL"):
         RemoteOptions(coordinator="h:1", token="t").build_place()
 
@@ -94,6 +96,17 @@ def test_a_command_gets_the_coordinator_as_one() -> None:
         assert runner.invoke(command, arguments, standalone_mode=False).exception is None
     assert places == [None, KubeEndpoint(release="r", token="t"), Endpoint("http://h:1", "t")]
     assert "--namespace NAME" in runner.invoke(command, ["--help"]).output
+
+
+@pytest.mark.parametrize("elsewhere", [{"kube": True}, {"coordinator": "http://h:1"}])
+def test_a_token_comes_without_what_stands_around_it(elsewhere: dict[str, Any]) -> None:
+    """A variable that was read from a file has a line break; one that no header can bear is refused."""
+    place = RemoteOptions(**elsewhere, token=" t\r\n").build_place()
+    assert isinstance(place, KubeEndpoint | Endpoint)
+    assert place.token == "t"
+    for token in ("", " ", "a b", "ä"):
+        with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): "):
+            RemoteOptions(**elsewhere, token=token).build_place()
 
 
 def test_a_coordinator_elsewhere_that_scales_nothing_has_the_servers_that_it_has() -> None:

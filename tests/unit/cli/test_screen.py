@@ -23,14 +23,14 @@ from oku_core.progress import Tick
 def test_the_view_suits_the_console(
     monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, term: str, quiet: bool, view_type: type[View]
 ) -> None:
-    """A terminal that can move its cursor gets the live view, all else lines, and --quiet nothing."""
+    """A terminal that can move its cursor gets the live view, all else lines, and --quiet no progress."""
     monkeypatch.setenv("TERM", term)
     console = Console(file=io.StringIO(), force_terminal=is_terminal)
     assert type(build_view(console, quiet=quiet)) is view_type
 
 
 def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest.CaptureFixture[str]) -> None:
-    """It takes all that the others take and writes nothing anywhere."""
+    """It takes all that the others take and writes nothing anywhere, while nothing is wrong."""
     file = io.StringIO()
     view = build_view(Console(file=file, force_terminal=True), quiet=True)
     view.start("run 6f2c1a")
@@ -39,3 +39,13 @@ def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest
     view.stop()
     assert file.getvalue() == ""
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_is_wrong_is_said_to_everybody(*, quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the progress, or on standard error where none is wanted: standard output may be JSON."""
+    file = io.StringIO()
+    view = build_view(Console(file=file), quiet=quiet)
+    view.warn("the coordinator does not answer")
+    assert file.getvalue().endswith("" if quiet else " the coordinator does not answer\n")
+    assert capsys.readouterr() == ("", "oku: the coordinator does not answer\n" if quiet else "")

@@ -1,12 +1,14 @@
 """`oku coordinator`: the coordinator by itself, as a pod runs it."""
 
 import logging
+import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from oku_cli.api_token import read_token
 from oku_cli.kube_options import kube_options, pick_kube_settings
 from oku_cli.logs import log_options
 from oku_cli.loki_options import loki_options, pick_loki_options
@@ -41,7 +43,11 @@ _log = logging.getLogger(__name__)
     help="Token that API calls must bear; one is made and printed unless given.",
 )
 @click.option(
-    "--host", envvar="OKU_HOST", default="127.0.0.1", show_default=True, help="Address to listen on."
+    "--host",
+    envvar="OKU_HOST",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; * is all.",
 )
 @click.option(
     "--port",
@@ -91,12 +97,9 @@ def command(token: str | None, term: str, **settings: Any) -> None:
     shape = _pick_server_shape(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
-    if token is None:
-        token = secrets.token_urlsafe(24)
-        _log.warning("no token is given, API calls must bear %s until this process ends", token)
     serve(
         CoordinatorSettings(
-            token=token,
+            token=_choose_token(token),
             term_s=term_s,
             server_shape=shape,
             loki=loki.build_target(),
@@ -105,6 +108,16 @@ def command(token: str | None, term: str, **settings: Any) -> None:
             **settings,
         )
     )
+
+
+def _choose_token(given: str | None) -> str:
+    if given is None:
+        given = os.environ.get("OKU_TOKEN")  # to click an empty one is none: a Secret that lacks it, perhaps
+    if given is not None:
+        return read_token(given)
+    token = secrets.token_urlsafe(24)
+    _log.warning("no token is given, API calls must bear %s until this process ends", token)
+    return token
 
 
 def _pick_server_shape(options: dict[str, Any]) -> "ServerShape":

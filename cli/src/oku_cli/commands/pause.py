@@ -1,15 +1,15 @@
 """`oku pause`: tells a running coordinator to stop dealing out a run."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
-from oku_cli.drive import build_hint, run_async
+from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
+from oku_cli.parting import Parting
 from oku_core.errors import UserError
 
 
@@ -23,11 +23,11 @@ def command(run: str, data_dir: Path, elsewhere: Place | None) -> int:
     place = elsewhere or folder.find_endpoint()
     if place is None:
         raise UserError(f"run {folder.require_run(run).run} is not running, there is nothing to pause")
-    return run_async(_pause(place, run, elsewhere.flags if elsewhere else ()))
+    return run_async(_pause(place, run, Parting((elsewhere or folder).flags)))
 
 
-async def _pause(place: Place, run: str, flags: Sequence[str]) -> ExitCode:
+async def _pause(place: Place, run: str, parting: Parting) -> ExitCode:
     async with Client(place) as client:
         document = await client.act(run, "pause")
-    click.echo(f"run {run} is {document['state']}; go on with: {build_hint('resume', run, *flags)}")
+    click.echo(f"run {run} is {document['state']}; go on with: {parting.build_command('resume', run)}")
     return ExitCode.COMPLETED

@@ -8,11 +8,12 @@ import msgspec
 
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
-from oku_cli.drive import Driver, Watch, build_hint, run_async
+from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.local import build_plan, run_locally
 from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options import data_dir_option, remote_options, watch_options
+from oku_cli.parting import Parting
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES
 from oku_core.spec import Spec
@@ -40,12 +41,14 @@ def command(
     watch.check()
     loki = pick_loki_options(options)
     given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))
-    place = elsewhere or DataDir(data_dir).find_endpoint()
+    folder = DataDir(data_dir)
+    place = elsewhere or folder.find_endpoint()
     if place is not None:
         refuse_loki(loki)
         refuse_shape(given, elsewhere)
-        return run_async(_resume_at(place, run, watch, elsewhere))
-    return run_async(_resume_here(DataDir(data_dir), run, given, watch, loki))
+        parting = Parting((elsewhere or folder).flags, outlives=True)
+        return run_async(_resume_at(place, run, watch, parting))
+    return run_async(_resume_here(folder, run, given, watch, loki))
 
 
 def refuse_shape(given: Spec, elsewhere: Place | None) -> None:
@@ -55,10 +58,10 @@ def refuse_shape(given: Spec, elsewhere: Place | None) -> None:
             raise UserError(f"--{key}: shapes a local stack, it does not go together with --coordinator")
 
 
-async def _resume_at(place: Place, run: str, watch: Watch, elsewhere: Place | None) -> ExitCode:
+async def _resume_at(place: Place, run: str, watch: Watch, parting: Parting) -> ExitCode:
     async with Client(place) as client:
         await client.act(run, "resume")
-        driver = Driver(client, watch, build_hint("resume", "{run}", *(elsewhere.flags if elsewhere else ())))
+        driver = Driver(client, watch, parting)
         return driver.finish(await driver.follow(run, run))
 
 

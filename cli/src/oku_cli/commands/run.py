@@ -9,7 +9,7 @@ import yaml
 
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
-from oku_cli.drive import Driver, Watch, build_hint, run_async
+from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.local import build_plan, run_locally
 from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
@@ -21,6 +21,7 @@ from oku_cli.options import (
     spec_options,
     watch_options,
 )
+from oku_cli.parting import Parting
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_parser import Source, build_mapping, parse_spec
@@ -47,7 +48,7 @@ def command(
     """Make requests and account for every one.
 
     The spec comes from a file, from flags, or both: flags override the file. Ctrl-C stops taking requests
-    and says how to resume; a second one stops at once.
+    and says how to resume; a second one stops at once, or leaves a run elsewhere to its coordinator.
     """
     sources = [read_spec_file(spec_file)] if spec_file else []
     loki = pick_loki_options(options)
@@ -97,5 +98,5 @@ async def _run_remotely(place: Place, spec: Spec, watch: Watch) -> ExitCode:
         if spec.servers is not None and await client.fetch_scaling() is None:
             refuse_servers(spec)
         run = await client.submit(build_mapping(spec))
-        driver = Driver(client, watch, build_hint("resume", "{run}", *place.flags))
+        driver = Driver(client, watch, Parting(place.flags, outlives=True))
         return driver.finish(await driver.follow(run, spec.name or run))

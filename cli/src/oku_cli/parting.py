@@ -1,0 +1,60 @@
+"""What a command says of a run that it leaves before its end: on Ctrl-C, and how to go on with it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Delivery(Enum):
+    """What became of the word to a coordinator that a run is to pause."""
+
+    OPEN = auto()
+    """It has not answered."""
+    ACCEPTED = auto()
+    """The run comes to rest."""
+    REFUSED = auto()
+    """The run cannot be paused: it is over, or the coordinator does not know it."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """What is to be said, by where the run is.
+
+    Args:
+        flags: that name its place in a command.
+        outlives: whether the run goes on when the command ends, as it does at a coordinator elsewhere.
+    """
+
+    flags: Sequence[str] = ()
+    outlives: bool = False
+
+    def build_command(self, action: str, run: str) -> str:
+        """A command to type: `resume`, `pause` or `show` the run."""
+        return build_hint(action, run, *self.flags)
+
+    def describe_first(self, run: str) -> str:
+        """What the first Ctrl-C does."""
+        if self.outlives:
+            return f"pausing run {run}: requests in flight may finish; Ctrl-C again does not wait for them"
+        return "stopping: requests in flight may finish; Ctrl-C again stops at once"
+
+    def describe_second(self, run: str, delivery: Delivery) -> str:
+        """What the second Ctrl-C leaves behind."""
+        if not self.outlives:
+            return "stopped at once"
+        pause, look, resume = (self.build_command(action, run) for action in ("pause", "show", "resume"))
+        match delivery:
+            case Delivery.OPEN:
+                why = "its coordinator could not be told to pause it"
+                return f"run {run} goes on: {why}; pause it with: {pause}"
+            case Delivery.ACCEPTED:
+                what = "is being paused and comes to rest by itself"
+                return f"run {run} {what}; look at it with: {look}; go on with: {resume}"
+            case Delivery.REFUSED:
+                return f"run {run} was not paused by this command; look at it with: {look}"
+
+
+def build_hint(*arguments: str) -> str:
+    """A command to type, as this `oku` was called: `./task` says how in OKU_COMMAND."""
+    return " ".join([os.environ.get("OKU_COMMAND", "oku"), *arguments])

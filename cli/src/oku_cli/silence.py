@@ -1,0 +1,50 @@
+"""A coordinator that does not answer: when it is asked again, and what is said of it meanwhile."""
+
+import time
+from collections.abc import Callable
+
+PATIENCE_S = 5.0
+"""A coordinator that is replaced within this time is not worth a word."""
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+_SHARE = 0.1
+"""A pause is this part of the silence so far, so that its end is noticed a tenth later at most."""
+
+
+class Silence:
+    """Counts from the moment when it is made, and anew from each `end`.
+
+    Args:
+        warn: takes a line for people.
+        over: what is said at the end of a silence that was spoken of.
+        patience_s: how long nothing is said.
+        clock: monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        warn: Callable[[str], None],
+        over: str,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._warn = warn
+        self._over = over
+        self._patience_s = patience_s
+        self._clock = clock
+        self._heard_at = clock()
+        self._said: set[str] = set()
+
+    def note(self, reason: str) -> float:
+        """There was no answer, for this reason: say so, once. The seconds to wait before the next try."""
+        silent_s = self._clock() - self._heard_at
+        if silent_s >= self._patience_s and reason not in self._said:
+            self._said.add(reason)
+            self._warn(f"{reason}; trying again")
+        return min(max(_SHARE * silent_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
+
+    def end(self) -> None:
+        """There was an answer."""
+        self._heard_at = self._clock()
+        if self._said:
+            self._said.clear()
+            self._warn(self._over)

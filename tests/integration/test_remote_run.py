@@ -1,0 +1,157 @@
+"""`oku run` at a coordinator elsewhere that goes away, and Ctrl-C there."""
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.kit.broker import run_broker
+from tests.kit.coordinator import TOKEN, CoordinatorApi, run_coordinator
+from tests.kit.local_run import OKU, wait_until
+
+from oku_cli.exit_code import ExitCode
+
+_FAR = "http://127.0.0.1:9/{i}"
+"""A target that nobody asks: these runs have no workers."""
+
+
+class Site:
+    """A coordinator at one address that comes and goes, with its broker, and commands that use it."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._life = ExitStack()
+        self._broker_url = stack.enter_context(run_broker(folder))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self._port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self._port}"
+
+    def begin(self) -> CoordinatorApi:
+        """Start the coordinator, for the first time or again."""
+        where = (self._broker_url, self._folder / "coordinator", "--port", str(self._port))
+        return self._life.enter_context(run_coordinator(*where))
+
+    def end(self) -> None:
+        """End the coordinator."""
+        self._life.close()
+
+    def start(self, *arguments: str) -> "RemoteCommand":
+        """Start a command that uses it."""
+        output = self._folder / "output"
+        environment = os.environ | {"OKU_COORDINATOR": self.url, "OKU_TOKEN": TOKEN}
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                [*OKU, *arguments], stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment
+            )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return RemoteCommand(process, output)
+
+    def start_worker(self) -> None:
+        """Start a worker at its broker."""
+        command = [*OKU, "worker", "--broker-url", self._broker_url, "--name", "w"]
+        worker = self._stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        self._stack.callback(worker.kill)
+
+
+class RemoteCommand:
+    """One `oku`, and what it says on both of its outputs."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", output: Path) -> None:
+        self.process = process
+        self._output = output
+
+    @property
+    def lines(self) -> list[str]:
+        """What it has said so far."""
+        return self._output.read_text().splitlines()
+
+    def wait_for(self, text: str, timeout_s: float = 20) -> None:
+        """Wait until a line has this text."""
+        wait_until(lambda: any(text in line for line in self.lines), timeout_s, f"{text} in {self.lines}")
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """One whose coordinator runs."""
+    with ExitStack() as stack:
+        site = Site(tmp_path, stack)
+        stack.callback(site.end)
+        yield site
+
+
+def test_a_coordinator_that_is_away_is_spoken_of_once(site: Site) -> None:
+    """With the reason, after some seconds, also in the log of a job with `--quiet`; once when it is back."""
+    api = site.begin()
+    command = site.start("run", "--url", _FAR, "--requests", "10", "--quiet")
+    run = wait_for_run(api)
+    site.end()
+    command.wait_for("the coordinator does not answer")
+
+    api = site.begin()
+    command.wait_for("the coordinator answers again")
+    assert api.call("POST", f"/api/runs/{run}/cancel")[0] == 202
+
+    assert command.process.wait(10) == ExitCode.CUT_SHORT
+    troubles = [line for line in command.lines if line.startswith("oku: ")]
+    assert troubles[0].startswith(f"oku: {site.url}: the coordinator does not answer: ")
+    assert troubles[-1] == "oku: the coordinator answers again"
+    assert len(troubles) == len(set(troubles))
+
+
+def test_a_second_interrupt_leaves_a_run_that_could_not_be_told_to_pause(site: Site) -> None:
+    """It is not said to be stopped: the line says how to pause it, and the line before, why it is not."""
+    api = site.begin()
+    command = site.start("run", "--url", _FAR, "--requests", "10")
+    run = wait_for_run(api)
+    command.wait_for("pending")
+    site.end()
+    command.interrupt()
+    command.wait_for("could not be told to pause: ")
+    command.interrupt()
+
+    assert command.process.wait(5) == ExitCode.CUT_SHORT
+    assert command.lines[-1] == (
+        f"oku: run {run} goes on: its coordinator could not be told to pause it; "
+        f"pause it with: oku pause {run} --coordinator {site.url}"
+    )
+
+
+def test_a_second_interrupt_leaves_a_run_that_pauses_to_itself(site: Site) -> None:
+    """It comes to rest without the command, which says how to look at it and how to go on."""
+    api = site.begin()
+    site.start_worker()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        flags = ("--url", f"http://127.0.0.1:{silent.getsockname()[1]}/", "--concurrency", "5")
+        command = site.start("run", "--requests", "10", "--grace", "4s", *flags)
+        run = wait_for_run(api)
+        api.wait_for_state(run, "running")
+        command.wait_for("running")
+        command.interrupt()
+        api.wait_for_state(run, "pausing")
+        command.wait_for("pausing 0/10")
+        command.interrupt()
+
+        assert command.process.wait(3) == ExitCode.CUT_SHORT
+        assert api.summary(run)["state"] == "pausing"
+        api.wait_for_state(run, "paused")
+    where = f"{run} --coordinator {site.url}"
+    assert command.lines[-1] == (
+        f"oku: run {run} is being paused and comes to rest by itself; "
+        f"look at it with: oku show {where}; go on with: oku resume {where}"
+    )
+
+
+def wait_for_run(api: CoordinatorApi) -> str:
+    """Wait until there is a run; its id."""
+    wait_until(lambda: bool(api.list_runs()), 20, "a run is submitted")
+    return str(api.list_runs()[0]["run"])
