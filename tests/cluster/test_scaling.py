@@ -51,6 +51,10 @@ def allow_no_more_pods(release: Release) -> Iterator[None]:
     spec = {"hard": {"pods": str(pods)}}
     cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec})
     try:
+        wait_until(
+            lambda: "hard" in cluster.fetch("resourcequota", "no-more", namespace).get("status", {}),
+            _PATIENCE_S, "the quota holds",
+        )  # fmt: skip
         yield
     finally:
         cluster.call("delete", "resourcequota", "no-more", "-n", namespace)

@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 _WRITERS = (10001, 999)
 """The users whose files are on volumes: Oku's and Loki's, and Valkey's."""
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
 _LOOK_S = 0.3
 
 

@@ -20,7 +20,7 @@ _STEP = 2000
 """Requests that show that a run goes on."""
 _PATIENCE_S = 90.0
 _LOOK_S = 0.2
-_LOST_S = 20.0
+_LOST_S = 30.0
 
 
 class PodRun:
@@ -87,19 +87,28 @@ class PodRun:
         """How it stands."""
         return self.api.summary(self.run)
 
-    def find_in_hand(self) -> dict[tuple[float, int], int]:
-        """The leases that are out, by when they were cut and where they start, each with its requests."""
+    def fetch_leases_in_hand(self) -> list[dict[str, Any]]:
+        """The leases that are out; `worker` is null where none has begun with it."""
         status, history = self.api.call("GET", f"/api/runs/{self.run}/history")
         assert status == HTTPStatus.OK
-        leases = [lease for lease in history["leases"] if lease["state"] == LeaseState.ACTIVE]
-        return {(lease["cut_at"], lease["start"]): lease["stop"] - lease["start"] for lease in leases}
+        return [lease for lease in history["leases"] if lease["state"] == LeaseState.ACTIVE]
+
+    def measure_in_hand(self) -> dict[tuple[float, int], int]:
+        """Their requests, by when they were cut and where they start."""
+        return {
+            (lease["cut_at"], lease["start"]): lease["stop"] - lease["start"]
+            for lease in self.fetch_leases_in_hand()
+        }
 
     def wait_for_progress(self) -> None:
         """Wait until it has gone on by some thousand requests."""
         before = self.summary
         assert before["state"] == "running", f"the run is {before['state']}: it has to be longer"
-        goal = before["accounted"] + _STEP
-        self._wait(lambda: bool(self.summary["accounted"] >= goal), "the run goes on")
+        self.wait_for_accounted(before["accounted"] + _STEP)
+
+    def wait_for_accounted(self, requests: int) -> None:
+        """Wait until so many are accounted."""
+        self._wait(lambda: bool(self.summary["accounted"] >= requests), f"{requests:,} are accounted")
 
     @contextmanager
     def hurting(self, *, may_resend: bool = False) -> Iterator[None]:
@@ -110,19 +119,24 @@ class PodRun:
                 is missed only after a while, so that all leases that were out have to end first.
         """
         self.wait_for_progress()
-        in_hand, before = self.find_in_hand(), self.summary["resent_at_most"]
+        in_hand, before = self.measure_in_hand(), self.summary["resent_at_most"]
         yield
         self.wait_for_progress()
         if may_resend:
-            out = self.find_in_hand().keys()
-            self._wait(lambda: not out & self.find_in_hand().keys(), "the leases that were out have ended")
+            out = self.measure_in_hand().keys()
+            self._wait(lambda: not out & self.measure_in_hand().keys(), "the leases that were out have ended")
         again, most = self.summary["resent_at_most"] - before, sum(in_hand.values()) if may_resend else 0
         assert again <= most, f"{again} may be sent twice of {in_hand}"
 
     def find_worker(self) -> str:
-        """A pod that has requests in hand."""
-        busy = {worker["name"] for worker in self.summary["workers"] if not worker["lost"]}
-        return next(pod for pod in self.release.list_ready("workers") if pod in busy)
+        """A ready pod that has a lease in hand, waited for."""
+
+        def find_all() -> list[str]:
+            busy = {lease["worker"] for lease in self.fetch_leases_in_hand()}
+            return [pod for pod in self.release.list_ready("workers") if pod in busy]
+
+        self._wait(lambda: bool(find_all()), "a worker is busy")
+        return find_all()[0]
 
     def is_lost_soon(self, worker: str) -> bool:
         """Whether the coordinator takes a worker for dead that is away, which it does after two terms."""

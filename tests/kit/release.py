@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.kit.cluster import Cluster, Object
+from tests.kit.cluster import Cluster, KubectlError, Object
 from tests.kit.forward import Forward, ForwardedApi
 from tests.kit.local_run import OKU, wait_until
 from tests.kit.loki_queries import LokiQueries
@@ -100,14 +100,25 @@ class Release:
         return self.cluster.call("exec", pod, "-n", self.namespace, "--", *command)
 
     def evict_pod(self, name: str) -> None:
-        """Evict a pod, as a drain of its node does."""
+        """Evict a pod, as a drain of its node does: again and again until its budget lets it go."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": self.namespace},
         }
         path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/eviction"
-        self.cluster.call("create", "--raw", path, "-f", "-", document=eviction)
+
+        def is_taken() -> bool:
+            try:
+                self.cluster.call("create", "--raw", path, "-f", "-", document=eviction)
+            except KubectlError as error:
+                # The budget is reckoned a while after its pods have changed.
+                if "disruption budget" not in str(error):
+                    raise
+                return False
+            return True
+
+        wait_until(is_taken, _PATIENCE_S, f"{name} may be evicted", _LOOK_S)
 
     def build_oku(self, *arguments: str) -> list[str]:
         """`oku` with the flags that name this release."""

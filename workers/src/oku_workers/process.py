@@ -29,6 +29,7 @@ from oku_core.messaging import (
 )
 from oku_core.open_files import raise_open_files
 from oku_workers.beat import Beat
+from oku_workers.consumer import SteadyConsumer
 from oku_workers.crew import Crew
 from oku_workers.settings import WorkerSettings
 from oku_workers.station import Station
@@ -119,6 +120,7 @@ def _build_celery_worker(app: Celery, name: str) -> Any:
         hostname=f"{name}@oku",
         pool="threads",
         concurrency=LEASES_IN_HAND,
+        consumer_cls=SteadyConsumer,
         queues=[LEASES_QUEUE],
         without_gossip=True,
         without_mingle=True,
