@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.local_run import LocalRun, Start, starting_runs
+from tests.kit.local_run import LocalRun, Start, starting_runs, wait_until
 
 from oku_core.spec import Engine
 
@@ -35,9 +35,22 @@ def start_load(start: Start, engine: Engine) -> Start:
 @pytest.fixture
 def start_both(start: Start) -> Callable[..., dict[Engine, LocalRun]]:
     """Starts such a run with each engine, beside each other: what happens to one takes mostly waiting."""
-    return lambda requests, *flags: {
-        engine: start(
-            "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, data_dir=str(engine)
-        )
-        for engine in Engine
-    }
+
+    def start_each(requests: int, *flags: str) -> dict[Engine, LocalRun]:
+        runs: dict[Engine, LocalRun] = {}
+        for engine in Engine:
+            # A stack draws ports that nobody listens on, so those of the others must be in use.
+            for other in runs.values():
+                wait_until(lambda other=other: is_listening(other), 30, "the other stack listens")  # type: ignore[misc]
+            runs[engine] = start(
+                "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, data_dir=str(engine)
+            )
+        return runs
+
+    return start_each
+
+
+def is_listening(run: LocalRun) -> bool:
+    """Whether both ports of its stack are in use."""
+    logs = [run.data_dir / "logs" / f"{name}.log" for name in ("coordinator", "server")]
+    return all(log.exists() and "listening on" in log.read_text() for log in logs)

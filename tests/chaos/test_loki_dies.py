@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from tests.kit.account import assert_completed
 from tests.kit.dashboards import Grafana, list_queries
-from tests.kit.local_run import Start
+from tests.kit.local_run import LocalRun, Start, wait_until
 from tests.kit.loki import Loki
 from tests.kit.loki_account import assert_events, assert_published, assert_ticks_agree
 from tests.kit.loki_proxy import LokiProxy, shuffle_faults
 
+from oku_coordinator.ledger import Ledger
+from oku_core.history import EventType
 from oku_core.spec import Engine
 
 pytestmark = pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
@@ -33,14 +35,13 @@ def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) ->
     every dashboard has data.
     """
     began = time.time()
-    beside = start_load(8_000, "--loki", loki.url, data_dir="beside")
     run = start_load(50_000, "--name", "hurt", "--loki", loki.url, "--range-size", "2000")
     run.wait_for_leases()
+    # Not before the other one's ports are in use: a stack draws two that are free.
+    beside = start_load(8_000, "--loki", loki.url, data_dir="beside")
+    wait_until(lambda: len(run.worker_names()) == 2, 30, "both workers have reported")
     for victim in ("worker-1", "worker-2", "worker-1"):
-        time.sleep(1.5)
-        old_pid = run.kill(victim)
-        run.wait_for_restart(victim, old_pid)
-    time.sleep(3)  # what a coordinator has heard in its last second of workers is gone with it
+        kill_and_replace(run, victim)
     old_pid = run.kill("coordinator")
     run.wait_for_restart("coordinator", old_pid)
     summary, other = run.finish(), beside.finish()
@@ -54,6 +55,31 @@ def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) ->
     assert events["validity"] == len(summary["validity"])
     variables = {"run": summary["run"], "run_a": summary["run"], "run_b": other["run"]}
     assert_panels(Grafana(loki.url, began - 5, time.time() + 5, variables), summary)
+
+
+def kill_and_replace(run: LocalRun, worker: str) -> None:
+    """Kill a worker, and wait until the ledger tells of its death, what was taken back and the next one.
+
+    A worker whose death comes before its first word is not missed, and what a coordinator has heard in its
+    last second of workers is gone with it.
+    """
+    told = count_events(run, worker)
+    old_pid = run.kill(worker)
+    run.wait_for_restart(worker, old_pid)
+    awaited = {EventType.WORKER_LOST, EventType.LEASE_EXPIRED, EventType.WORKER_JOINED}
+    wait_until(
+        lambda: awaited <= set(count_events(run, worker) - told), 30, f"{worker} is replaced", every_s=0.1
+    )
+
+
+def count_events(run: LocalRun, worker: str) -> Counter[EventType]:
+    """What the ledger tells of a worker, by type."""
+    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
+    try:
+        events = ledger.fetch_history(ledger.fetch_runs()[0].run).events
+    finally:
+        ledger.close()
+    return Counter(event.type for event in events if event.worker == worker)
 
 
 def assert_panels(grafana: Grafana, summary: dict[str, Any]) -> None:
@@ -115,10 +141,10 @@ async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki)
 
 
 def test_a_loki_that_is_away_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
-    """For twenty seconds: the rate is the same with it and without, and afterwards everything is there."""
+    """For twenty seconds: the workers always have enough to do, and afterwards everything is there."""
     # Leases of a second: with longer ones the workers would go on for a while whatever the coordinator does.
-    run = start_load(110_000, "--loki", loki.url, "--range-size", "2000")
-    run.wait_for_accounted(10_000)
+    run = start_load(105_000, "--loki", loki.url, "--range-size", "2000")
+    run.wait_for_accounted(5_000)
     away_from = time.time()
     loki.stop()  # it may answer 500 for most of the time, and is not there at all for the rest
     time.sleep(max(4.0, away_from + 20 - time.time()))
@@ -131,9 +157,8 @@ def test_a_loki_that_is_away_costs_the_run_nothing(start_load: Start, loki: Loki
     assert_published(loki, summary)
     assert_ticks_agree(loki, summary["run"])
     lines = loki.fetch_lines(f'{{run="{summary["run"]}", kind="tick"}}')
-    ticks = [(at_ns / 1e9, json.loads(line)["rate_rps"]) for at_ns, line in lines][3:-3]
-    during = [rate for at, rate in ticks if away_from < at < away_to]
-    beside = [rate for at, rate in ticks if not away_from < at < away_to]
-    assert len(during) > 15
-    # In three quarters of all seconds at least.
-    assert statistics.quantiles(during)[0] > 0.9 * statistics.median(beside)
+    during = [json.loads(line)["in_flight"] for at_ns, line in lines if away_from < at_ns / 1e9 < away_to]
+    # Not the rate: that depends on what else the machine does. Of two workers with 50 requests each; a
+    # second without a tick is none, either.
+    full_seconds = sum(in_flight >= 90 for in_flight in during)
+    assert full_seconds > 0.75 * (away_to - away_from), during

@@ -14,8 +14,10 @@ from tests.kit.local_run import OKU, Start, wait_until
 from oku_core.spec import Engine
 from oku_server.fault import Fault, FaultRates
 
-RATES = FaultRates(error=0.02, reset=0.01, stall=0.002, truncate=0.01)
+RATES = FaultRates(error=0.02, reset=0.01, stall=0.0005, truncate=0.01)
 SEED = 5
+TIMEOUT = "3s"
+"""Long, so that a request is not late when the machine stands still for a second or two."""
 REQUESTS = 10_000
 OUTCOME_OF = {
     None: "ok",
@@ -33,14 +35,14 @@ def target(tmp_path: Path) -> Iterator[str]:
     rates = [part for fault, rate in RATES.by_fault.items() for part in (f"--{fault}-rate", str(rate))]
     command = [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--processes", "2", *rates]
     with subprocess.Popen([*command, "--seed", str(SEED)], stderr=subprocess.DEVNULL) as process:
-        wait_until(ready.exists, 10, "the target listens")
+        wait_until(ready.exists, 30, "the target listens")
         yield f"http://{ready.read_text().strip()}"
         process.terminate()
 
 
 def count_served(target: str, run: str) -> int:
     """What the target itself counted."""
-    with urllib.request.urlopen(f"{target}/-/served?run={run}", timeout=5) as response:
+    with urllib.request.urlopen(f"{target}/-/served?run={run}", timeout=30) as response:
         return int(json.loads(response.read())["served"])
 
 
@@ -49,7 +51,7 @@ def test_each_fault_ends_in_its_outcome(start: Start, engine: Engine, target: st
     expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
     run = start(
         "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: faults", "--requests", str(REQUESTS),
-        "--workers", "2", "--timeout", "1s", "--engine", engine,
+        "--workers", "2", "--timeout", TIMEOUT, "--engine", engine,
     )  # fmt: skip
 
     summary = run.finish()
@@ -66,7 +68,7 @@ def test_faults_and_a_dying_worker(start: Start, engine: Engine, target: str) ->
     expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
     run = start(
         "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: deaths", "--requests", str(REQUESTS),
-        "--workers", "2", "--timeout", "1s", "--concurrency", "20", "--range-size", "1000",
+        "--workers", "2", "--timeout", TIMEOUT, "--concurrency", "20", "--range-size", "1000",
         "--engine", engine,
     )  # fmt: skip
     run.wait_for_accounted(2_000)

@@ -73,7 +73,7 @@ def test_a_worker_is_stopped_and_continued(start_both: StartBoth, subtests: pyte
         run.wait_for_accounted(5_000)
         stopped.append((run, run.kill("worker-1", signal.SIGSTOP)))
     for run, pid in stopped:
-        wait_until(lambda run=run: is_dead(run, "worker-1"), 30, "it is taken for dead")  # type: ignore[misc]
+        wait_until(lambda run=run: is_dead(run, "worker-1"), 60, "it is taken for dead")  # type: ignore[misc]
         os.kill(pid, signal.SIGCONT)
 
     for engine, run in runs.items():

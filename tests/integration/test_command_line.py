@@ -258,7 +258,7 @@ def test_no_child_survives_the_command(start: Start) -> None:
     assert len(everyone) >= 7  # two processes of the delay server among them
     run.process.kill()
 
-    wait_until(lambda: not any(map(is_alive, everyone)), 3, "all have died")
+    wait_until(lambda: not any(map(is_alive, everyone)), 15, "all have died")
 
 
 def test_a_coordinator_elsewhere(tmp_path: Path, server_url: str) -> None:

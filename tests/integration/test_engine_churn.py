@@ -138,13 +138,17 @@ async def test_a_stop_before_a_connection_is_begun(
 async def test_a_stop_while_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
     """Connections under way are given up at once."""
     with ExitStack() as stack:
-        spec = build_spec(engine, f"http://127.0.0.1:{listen_to_nobody(stack)}/", timeout_s=20.0)
+        port = listen_to_nobody(stack)
+        spec = build_spec(engine, f"http://127.0.0.1:{port}/", timeout_s=20.0)
+        fillers = count_connecting(port)
         running = asyncio.ensure_future(worker.run(spec, 100))
-        await asyncio.sleep(0.2)
+        async with asyncio.timeout(10):
+            while count_connecting(port) - fillers < 50:  # noqa: ASYNC110  # a kernel tells nobody
+                await asyncio.sleep(0.01)
         before = count_open_files()
 
         worker.stop(grace_s=0)
-        report = await asyncio.wait_for(running, 2)
+        report = await asyncio.wait_for(running, 10)
 
         assert (report.done, report.unfinished) == (50, list(range(50)))
         assert await settle(before - 50) <= before - 50

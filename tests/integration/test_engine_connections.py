@@ -21,6 +21,13 @@ def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
     return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
 
 
+async def let_arrive(worker: EngineWorker) -> None:
+    """Let the server send what it is about to, and the worker read what has been sent."""
+    for _ in range(3):
+        await asyncio.sleep(0.001)  # turns of this loop, which is the server's
+        worker.build_progress()  # one of the worker's
+
+
 @pytest.mark.parametrize(
     "surplus", [OK, b"surplus", build_response("408 Request Timeout")], ids=["answer", "nonsense", "408"]
 )
@@ -42,7 +49,7 @@ async def test_what_comes_on_an_idle_connection_answers_nothing(
 
     first = await worker.run(spec, 1, start=7)
     is_idle.set()
-    await asyncio.sleep(0.1)
+    await let_arrive(worker)
     second = await worker.run(spec, 1, start=1234)
 
     assert (count(first), first.bytes_received) == ({"ok": 1}, 1)
@@ -73,7 +80,7 @@ async def test_a_server_that_ends_idle_connections(
             else:
                 exchange.reset()
         idle.clear()
-        await asyncio.sleep(0.05)
+        await let_arrive(worker)
 
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(500))
     assert 30 <= server.connections <= 50

@@ -113,7 +113,10 @@ async def test_a_stop_while_a_request_goes_out(engine: Engine, worker: EngineWor
     running = asyncio.ensure_future(
         worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, concurrency=3), 10)
     )
-    await asyncio.sleep(0.3)
+    async with asyncio.timeout(10):
+        while server.connections < 3 or worker.build_progress().in_flight < 3:  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)  # they begin to go out
 
     worker.stop(grace_s=0)
     report = await running

@@ -16,6 +16,7 @@ from tests.kit.hostile_server import (
     set_reset_on_close,
     stall,
 )
+from tests.kit.witness import witnessing
 
 from oku_core.spec import Engine, Spec
 
@@ -108,11 +109,11 @@ async def test_an_answer_that_is_no_http(
     server = await serve(PROTOCOL_ERROR[case])
     started_at = time.monotonic()
 
-    report = await worker.run(build_spec(server.url, engine), 8)
+    report = await worker.run(build_spec(server.url, engine, timeout_s=20.0), 8)
 
     assert count(report) == {"protocol_error": 8}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
-    assert time.monotonic() - started_at < 5
+    assert time.monotonic() - started_at < 15
 
 
 @pytest.mark.parametrize("case", COMPLETE)
@@ -221,13 +222,18 @@ STALLS: dict[str, Script] = {
 async def test_a_server_that_stalls(engine: Engine, worker: EngineWorker, serve: Serve, case: str) -> None:
     """The request is a `timeout`, within half a second after the limit; it was sent once."""
     server = await serve(STALLS[case])
-    started_at = time.monotonic()
+    async with witnessing() as witness:
+        started_at = time.monotonic()
 
-    report = await worker.run(build_spec(server.url, engine, concurrency=4, timeout_s=0.2), 8)
+        report = await worker.run(build_spec(server.url, engine, concurrency=4, timeout_s=0.2), 8)
+
+        elapsed_s = time.monotonic() - started_at
 
     assert count(report) == {"timeout": 8}
-    assert 0.4 <= time.monotonic() - started_at < 1.4
-    assert server.received == 8
+    assert 0.4 <= elapsed_s < 1.4 + witness.stalled_s
+    assert len(set(server.targets)) == server.received <= 8
+    # Whom the machine holds up for as long as the limit may be connected too late to send anything.
+    assert server.received == 8 or witness.stalled_s > 0.15
 
 
 async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
@@ -239,13 +245,17 @@ async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
             filler = stack.enter_context(socket.socket())
             filler.settimeout(0)
             filler.connect_ex(full.getsockname())
-        started_at = time.monotonic()
         url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        async with witnessing() as witness:
+            started_at = time.monotonic()
 
-        report = await worker.run(build_spec(url, engine, timeout_s=0.4), 3)
+            report = await worker.run(build_spec(url, engine, timeout_s=0.4), 3)
+
+            elapsed_s = time.monotonic() - started_at
 
     assert count(report) == {"timeout": 3}
-    assert 0.4 <= time.monotonic() - started_at < 0.9
+    # One after the other, they would take three times as long as the limit.
+    assert 0.4 <= elapsed_s < 1.15 + witness.stalled_s
 
 
 async def test_tls_that_stalls(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
@@ -294,16 +304,19 @@ async def test_outcomes_in_a_mixture(engine: Engine, worker: EngineWorker, serve
         "disconnected": always(b"HTTP/1.1 200 OK\r\n", then="reset"),
         "protocol_error": always(CHUNKED, b"zz\r\n"),
     }
-    names = list(scripts)
+    quick = [name for name in scripts if name != "timeout"]
+
+    def draw(index: int) -> str:
+        # Few enough that they all wait at the same time: the limit is long, but passes once.
+        return "timeout" if index % 20 == 7 else quick[index % 7 % len(quick)]
 
     async def script(exchange: Exchange) -> None:
-        index = int(exchange.request.target[1:])
-        await scripts[names[index % 7 % len(names)]](exchange)
+        await scripts[draw(int(exchange.request.target[1:]))](exchange)
 
     server = await serve(script)
-    spec = build_spec(server.url, engine, concurrency=40, timeout_s=0.5)
+    spec = build_spec(server.url, engine, concurrency=40, timeout_s=2.0)
 
     report = await worker.run(spec, 700)
 
-    assert count(report) == Counter(names[index % 7 % len(names)] for index in range(700))
+    assert count(report) == Counter(map(draw, range(700)))
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(700))

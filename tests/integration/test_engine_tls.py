@@ -215,7 +215,8 @@ async def test_timeouts(engine: Engine, worker: EngineWorker, serve: Serve, file
     """As without TLS."""
     server = await serve(stall, tls=files.server)
 
-    report = await worker.run(build_spec(engine, server.url, cacert=files.cacert, timeout_s=0.5), 8)
+    spec = build_spec(engine, server.url, cacert=files.cacert, concurrency=8, timeout_s=1.0)
+    report = await worker.run(spec, 8)
 
     assert count(report) == {"timeout": 8}
     assert server.received == 8

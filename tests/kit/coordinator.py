@@ -76,7 +76,8 @@ def run_coordinator(broker_url: str, data_dir: Path, *flags: str) -> Iterator[Co
             )
             assert process.poll() is None, (data_dir / "coordinator.log").read_text()
             api = CoordinatorApi(f"http://{ready_file.read_text().strip()}")
-            wait_until(lambda: _is_ready(api), 20, "the coordinator is ready")
+            wait_until(lambda: _is_ready(api) or process.poll() is not None, 20, "the coordinator is ready")
+            assert process.poll() is None, (data_dir / "coordinator.log").read_text()
             yield api
         finally:
             process.terminate()
@@ -86,5 +87,5 @@ def _is_ready(api: CoordinatorApi) -> bool:
     try:
         with urllib.request.urlopen(f"{api.url}/readyz", timeout=5) as response:
             return bool(response.status == 200)
-    except urllib.error.HTTPError:
+    except OSError:
         return False

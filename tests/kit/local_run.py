@@ -172,7 +172,7 @@ class LocalRun:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        wait_until(lambda: not any(map(is_alive, children)), 5, "the children have died with their parent")
+        wait_until(lambda: not any(map(is_alive, children)), 15, "the children have died with their parent")
         self._output.close()
 
     def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:

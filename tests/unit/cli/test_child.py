@@ -76,4 +76,4 @@ def test_what_a_child_has_started_is_killed_with_it(
 
     assert child.wait(2)
     assert child.find_death() == -signal.SIGKILL
-    wait_until(lambda: not any(map(is_alive, started)), 1, "none of them is alive")
+    wait_until(lambda: not any(map(is_alive, started)), 5, "none of them is alive")
