@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from tests.kit.local_run import wait_until
+from tests.kit.requirement import miss
 
 CONTEXT_VARIABLE = "OKU_TEST_CONTEXT"
 """Names the kube context to test in: nobody's cluster is taken because it is the current one."""
@@ -35,14 +35,10 @@ def require_cluster() -> "Cluster":
     context = os.environ.get(CONTEXT_VARIABLE, "")
     missing = [program for program in ("kubectl", "helm", "kubeconform") if shutil.which(program) is None]
     if not context:
-        text = f"no cluster to test in: set {CONTEXT_VARIABLE} to a kube context"
-    elif missing:
-        text = f"not on the path: {', '.join(missing)}"
-    else:
-        return Cluster(context)
-    if os.environ.get("CI"):
-        pytest.fail(text)
-    pytest.skip(text)
+        miss(f"no cluster to test in: set {CONTEXT_VARIABLE} to a kube context")
+    if missing:
+        miss(f"not on the path: {', '.join(missing)}")
+    return Cluster(context)
 
 
 class KubectlError(AssertionError):

@@ -32,12 +32,12 @@ class Broker:
         self._is_connected = is_connected
         self._thread = ThreadPoolExecutor(1, "orders")
         self._orders: dict[Future[None], float] = {}
-        """Those that are under way, with when they were given, in monotonic seconds."""
+        """Those that were given last, with when that was, in monotonic seconds."""
 
     @property
     def is_away(self) -> bool:
         """Whether it is known that the broker does not answer, or an order has waited for it for seconds."""
-        waits_since = min((at for order, at in self._orders.items() if not order.done()), default=math.inf)
+        waits_since = min(self._find_waiting().values(), default=math.inf)
         return time.monotonic() - waits_since > _PATIENCE_S or not self._is_connected()
 
     def send_leases(self, leases: Sequence[Lease]) -> int:
@@ -74,10 +74,13 @@ class Broker:
                 return None
 
     def _give_order(self, command: str, arguments: dict[str, Any]) -> None:
-        self._orders = {order: at for order, at in self._orders.items() if not order.done()}
+        self._orders = self._find_waiting()
         # Who listens says that the broker is away, and orders are repeated until they have done their work.
         if len(self._orders) < _MOST_ORDERS and self._is_connected():
             self._orders[self._thread.submit(self._send_order, command, arguments)] = time.monotonic()
+
+    def _find_waiting(self) -> dict[Future[None], float]:
+        return {order: at for order, at in self._orders.items() if not order.done()}
 
     def _send_order(self, command: str, arguments: dict[str, Any]) -> None:
         try:

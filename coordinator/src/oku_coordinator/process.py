@@ -42,6 +42,7 @@ from oku_core.lease import Message
 from oku_core.listener import format_address, open_sockets
 from oku_core.messaging import build_app
 from oku_core.progress import Progress
+from oku_core.ready_file import write_ready_file
 from oku_core.run import ACTIVE_STATES
 
 if TYPE_CHECKING:
@@ -148,9 +149,7 @@ class Coordinator:
         address = format_address(listening)
         _log.info("listening on http://%s", address)
         if ready_file := self._settings.ready_file:
-            partial = ready_file.with_suffix(".partial")
-            partial.write_text(f"{address}\n")
-            partial.replace(ready_file)
+            write_ready_file(ready_file, address)
 
     async def _main_loop(self) -> None:
         round_at = time.monotonic()
@@ -165,8 +164,7 @@ class Coordinator:
             try:
                 await self._round(now)
             except BreachError as error:
-                _log.exception("a run has failed", extra={"run": error.run})
-                self._runs.announce_rest()
+                self._runs.announce_breach(error)
             except sqlite3.OperationalError as error:
                 # A full disk may be emptied. Until then nothing is dealt out, and reports stay in the queue.
                 _log.error("the ledger cannot be used, trying again in %.1f s: %s", pause_s, error)

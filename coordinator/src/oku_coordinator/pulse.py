@@ -95,8 +95,7 @@ class Pulse:
             try:
                 self.tick()
             except BreachError as error:
-                _log.exception("a run has failed", extra={"run": error.run})
-                self._runs.announce_rest()
+                self._runs.announce_breach(error)
             except sqlite3.OperationalError:
                 pass  # the main loop says so
             except Exception:  # noqa: BLE001  # it is logged; those who follow a run want the next second

@@ -1,6 +1,7 @@
 """What can be done with runs: submit, list, show, pause, resume, cancel, and follow their ticks."""
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from oku_coordinator.conditions import Conditions
 from oku_coordinator.dossier import Dossier, build_dossier
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.ledger.record import BreachError, RunRecord
 from oku_coordinator.lines import build_summary_line
 from oku_coordinator.served import Served, ServedCounter
 from oku_coordinator.summaries import build_summary
@@ -21,6 +22,8 @@ from oku_core.progress import Tick
 from oku_core.run import ACTIVE_STATES, RunState
 from oku_core.spec_parser import Source, parse_spec
 from oku_core.summary import ProcessSummary, Summary
+
+_log = logging.getLogger(__name__)
 
 _FOLLOWER_TICKS = 60
 
@@ -144,6 +147,11 @@ class Runs:
     def announce_rest(self) -> None:
         """A run has come to rest: let those who follow it find out."""
         self._tell_followers(None)
+
+    def announce_breach(self, error: BreachError) -> None:
+        """A run has failed because it does not balance: say so, and let those who follow it find out."""
+        _log.error("a run has failed", exc_info=error, extra={"run": error.run})
+        self.announce_rest()
 
     async def follow(self, run: str) -> AsyncIterator[Tick]:
         """The ticks of a run until it is over or paused, about one a second."""

@@ -92,14 +92,12 @@ class ServerWatch:
             await self._look_before(run)
 
     async def _look_before(self, run: RunRecord) -> None:
-        if await self._note(run):
-            self._misses = 0
-        elif (misses := self._misses + 1) < _MOST_MISSES:
-            self._misses = misses
-            return  # one that is about to leave may not answer any more
-        else:
+        if not await self._note(run):
+            self._misses += 1
+            if self._misses < _MOST_MISSES:
+                return  # one that is about to leave may not answer any more
             self._ledger.note_servers(run.run, [UNSEEN], self._clock())
-            self._misses = 0
+        self._misses = 0
         self._seen = run.run
         self._wake()
 

@@ -8,11 +8,11 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from oku_core.errors import UserError, format_value
 
-SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
+_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
 _TEST_SCHEME = "memory"
 """kombu's broker within one process, for unit tests."""
 _TLS_SCHEMES = ("rediss", "amqps")
@@ -24,17 +24,6 @@ _CHECKS = {
 }
 
 
-def check_broker_url(url: str) -> None:
-    """Refuse a URL of a broker that nobody has tried, with a `UserError`."""
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in (*SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
-        raise UserError(f"--broker-url: {format_value(url)} is not a URL with one of {', '.join(SCHEMES)}")
-    try:
-        _ = urlsplit(url).port
-    except ValueError as error:
-        raise UserError(f"--broker-url: {error}") from error
-
-
 def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
     """A URL without its parameters of TLS, and the options for its transport; None for one without TLS.
 
@@ -42,9 +31,10 @@ def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
     PEM; `ssl_cert_reqs=none` and `ssl_check_hostname=false` turn a check off.
 
     Raises:
-        UserError: a parameter is unknown, has another value, or names a file that cannot be read.
+        UserError: it is no URL of a broker that was tried, or one of these parameters is unknown, has another
+            value, or names a file that cannot be read.
     """
-    parts = urlsplit(url)
+    parts = _read_parts(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     given = {name: value for name, value in query if name.startswith(_PREFIX)}
     if given:
@@ -56,6 +46,18 @@ def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
         return url, None
     build = _build_redis_options if parts.scheme == "rediss" else _build_amqp_options
     return url, build(_read_files(given), **_read_checks(given))
+
+
+def _read_parts(url: str) -> SplitResult:
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
+        raise UserError(f"--broker-url: {format_value(url)} is not a URL with one of {', '.join(_SCHEMES)}")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise UserError(f"--broker-url: {error}") from error
+    return parts
 
 
 def _read_files(given: Mapping[str, str]) -> dict[str, str]:

@@ -5,8 +5,7 @@ Celery events carry progress and Celery's remote control carries orders; both ma
 the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,7 +13,7 @@ from celery import Celery
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
-from oku_core.broker_url import check_broker_url, split_tls
+from oku_core.broker_url import split_tls
 from oku_core.lease import Lease, Message
 from oku_core.progress import Progress
 
@@ -61,7 +60,6 @@ def build_app(broker_url: str) -> Celery:
     Raises:
         UserError: the URL is none of these, or what it says of TLS is wrong.
     """
-    check_broker_url(broker_url)
     broker_url, tls = split_tls(broker_url)
     app = Celery("oku", broker=broker_url, set_as_current=False)
     is_amqp = broker_url.startswith("amqp")
@@ -151,22 +149,27 @@ def send_order(app: Celery, command: str, arguments: Mapping[str, Any]) -> None:
     One try: `app.control.broadcast` would wait for a broker that is away, and bring the order when nobody
     wants it any more.
     """
-    mailbox = app.control.mailbox
-    with app.producer_pool.acquire(block=True) as producer, _operational(producer.connection):
-        producer.publish(
-            {
-                "method": command,
-                "arguments": dict(arguments),
-                "destination": None,
-                "pattern": None,
-                "matcher": None,
-            },
-            exchange=mailbox.exchange.name,
-            declare=[mailbox.exchange],
-            headers={"clock": app.clock.forward(), "expires": 0},
-            serializer="json",
-            retry=False,
-        )
+    exchange = app.control.mailbox.exchange
+    order = {
+        "method": command,
+        "arguments": dict(arguments),
+        "destination": None,
+        "pattern": None,
+        "matcher": None,
+    }
+    with app.producer_pool.acquire(block=True) as producer:
+        connection = producer.connection
+        try:
+            producer.publish(
+                order,
+                exchange=exchange.name,
+                declare=[exchange],
+                headers={"clock": app.clock.forward(), "expires": 0},
+                serializer="json",
+                retry=False,
+            )
+        except (*connection.connection_errors, *connection.channel_errors) as error:
+            raise OperationalError(str(error)) from error
 
 
 def decode_lease(document: object) -> Lease:
@@ -211,15 +214,6 @@ def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: 
             "interval_max": 1.0,
         },
     )
-
-
-@contextmanager
-def _operational(connection: Any) -> Iterator[None]:
-    """Whatever a transport raises is an operational error, as Celery has it for tasks."""
-    try:
-        yield
-    except (*connection.connection_errors, *connection.channel_errors) as error:
-        raise OperationalError(str(error)) from error
 
 
 def _convert(document: object, kind: Any) -> Any:

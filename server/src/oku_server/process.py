@@ -17,12 +17,12 @@ import uvloop
 
 from oku_core.listener import BACKLOG, format_address, open_sockets
 from oku_core.open_files import raise_open_files
+from oku_core.ready_file import remove_ready_file, write_ready_file
 from oku_server.connection import Connection
 from oku_server.count_store import CountStore, FileStore, MemoryStore
 from oku_server.count_table import CountTable
 from oku_server.plan import Planner
 from oku_server.question import Description
-from oku_server.ready_file import remove_ready_file, write_ready_file
 from oku_server.service import Service
 from oku_server.settings import ServerSettings
 from oku_server.sizes import list_sizes

@@ -2,16 +2,15 @@
 
 import functools
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from docs.tools.manifests import KUBERNETES, find_helm
+from tests.kit.requirement import miss
 
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "charts" / "oku"
@@ -26,10 +25,7 @@ def require_helm() -> str:
     """The program; skips without, fails in CI."""
     helm = find_helm()
     if helm is None:
-        text = "there is no helm: put it on the path, or set OKU_HELM to its path"
-        if os.environ.get("CI"):
-            pytest.fail(text)
-        pytest.skip(text)
+        miss("there is no helm: put it on the path, or set OKU_HELM to its path")
     return helm
 
 

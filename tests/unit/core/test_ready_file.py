@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from oku_core.errors import UserError
-from oku_server.ready_file import remove_ready_file, write_ready_file
+from oku_core.ready_file import remove_ready_file, write_ready_file
 
 
 def test_the_ready_file_has_the_address_in_one_line(tmp_path: Path) -> None:
