@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from oku_coordinator.kube.cluster import enter_cluster
+from oku_coordinator.kube.name import ServerName
 from oku_coordinator.kube.plan import check_bounds
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.kube.servers import PodServers
 from oku_coordinator.kube.turnout import Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.served import is_one_server
 from oku_coordinator.settings import KubeSettings
 from oku_core.spec import Spec
 
@@ -29,7 +32,9 @@ class KubePart:
     ) -> None:
         self._settings = settings
         self._cluster = enter_cluster(settings.namespace)
-        self._scaler = Scaler(settings, self._cluster, ledger, wake)
+        host = urlsplit(server_url).hostname
+        name = ServerName(host) if host and not is_one_server(server_url) else None
+        self._scaler = Scaler(settings, self._cluster, ledger, wake, name)
         self.servers = PodServers(self._cluster, settings.servers, server_url) if settings.servers else None
         """Where the delay servers are, if they are scaled here."""
 

@@ -55,6 +55,12 @@ class Metadata(msgspec.Struct, rename="camel"):
     deletion_timestamp: str | None = None
 
 
+class PodIp(msgspec.Struct):
+    """One of the addresses of a pod."""
+
+    ip: str
+
+
 class Status(msgspec.Struct):
     """How a pod is doing, and why where it has no container that could tell."""
 
@@ -62,6 +68,7 @@ class Status(msgspec.Struct):
     reason: str = ""
     message: str = ""
     ip: str = msgspec.field(default="", name="podIP")
+    ips: list[PodIp] | None = msgspec.field(default=None, name="podIPs")
     conditions: list[Condition] | None = None
     containers: list[Container] | None = msgspec.field(default=None, name="containerStatuses")
 
@@ -76,6 +83,11 @@ class Pod(msgspec.Struct):
     def name(self) -> str:
         """Of the pod; a worker has the same."""
         return self.metadata.name
+
+    @property
+    def ips(self) -> set[str]:
+        """Its addresses, of both families where it has them."""
+        return {each.ip for each in self.status.ips or ()} | ({self.status.ip} - {""})
 
     @property
     def is_running(self) -> bool:

@@ -18,9 +18,11 @@ from typing import Any
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.costs import CostMarker
+from oku_coordinator.kube.name import ServerName
 from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.kube.pods import Pod
 from oku_coordinator.kube.turnout import (
+    NAMED_WITHIN_S,
     Turnout,
     build_server_turnout,
     build_worker_turnout,
@@ -44,6 +46,7 @@ class Scaler:
         cluster: the API.
         ledger: says which run has its turn, and who holds its leases.
         wake: called when a run may begin that could not before.
+        name: by which workers find the delay servers; None when they need none.
         clock: monotonic seconds.
     """
 
@@ -53,17 +56,21 @@ class Scaler:
         cluster: Cluster,
         ledger: Ledger,
         wake: Callable[[], None],
+        name: ServerName | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._ledger = ledger
         self._wake = wake
+        self._name = name
         self._clock = clock
         self._idle = IdleClock(settings.idle_s)
         self._has_looked = False
         self._scaled_for: str | None = None
         self._scaled_at = 0.0
+        self._unnamed_since: float | None = None
+        """Since when only the name of the delay servers has been missing."""
         self._served: str | None = None
         """The run whose delay servers are ready."""
         self._costs = CostMarker(cluster, clock)
@@ -152,6 +159,7 @@ class Scaler:
             )
             self.servers = Turnout(wanted=wanted)
         self._scaled_for, self._scaled_at = run.run, self._clock()
+        self._unnamed_since = None
 
     async def _resize(self, deployment: str, choose: Callable[[int], int]) -> int:
         scale = await self._cluster.fetch_scale(deployment)
@@ -167,9 +175,24 @@ class Scaler:
         servers = build_server_turnout(pods, self.servers.wanted)
         self.servers = await self._explain(servers, self._settings.servers)
         waited_s = self._clock() - self._scaled_at
-        if run.state in ACTIVE_STATES or is_enough(servers, waited_s):
+        if run.state in ACTIVE_STATES or (is_enough(servers, waited_s) and await self._are_found(pods)):
             self._served = run.run
             self._wake()
+
+    async def _are_found(self, pods: Sequence[Pod]) -> bool:
+        """Whether workers will find the delay servers, or that was waited for long enough."""
+        if self._name is None or await self._name.stands_for([pod for pod in pods if pod.is_ready]):
+            return True
+        now = self._clock()
+        if self._unnamed_since is None:
+            self._unnamed_since = now
+        if now - self._unnamed_since >= NAMED_WITHIN_S:
+            _log.warning("the name %s does not stand for the delay servers; the run begins", self._name.host)
+            return True
+        self.servers = replace(
+            self.servers, obstacle=f"the name {self._name.host} does not stand for them yet"
+        )
+        return False
 
     async def _look_at_workers(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)

@@ -7,6 +7,8 @@ from oku_coordinator.kube.pods import Pod
 
 SERVERS_WITHIN_S = 60.0
 """After so long a run begins with the delay servers that are ready, if any is."""
+NAMED_WITHIN_S = 60.0
+"""After so long more it begins although their name does not stand for them."""
 
 
 @dataclass(frozen=True)

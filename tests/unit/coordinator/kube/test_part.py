@@ -42,6 +42,18 @@ async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kub
     assert part.servers is not None
 
 
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [("http://oku-servers:8080", "oku-servers"), ("http://10.0.0.1:8080", None), ("", None)],
+)
+def test_the_name_of_the_delay_servers_is_that_of_their_url(
+    ledger: Ledger, url: str, host: str | None
+) -> None:
+    """An address is no name, and nobody need ask what it stands for."""
+    name = KubePart(SETTINGS, url, ledger, lambda: None)._scaler._name
+    assert (name and name.host) == host
+
+
 async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger: Ledger) -> None:
     """By the API, and who asks is told the bounds."""
     part = KubePart(SETTINGS, "http://oku-server:8080", ledger, lambda: None)

@@ -7,10 +7,11 @@ from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 from oku_coordinator.kube import costs as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
+from oku_coordinator.kube.name import ServerName
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.kube.servers import PodServers, build_url
-from oku_coordinator.kube.turnout import SERVERS_WITHIN_S, Turnout
+from oku_coordinator.kube.turnout import NAMED_WITHIN_S, SERVERS_WITHIN_S, Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import Address, NotFoundError
@@ -35,11 +36,14 @@ class World:
         self.settings = settings
         self.now = 1000.0
         self.wakes = 0
+        self.named: set[str] | None = None
+        """What the name of the delay servers stands for; None for those that there are."""
+        self.name = ServerName("oku-servers", self._look_up, settle_s=0)
         self.scaler = self.build_scaler()
 
     def build_scaler(self) -> Scaler:
         """A scaler as a coordinator has it that has just started."""
-        return Scaler(self.settings, self.cluster, self.ledger, self._wake, lambda: self.now)
+        return Scaler(self.settings, self.cluster, self.ledger, self._wake, self.name, lambda: self.now)
 
     def submit(self, run: str = "r1", **spec: Any) -> RunRecord:
         """A run that waits for its turn; its target is somebody else's."""
@@ -53,6 +57,10 @@ class World:
         """A look, some time later."""
         self.now += after_s
         await self.scaler.look()
+
+    async def _look_up(self, host: str) -> set[str]:
+        assert host == "oku-servers"
+        return {"127.0.0.1"} if self.named is None else self.named
 
     def _wake(self) -> None:
         self.wakes += 1
@@ -176,6 +184,58 @@ async def test_a_run_that_wants_fewer_delay_servers_waits_for_the_others_to_go(
     assert not world.scaler.has_servers(run)
     assert world.scaler.servers == Turnout(1, 1, surplus=2)
     del kubernetes.pods["s"][1:]
+    await world.look()
+    assert world.scaler.has_servers(run)
+
+
+async def test_a_run_begins_when_the_name_of_its_delay_servers_stands_for_them(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """DNS still has one that has gone, then one of two, then both; meanwhile a notice says so."""
+    run = world.submit(urls=(), servers=2)
+    await world.look()
+    for number in (1, 2):
+        kubernetes.add_pod("s", f"s-{number}", podIP=f"10.0.0.{number}")
+    for world.named in (set(), {"10.0.0.1"}, {"10.0.0.1", "10.0.0.2", "10.0.0.9"}):
+        await world.look()
+        assert not world.scaler.has_servers(run)
+        obstacle = "the name oku-servers does not stand for them yet"
+        assert world.scaler.servers == Turnout(2, 2, obstacle)
+    world.named = {"10.0.0.1", "10.0.0.2"}
+    await world.look()
+    assert world.scaler.has_servers(run)
+
+
+async def test_a_name_that_stands_for_others_does_not_hold_a_run_up_for_ever(
+    world: World, kubernetes: Kubernetes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of a Service with an address of its own; how long the pods took does not count."""
+    run = world.submit(urls=(), servers=1)
+    await world.look()
+    await world.look(SERVERS_WITHIN_S)
+    kubernetes.add_pod("s", "s-1")
+    world.named = {"10.96.0.7"}
+    await world.look()
+    await world.look(NAMED_WITHIN_S - 1)
+    assert not world.scaler.has_servers(run)
+    await world.look()
+    assert world.scaler.has_servers(run)
+    assert "the name oku-servers does not stand for the delay servers" in caplog.text
+    world.change(RunState.RUNNING)
+    world.change(RunState.CANCELLING)
+    other = world.submit("r2", urls=(), servers=1)
+    await world.look()
+    assert not world.scaler.has_servers(other)
+
+
+async def test_a_run_that_is_found_active_is_not_held_up_by_a_name(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """It has begun before."""
+    kubernetes.add_pod("s", "s-1")
+    run = world.submit(urls=(), servers=1)
+    world.named = set()
+    run = world.change(RunState.RUNNING)
     await world.look()
     assert world.scaler.has_servers(run)
 
