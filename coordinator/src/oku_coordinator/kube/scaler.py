@@ -173,26 +173,26 @@ class Scaler:
         scale = await self._cluster.fetch_scale(self._settings.servers)
         pods = await self._cluster.fetch_pods(scale.selector)
         servers = build_server_turnout(pods, self.servers.wanted)
+        may_begin = run.state in ACTIVE_STATES
+        if not may_begin and is_enough(servers, self._clock() - self._scaled_at):
+            obstacle = await self._check_name(pods)
+            servers, may_begin = replace(servers, obstacle=obstacle), not obstacle
         self.servers = await self._explain(servers, self._settings.servers)
-        waited_s = self._clock() - self._scaled_at
-        if run.state in ACTIVE_STATES or (is_enough(servers, waited_s) and await self._are_found(pods)):
+        if may_begin:
             self._served = run.run
             self._wake()
 
-    async def _are_found(self, pods: Sequence[Pod]) -> bool:
-        """Whether workers will find the delay servers, or that was waited for long enough."""
+    async def _check_name(self, pods: Sequence[Pod]) -> str:
+        """Why workers would not find the delay servers; empty, too, once that was waited for long enough."""
         if self._name is None or await self._name.stands_for([pod for pod in pods if pod.is_ready]):
-            return True
+            return ""
         now = self._clock()
         if self._unnamed_since is None:
             self._unnamed_since = now
-        if now - self._unnamed_since >= NAMED_WITHIN_S:
-            _log.warning("the name %s does not stand for the delay servers; the run begins", self._name.host)
-            return True
-        self.servers = replace(
-            self.servers, obstacle=f"the name {self._name.host} does not stand for them yet"
-        )
-        return False
+        if now - self._unnamed_since < NAMED_WITHIN_S:
+            return f"the name {self._name.host} does not stand for them yet"
+        _log.warning("the name %s does not stand for the delay servers; the run begins", self._name.host)
+        return ""
 
     async def _look_at_workers(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)
