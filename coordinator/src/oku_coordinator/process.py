@@ -277,7 +277,7 @@ def _enter_cluster(
         return None
     from oku_coordinator.kube.part import KubePart  # noqa: PLC0415  # nobody else has the client library
 
-    return KubePart(settings.kube, next(iter(settings.server_urls), ""), ledger, wake)
+    return KubePart(settings.kube, settings.server_urls, ledger, wake)
 
 
 def serve(settings: CoordinatorSettings) -> None:

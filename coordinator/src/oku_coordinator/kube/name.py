@@ -1,20 +1,29 @@
 """Whether the name of the delay servers stands for those that there are.
 
-Workers find them by DNS, which remembers what it said for up to half a minute: a server that has gone is
-still in it, one that has come is not. A connection to an address that nobody has any more gets no answer
-until it is given up; and one server does the work of four if the others are not known.
+Workers find them by DNS, which remembers what it said for up to half a minute. A server that has gone is
+still in it, and a connection to an address that nobody has any more gets no answer until it is given up. One
+that has come is not in it yet: if only one of four is known, it gets all the load.
 """
 
 import asyncio
+import logging
 import socket
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from oku_coordinator.kube.pods import Pod
 
+_log = logging.getLogger(__name__)
+
+NAMED_WITHIN_S = 60.0
+"""After so long it is taken as it is."""
+LOOKUPS = 32
+"""DNS has replicas, each with a memory of its own; nobody chooses which one answers. Of two, one that is
+behind is missed by so many lookups once in 4,000,000,000 times; of five, once in 1,300."""
 _SETTLE_S = 0.5
-"""DNS is asked no sooner after the pods were: it would remember for long what it did not know yet."""
-_LOOKUPS = 4
-"""DNS has replicas, each with a memory of its own; whoever asks again meets any of them."""
+"""DNS is asked no sooner after the pods were: it would remember that it did not know them."""
+_PATIENCE_S = 10.0
+"""For all lookups together. A resolver that gets no answer tries for 40 s."""
 
 
 async def look_up(host: str) -> set[str]:
@@ -22,7 +31,7 @@ async def look_up(host: str) -> set[str]:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return set()
     return {str(address[0]) for *_, address in found}
 
@@ -33,29 +42,69 @@ class ServerName:
     Args:
         host: the name.
         look_up: finds its addresses.
-        settle_s: how long to wait before.
+        clock: monotonic seconds.
+        sleep: waits for some seconds.
     """
 
     def __init__(
         self,
         host: str,
         look_up: Callable[[str], Awaitable[set[str]]] = look_up,
-        settle_s: float = _SETTLE_S,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.host = host
         self._look_up = look_up
-        self._settle_s = settle_s
+        self._clock = clock
+        self._sleep = sleep
+        self._awaited: set[str] = set()
+        """The addresses of the pods that it does not stand for."""
+        self._since = 0.0
+        self._taken: set[str] | None = None
+        """What it stood for when it was taken as it is: a Service may have an address of its own."""
 
-    async def stands_for(self, pods: Sequence[Pod]) -> bool:
-        """Whether it stands for each of these pods and for nobody else, as far as one can see."""
-        await asyncio.sleep(self._settle_s)
-        for _ in range(_LOOKUPS):
-            if not is_same(await self._look_up(self.host), pods):
-                return False
-        return True
+    async def find_obstacle(self, pods: Sequence[Pod]) -> str:
+        """Why workers would not find these pods by it, or would find others; empty when they may begin.
+
+        A pod with addresses of both families is found by either: DNS that lacks one of them goes unnoticed.
+        """
+        await self._sleep(_SETTLE_S)
+        addresses = await self._find_others(pods)
+        if addresses is None:
+            self._awaited, self._taken = set(), None
+            return ""
+        if addresses == self._taken:
+            return ""
+        now, ips = self._clock(), set[str]().union(*(pod.ips for pod in pods))
+        if ips != self._awaited:
+            self._awaited, self._since = ips, now
+        if now - self._since < NAMED_WITHIN_S:
+            return f"DNS says of {self.host} as yet: {_list(addresses)}"
+        self._taken = addresses
+        _log.warning(
+            "DNS says of %s: %s; the delay servers are %s; runs begin all the same",
+            self.host, _list(addresses), _list(ips),
+        )  # fmt: skip
+        return ""
+
+    async def _find_others(self, pods: Sequence[Pod]) -> set[str] | None:
+        """What it stands for where that are not these pods; None when no lookup says so."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                for _ in range(LOOKUPS):
+                    addresses = await self._look_up(self.host)
+                    if not is_same(addresses, pods):
+                        return addresses
+        except TimeoutError:
+            return set()
+        return None
 
 
 def is_same(addresses: set[str], pods: Sequence[Pod]) -> bool:
     """Whether addresses are those of the pods: one of each at least, and no others."""
     ips = [pod.ips for pod in pods]
     return all(addresses & each for each in ips) and addresses <= set().union(*ips)
+
+
+def _list(addresses: set[str]) -> str:
+    return ", ".join(sorted(addresses)) or "nothing"

@@ -1,6 +1,6 @@
 """The Kubernetes part as the coordinator sees it: one object, or none outside a cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,20 +22,22 @@ class KubePart:
 
     Args:
         settings: names and bounds.
-        server_url: of the service before the delay servers; empty when there is none.
+        server_urls: of the delay servers. One that names all of them, a headless Service, is waited for until
+            it does; the pods are asked at the port of the first.
         ledger: says which run has its turn.
         wake: called when a run may begin that could not before.
     """
 
     def __init__(
-        self, settings: KubeSettings, server_url: str, ledger: Ledger, wake: Callable[[], None]
+        self, settings: KubeSettings, server_urls: Sequence[str], ledger: Ledger, wake: Callable[[], None]
     ) -> None:
         self._settings = settings
         self._cluster = enter_cluster(settings.namespace)
-        host = urlsplit(server_url).hostname
-        name = ServerName(host) if host and not is_one_server(server_url) else None
+        name = ServerName(urlsplit(server_urls[0]).hostname or "") if has_one_name(server_urls) else None
         self._scaler = Scaler(settings, self._cluster, ledger, wake, name)
-        self.servers = PodServers(self._cluster, settings.servers, server_url) if settings.servers else None
+        self.servers = (
+            PodServers(self._cluster, settings.servers, server_urls[0]) if settings.servers else None
+        )
         """Where the delay servers are, if they are scaled here."""
 
     def start(self) -> None:
@@ -73,3 +75,8 @@ class KubePart:
     def describe(self) -> dict[str, Any]:
         """What may be scaled, and what is wrong; see `describe`."""
         return describe(self._settings, self.trouble)
+
+
+def has_one_name(server_urls: Sequence[str]) -> bool:
+    """Whether all delay servers have the same name: what several stand for together is not known."""
+    return len(server_urls) == 1 and not is_one_server(server_urls[0])

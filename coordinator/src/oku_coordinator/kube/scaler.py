@@ -22,7 +22,6 @@ from oku_coordinator.kube.name import ServerName
 from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.kube.pods import Pod
 from oku_coordinator.kube.turnout import (
-    NAMED_WITHIN_S,
     Turnout,
     build_server_turnout,
     build_worker_turnout,
@@ -69,10 +68,8 @@ class Scaler:
         self._has_looked = False
         self._scaled_for: str | None = None
         self._scaled_at = 0.0
-        self._unnamed_since: float | None = None
-        """Since when only the name of the delay servers has been missing."""
         self._served: str | None = None
-        """The run whose delay servers are ready."""
+        """The run whose delay servers are there."""
         self._costs = CostMarker(cluster, clock)
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
@@ -134,9 +131,11 @@ class Scaler:
         self._idle.note_run()
         if self._scaled_for != run.run:
             await self._scale_for(run)
-        if not self.has_servers(run):
-            await self._await_servers(run)
         is_active = run.state in ACTIVE_STATES
+        if is_active:
+            self._served = run.run
+        elif self._settings.servers and run.spec.brings_servers:
+            await self._await_servers(run)
         are_costs_due = is_active and self._costs.is_due
         if not is_active or are_costs_due or not self.workers.is_complete:
             pods = await self._look_at_workers()
@@ -147,6 +146,7 @@ class Scaler:
         spec, settings = run.spec, self._settings
         is_found = not self._has_looked and run.state in ACTIVE_STATES
         self.workers = self.servers = Turnout()
+        self._served = None
         wanted = await self._resize(
             settings.workers,
             lambda current: current if is_found and current else choose_workers(spec, settings),
@@ -159,7 +159,6 @@ class Scaler:
             )
             self.servers = Turnout(wanted=wanted)
         self._scaled_for, self._scaled_at = run.run, self._clock()
-        self._unnamed_since = None
 
     async def _resize(self, deployment: str, choose: Callable[[int], int]) -> int:
         scale = await self._cluster.fetch_scale(deployment)
@@ -173,26 +172,17 @@ class Scaler:
         scale = await self._cluster.fetch_scale(self._settings.servers)
         pods = await self._cluster.fetch_pods(scale.selector)
         servers = build_server_turnout(pods, self.servers.wanted)
-        may_begin = run.state in ACTIVE_STATES
-        if not may_begin and is_enough(servers, self._clock() - self._scaled_at):
-            obstacle = await self._check_name(pods)
+        may_begin = is_enough(servers, self._clock() - self._scaled_at)
+        if may_begin and self._name is not None:
+            obstacle = await self._name.find_obstacle([pod for pod in pods if pod.is_ready])
             servers, may_begin = replace(servers, obstacle=obstacle), not obstacle
-        self.servers = await self._explain(servers, self._settings.servers)
-        if may_begin:
+        if not may_begin:
+            self._served = None
+            servers = await self._explain(servers, self._settings.servers)
+        elif self._served != run.run:
             self._served = run.run
             self._wake()
-
-    async def _check_name(self, pods: Sequence[Pod]) -> str:
-        """Why workers would not find the delay servers; empty, too, once that was waited for long enough."""
-        if self._name is None or await self._name.stands_for([pod for pod in pods if pod.is_ready]):
-            return ""
-        now = self._clock()
-        if self._unnamed_since is None:
-            self._unnamed_since = now
-        if now - self._unnamed_since < NAMED_WITHIN_S:
-            return f"the name {self._name.host} does not stand for them yet"
-        _log.warning("the name %s does not stand for the delay servers; the run begins", self._name.host)
-        return ""
+        self.servers = servers
 
     async def _look_at_workers(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)

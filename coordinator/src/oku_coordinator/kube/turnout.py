@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from oku_coordinator.kube.pods import Pod
 
 SERVERS_WITHIN_S = 60.0
-"""After so long a run begins with the delay servers that are ready, if any is."""
-NAMED_WITHIN_S = 60.0
-"""After so long more it begins although their name does not stand for them."""
+"""After so long those delay servers are enough that are ready, if any is."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def build_server_turnout(pods: Sequence[Pod], wanted: int) -> Turnout:
 
 
 def is_enough(servers: Turnout, waited_s: float) -> bool:
-    """Whether a run may begin with these delay servers: not with one that leaves in its first seconds."""
+    """Whether these delay servers are enough for a run: not with one that leaves in its first seconds."""
     if waited_s >= SERVERS_WITHIN_S:
         return servers.there > 0
     return servers.is_complete and not servers.surplus

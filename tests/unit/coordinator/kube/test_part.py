@@ -32,7 +32,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """As soon as it is started."""
     ledger.create_run("r1", Spec(urls=("http://h/",), workers=3), 0.0)
-    part = KubePart(SETTINGS, "http://oku-server:8080", ledger, lambda: None)
+    part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     part.start()
     async with asyncio.timeout(5):
         while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
@@ -43,20 +43,25 @@ async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kub
 
 
 @pytest.mark.parametrize(
-    ("url", "host"),
-    [("http://oku-servers:8080", "oku-servers"), ("http://10.0.0.1:8080", None), ("", None)],
+    ("urls", "host"),
+    [
+        (["http://oku-servers:8080"], "oku-servers"),
+        (["http://10.0.0.1:8080"], None),
+        (["http://one:8080", "http://two:8080"], None),
+    ],
+    ids=["name", "address", "several"],
 )
 def test_the_name_of_the_delay_servers_is_that_of_their_url(
-    ledger: Ledger, url: str, host: str | None
+    ledger: Ledger, urls: list[str], host: str | None
 ) -> None:
-    """An address is no name, and nobody need ask what it stands for."""
-    name = KubePart(SETTINGS, url, ledger, lambda: None)._scaler._name
+    """An address is no name; of several names nobody knows which pod has which."""
+    name = KubePart(SETTINGS, urls, ledger, lambda: None)._scaler._name
     assert (name and name.host) == host
 
 
 async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger: Ledger) -> None:
     """By the API, and who asks is told the bounds."""
-    part = KubePart(SETTINGS, "http://oku-server:8080", ledger, lambda: None)
+    part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
     conditions = Conditions(ledger, Roster(5.0), kube=part)
     runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
@@ -71,7 +76,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
 
 
 async def test_a_coordinator_has_the_part_if_it_is_told_what_to_scale(tmp_path: Path) -> None:
-    """Then a run waits for its delay servers to be ready, and to be seen."""
+    """Then a run waits for its delay servers to be there, and to be seen."""
     settings = CoordinatorSettings(
         broker_url="redis://127.0.0.1:1",
         data_dir=tmp_path,

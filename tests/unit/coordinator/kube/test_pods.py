@@ -37,6 +37,21 @@ def test_a_pod_says_how_it_is_doing(status: dict[str, object], is_running: str, 
     assert (pod.is_running, pod.is_ready) == (is_running == "yes", is_ready == "yes")
 
 
+@pytest.mark.parametrize(
+    ("status", "ips"),
+    [
+        ({}, set()),
+        ({"podIP": "10.0.0.1"}, {"10.0.0.1"}),
+        ({"podIP": "10.0.0.1", "podIPs": None}, {"10.0.0.1"}),
+        ({"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}]}, {"10.0.0.1", "fd00::1"}),
+    ],
+    ids=["none-yet", "one", "old-cluster", "two-families"],
+)
+def test_a_pod_may_have_several_addresses(status: dict[str, object], ips: set[str]) -> None:
+    """One of each family."""
+    assert msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod).ips == ips
+
+
 UNSCHEDULED = {
     "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
     "message": "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No "

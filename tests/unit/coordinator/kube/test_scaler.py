@@ -7,11 +7,11 @@ from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 from oku_coordinator.kube import costs as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.name import ServerName
+from oku_coordinator.kube.name import NAMED_WITHIN_S, ServerName
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.kube.servers import PodServers, build_url
-from oku_coordinator.kube.turnout import NAMED_WITHIN_S, SERVERS_WITHIN_S, Turnout
+from oku_coordinator.kube.turnout import SERVERS_WITHIN_S, Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import Address, NotFoundError
@@ -38,7 +38,7 @@ class World:
         self.wakes = 0
         self.named: set[str] | None = None
         """What the name of the delay servers stands for; None for those that there are."""
-        self.name = ServerName("oku-servers", self._look_up, settle_s=0)
+        self.name: ServerName | None = ServerName("oku-servers", self._look_up, lambda: self.now, self._sleep)
         self.scaler = self.build_scaler()
 
     def build_scaler(self) -> Scaler:
@@ -57,6 +57,9 @@ class World:
         """A look, some time later."""
         self.now += after_s
         await self.scaler.look()
+
+    async def _sleep(self, duration_s: float) -> None:
+        self.now += duration_s
 
     async def _look_up(self, host: str) -> set[str]:
         assert host == "oku-servers"
@@ -191,51 +194,96 @@ async def test_a_run_that_wants_fewer_delay_servers_waits_for_the_others_to_go(
 async def test_a_run_begins_when_the_name_of_its_delay_servers_stands_for_them(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """DNS still has one that has gone, then one of two, then both; meanwhile a notice says so."""
+    """Until then a notice tells what DNS says."""
     run = world.submit(urls=(), servers=2)
     await world.look()
     for number in (1, 2):
         kubernetes.add_pod("s", f"s-{number}", podIP=f"10.0.0.{number}")
-    for world.named in (set(), {"10.0.0.1"}, {"10.0.0.1", "10.0.0.2", "10.0.0.9"}):
-        await world.look()
-        assert not world.scaler.has_servers(run)
-        obstacle = "the name oku-servers does not stand for them yet"
-        assert world.scaler.servers == Turnout(2, 2, obstacle)
+    world.named = {"10.0.0.9"}
+    await world.look()
+    assert not world.scaler.has_servers(run)
+    assert world.scaler.servers == Turnout(2, 2, "DNS says of oku-servers as yet: 10.0.0.9")
     world.named = {"10.0.0.1", "10.0.0.2"}
     await world.look()
     assert world.scaler.has_servers(run)
+    assert world.scaler.servers == Turnout(2, 2)
+    assert world.wakes == 1
 
 
-async def test_a_name_that_stands_for_others_does_not_hold_a_run_up_for_ever(
-    world: World, kubernetes: Kubernetes, caplog: pytest.LogCaptureFixture
+async def test_a_name_is_not_asked_for_before_the_delay_servers_are_ready(
+    world: World, kubernetes: Kubernetes
 ) -> None:
-    """That of a Service with an address of its own; how long the pods took does not count."""
+    """And has a minute from then on, however long they took."""
     run = world.submit(urls=(), servers=1)
+    world.named = {"10.96.0.7"}
     await world.look()
     await world.look(SERVERS_WITHIN_S)
     kubernetes.add_pod("s", "s-1")
-    world.named = {"10.96.0.7"}
     await world.look()
     await world.look(NAMED_WITHIN_S - 1)
     assert not world.scaler.has_servers(run)
     await world.look()
     assert world.scaler.has_servers(run)
-    assert "the name oku-servers does not stand for the delay servers" in caplog.text
-    world.change(RunState.RUNNING)
-    world.change(RunState.CANCELLING)
-    other = world.submit("r2", urls=(), servers=1)
+
+
+async def test_delay_servers_that_go_while_a_run_waits_for_workers_are_waited_for_again(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """A node for the workers may take minutes to come."""
+    run = world.submit(urls=(), servers=1)
+    kubernetes.add_pod("s", "s-1")
     await world.look()
-    assert not world.scaler.has_servers(other)
+    assert world.scaler.has_servers(run)
+    await world.look()
+    assert world.wakes == 1
+    gone = kubernetes.pods["s"].pop()
+    await world.look()
+    assert not world.scaler.has_servers(run)
+    kubernetes.pods["s"].append(gone)
+    await world.look()
+    assert world.scaler.has_servers(run)
 
 
-async def test_a_run_that_is_found_active_is_not_held_up_by_a_name(
+async def test_delay_servers_of_a_run_that_paused_are_waited_for_again(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """Another had its turn meanwhile, with servers of its own."""
+    run = world.submit("r1", urls=(), servers=1)
+    kubernetes.add_pod("s", "s-1")
+    await world.look()
+    world.change(RunState.RUNNING, "r1")
+    await world.look()
+    world.change(RunState.PAUSED, "r1")
+    world.submit("r2")
+    world.change(RunState.RUNNING, "r2")
+    await world.look()
+    world.change(RunState.PENDING, "r1")
+    world.change(RunState.CANCELLING, "r2")
+    kubernetes.pods["s"].clear()
+    await world.look()
+    assert not world.scaler.has_servers(run)
+
+
+async def test_a_run_that_is_found_active_is_not_held_up_by_its_delay_servers(
     world: World, kubernetes: Kubernetes
 ) -> None:
     """It has begun before."""
-    kubernetes.add_pod("s", "s-1")
-    run = world.submit(urls=(), servers=1)
+    world.submit(urls=(), servers=1)
     world.named = set()
     run = world.change(RunState.RUNNING)
+    await world.look()
+    assert world.scaler.has_servers(run)
+    assert not kubernetes.pods["s"]
+
+
+async def test_delay_servers_without_a_name_of_their_own_are_enough_when_they_are_ready(
+    world: World, kubernetes: Kubernetes
+) -> None:
+    """Nobody knows what an address, or each of several names, stands for."""
+    world.name, world.named = None, set()
+    world.scaler = world.build_scaler()
+    run = world.submit(urls=(), servers=1)
+    kubernetes.add_pod("s", "s-1")
     await world.look()
     assert world.scaler.has_servers(run)
 
