@@ -47,7 +47,7 @@ def kube_options(command: _Command) -> _Command:
         ),
         click.option(
             "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
-            help="Deployment of the delay servers (--server-url: of their headless Service); none unless given.",
+            help="Deployment of the delay servers; --server-url names their headless Service. Default: none.",
         ),
         click.option(
             "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
