@@ -174,6 +174,7 @@ class Scaler:
         servers = build_server_turnout(pods, self.servers.wanted)
         may_begin = is_enough(servers, self._clock() - self._scaled_at)
         if may_begin and self._name is not None:
+            self.servers = replace(servers, obstacle=self.servers.obstacle)  # till DNS has answered
             obstacle = await self._name.find_obstacle([pod for pod in pods if pod.is_ready])
             servers, may_begin = replace(servers, obstacle=obstacle), not obstacle
         if not may_begin:
