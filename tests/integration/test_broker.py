@@ -41,12 +41,13 @@ def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert "the broker did not take the order oku_pace: " in caplog.text
 
 
-def test_no_order_is_given_to_a_broker_that_is_known_to_be_away(caplog: pytest.LogCaptureFixture) -> None:
-    """Who listens says so; each try would take seconds."""
+def test_a_broker_that_is_known_to_be_away_is_not_spoken_to(caplog: pytest.LogCaptureFixture) -> None:
+    """Who listens says so; each try would take seconds, and be logged."""
     broker = Broker(build_app("redis://127.0.0.1:1"), lambda: False)
     assert broker.is_away
     broker.send_pace(1.0)
     assert not broker._orders
+    assert broker.fetch_peak_mb() is None
     assert not caplog.records
 
 

@@ -55,6 +55,11 @@ class Child:
         """Its exit code, negative for a signal, or None while it runs."""
         return self._process.poll() if self._process else None
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it was started and runs."""
+        return self._process is not None and self._process.poll() is None
+
     def terminate(self) -> None:
         """Ask it to end."""
         if self._process is not None and self._process.poll() is None:

@@ -119,7 +119,7 @@ class LocalStack:
             for child in group:
                 child.terminate()
             while time.monotonic() < deadline and any(  # noqa: ASYNC110  # processes end without an event
-                child.find_death() is None for child in group
+                child.is_alive for child in group
             ):
                 await asyncio.sleep(0.02)
             for child in group:

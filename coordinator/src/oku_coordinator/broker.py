@@ -64,6 +64,8 @@ class Broker:
 
     def fetch_peak_mb(self) -> float | None:
         """The most memory that the broker has allocated, in MB; None when it does not say so, or is away."""
+        if not self._is_connected():
+            return None  # the client would try for seconds
         with self._app.connection_for_read() as connection:
             if connection.transport.driver_type != "redis":
                 return None

@@ -22,7 +22,9 @@ async def start() -> AsyncIterator[Start]:
     async def start_server(response: web.Response) -> str:
         async def answer(request: web.Request) -> web.Response:
             assert request.query["run"] == "r1"
-            return response
+            return web.Response(
+                body=response.body, status=response.status, content_type=response.content_type
+            )
 
         app = web.Application()
         app.add_routes([web.get("/-/served", answer)])

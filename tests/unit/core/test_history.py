@@ -17,9 +17,12 @@ def build_latency(*values_us: int) -> Latency:
     return histogram.build_latency()
 
 
+ONE_MS = build_latency(1000)
+
+
 def build_moment(at: float, **changes: Any) -> Moment:
     """A second of a run in which one request was answered, changed as wanted."""
-    latency = changes.pop("latency", build_latency(1000))
+    latency = changes.pop("latency", ONE_MS)
     values: dict[str, Any] = {
         "at": at,
         "seconds": 1.0,

@@ -1,6 +1,7 @@
 """A dossier to be shown, and what is found in the pages that are made of it."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -69,9 +70,15 @@ def build_latency(values_us: Sequence[int]) -> Latency:
     return histogram.build_latency()
 
 
+@cache
+def _measure(values_us: tuple[int, ...]) -> tuple[Latency, Latency]:
+    latency = build_latency(values_us)
+    return latency, coarsen(latency)
+
+
 def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Moment:
     """The second of a run that ends so many seconds after `START`: all was ok; changed as wanted."""
-    latency = build_latency(values_us)
+    latency, coarse = _measure(tuple(values_us))
     fields: dict[str, Any] = {
         "at": START + second,
         "seconds": 1.0,
@@ -84,7 +91,7 @@ def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: 
         "in_flight": 20.0,
         "workers": 2,
         "outcomes": [len(values_us), 0, 0, 0, 0, 0],
-        "latency": coarsen(latency),
+        "latency": coarse,
         **build_quantiles_ms(latency),
     }
     return Moment(**fields | changes)
