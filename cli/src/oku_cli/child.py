@@ -58,21 +58,21 @@ class Child:
     @property
     def is_alive(self) -> bool:
         """Whether it was started and runs."""
-        return self._process is not None and self._process.poll() is None
+        return self._find_living() is not None
 
     def terminate(self) -> None:
         """Ask it to end."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+        if (process := self._find_living()) is not None:
+            process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it at once, and all that it has started."""
-        if self._process is not None and self._process.poll() is None:
+        if (process := self._find_living()) is not None:
             # Outside Linux the command is a child of the tether's. The group has the number of the process
             # that began it, which nobody else has before that one is waited for. macOS denies to signal
             # those that are dead already.
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for its end; False when that takes longer."""
@@ -91,6 +91,9 @@ class Child:
         except OSError:
             return ""
         return lines[-1] if lines else ""
+
+    def _find_living(self) -> subprocess.Popen[bytes] | None:
+        return self._process if self._process is not None and self._process.poll() is None else None
 
 
 def describe_death(code: int) -> str:

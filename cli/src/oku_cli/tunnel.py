@@ -136,7 +136,7 @@ class Tunnel:
             return False
 
     def _is_down(self) -> bool:
-        return not self._child.pid or self._child.find_death() is not None
+        return not self._child.is_alive
 
     def _read_death(self) -> str:
         code = self._child.find_death()

@@ -57,7 +57,7 @@ class Conditions:
             self._kube.check(spec)
 
     def may_begin(self, run: RunRecord) -> bool:
-        """Whether what a run needs beside workers is there: its delay servers, there and seen."""
+        """Whether what a run needs beside workers is there: its delay servers, ready, named and seen."""
         is_scaled = self._kube is None or self._kube.may_begin(run)
         return is_scaled and (self._server_watch is None or self._server_watch.may_begin(run))
 

@@ -69,13 +69,14 @@ class ServerName:
         A pod with addresses of both families is found by either: DNS that lacks one of them goes unnoticed.
         """
         await self._sleep(_SETTLE_S)
-        addresses = await self._find_others(pods)
+        ips_of_each = [pod.ips for pod in pods]
+        addresses = await self._find_others(ips_of_each)
         if addresses is None:
             self._awaited, self._taken = set(), None
             return ""
         if addresses == self._taken:
             return ""
-        now, ips = self._clock(), set[str]().union(*(pod.ips for pod in pods))
+        now, ips = self._clock(), set[str]().union(*ips_of_each)
         if ips != self._awaited:
             self._awaited, self._since = ips, now
         if now - self._since < NAMED_WITHIN_S:
@@ -87,23 +88,22 @@ class ServerName:
         )  # fmt: skip
         return ""
 
-    async def _find_others(self, pods: Sequence[Pod]) -> set[str] | None:
+    async def _find_others(self, ips_of_each: Sequence[set[str]]) -> set[str] | None:
         """What it stands for where that are not these pods; None when no lookup says so."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 for _ in range(LOOKUPS):
                     addresses = await self._look_up(self.host)
-                    if not is_same(addresses, pods):
+                    if not is_same(addresses, ips_of_each):
                         return addresses
         except TimeoutError:
             return set()
         return None
 
 
-def is_same(addresses: set[str], pods: Sequence[Pod]) -> bool:
+def is_same(addresses: set[str], ips_of_each: Sequence[set[str]]) -> bool:
     """Whether addresses are those of the pods: one of each at least, and no others."""
-    ips = [pod.ips for pod in pods]
-    return all(addresses & each for each in ips) and addresses <= set().union(*ips)
+    return all(addresses & ips for ips in ips_of_each) and addresses <= set().union(*ips_of_each)
 
 
 def _list(addresses: set[str]) -> str:
