@@ -11,8 +11,8 @@ import pytest
 from redis.exceptions import ConnectionError as ConnectionFailedError
 from tests.kit.broker import run_broker
 from tests.kit.certificates import Certificates
+from tests.kit.front import Front
 from tests.kit.local_run import wait_until
-from tests.kit.tls_front import TlsFront
 
 from oku_coordinator.broker import Broker
 from oku_core.messaging import build_app
@@ -76,7 +76,7 @@ def certificates(tmp_path: Path) -> Certificates:
 def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
     """One of an authority that is known, for the name that stands in the URL; unless that is turned off."""
     ca = f"ssl_ca_certs={certificates.cacert}"
-    with run_broker(tmp_path) as url, TlsFront(urlsplit(url).path, certificates.server) as front:
+    with run_broker(tmp_path) as url, Front(urlsplit(url).path, certificates.server) as front:
         for good in (
             f"rediss://127.0.0.1:{front.port}/0?{ca}",
             f"rediss://127.0.0.2:{front.port}/0?{ca}&ssl_check_hostname=false",
@@ -95,7 +95,7 @@ def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
 def test_rabbitmq_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
     """The same parameters do the same; here nothing is behind the handshake, so that it ends after it."""
     ca = f"ssl_ca_certs={certificates.cacert}"
-    with TlsFront(str(tmp_path / "nothing"), certificates.server) as front:
+    with Front(str(tmp_path / "nothing"), certificates.server) as front:
         for bad, reason in (
             (f"amqps://127.0.0.1:{front.port}//", "unable to get local issuer certificate"),
             (f"amqps://127.0.0.2:{front.port}//?{ca}", "IP address mismatch"),

@@ -1,15 +1,25 @@
-"""Listeners that end while messages come, over the real broker."""
+"""Listeners that end while messages come, and that lose their connections, over the real broker."""
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import msgspec
+import pytest
 from celery import Celery
+from kombu.exceptions import OperationalError
 from tests.kit.broker import run_broker
+from tests.kit.front import Front
+from tests.kit.local_run import wait_until
 
-from oku_coordinator.listeners import ReportListener
+from oku_coordinator.listeners import ProgressListener, ReportListener
 from oku_core.lease import Claim
-from oku_core.messaging import build_app, send_message
+from oku_core.messaging import PROGRESS_EVENT, build_app, send_message
+from oku_core.progress import Progress
 
 _MESSAGES = 300
 _EVERY_S = 0.02
@@ -35,6 +45,67 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
         while len(set(heard)) < _MESSAGES and time.monotonic() < deadline:
             listen(app, heard, 1.0)
     assert sorted(set(heard)) == sorted(sent)
+
+
+@pytest.mark.parametrize(("fault", "within_s"), [("cut", 5.0), ("silent", 10.0)])
+def test_a_listener_that_loses_its_connection_hears_again(
+    tmp_path: Path, fault: str, within_s: float
+) -> None:
+    """Whether it is hung up on, as a subscriber that is too slow, or is never told, as when a node dies."""
+    may_decode = threading.Event()
+    may_decode.set()
+    told: dict[str, float] = {}
+
+    def note(name: str) -> None:
+        told[name] = time.monotonic()
+
+    with run_broker(tmp_path) as url, Front(urlsplit(url).path) as front, speaking(url):
+        app = build_app(f"redis://127.0.0.1:{front.port}/0")
+        listeners = [
+            ProgressListener(app, lambda _: note("progress"), may_decode),
+            ReportListener(app, lambda _: note("reports"), may_decode),
+        ]
+        for listener in listeners:
+            listener.start()
+        wait_until(lambda: len(told) == len(listeners), 10, "both hear")
+        if fault == "cut":
+            for kind in ("pubsub", "normal"):
+                fetch_client(url).client_kill_filter(_type=kind, skipme=True)
+        else:
+            front.fall_silent()
+        time.sleep(0.5)  # what was on its way is heard by now
+        told.clear()
+        wait_until(lambda: len(told) == len(listeners), within_s, "both hear again")
+        for listener in listeners:
+            listener.end()
+        for listener in listeners:
+            listener.join(15)
+            assert not listener.is_alive()
+
+
+@contextmanager
+def speaking(url: str) -> Iterator[None]:
+    """Send progress and claims meanwhile, ten times a second."""
+    ending = threading.Event()
+
+    def speak() -> None:
+        app = build_app(url)
+        progress = msgspec.to_builtins(Progress(worker="w", boot="b", at=0.0))
+        while not ending.wait(0.1):
+            with suppress(OperationalError, ConnectionError), app.connection_for_write() as connection:
+                app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=progress)
+            send_message(app, Claim(lease="l", execution="e", worker="w", boot="b", at=0.0))
+
+    speaker = threading.Thread(target=speak)
+    speaker.start()
+    yield
+    ending.set()
+    speaker.join()
+
+
+def fetch_client(url: str) -> Any:
+    """A client of the broker."""
+    return build_app(url).connection_for_write().default_channel.client
 
 
 def listen(app: Celery, heard: list[str], seconds: float) -> None:

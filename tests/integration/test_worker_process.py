@@ -4,6 +4,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from oku_core.messaging import (
     LEASE_TASK,
     LEASES_QUEUE,
     REPORTS_QUEUE,
+    STOP_COMMAND,
     build_app,
     decode_message,
     send_lease,
+    send_order,
 )
 from oku_core.spec import Spec
 
@@ -55,6 +58,18 @@ class Desk:
         while isinstance(message := self.receive(), Claim):
             pass
         return message
+
+    def list_connections(self) -> set[str]:
+        """Who is connected to the broker, but for the one who asks."""
+        with self.app.connection_for_write() as connection:
+            client = connection.default_channel.client
+            return {each["id"] for each in client.client_list()} - {str(client.client_id())}
+
+    def cut(self, connections: set[str]) -> None:
+        """Cut connections of the broker."""
+        with self.app.connection_for_write() as connection:
+            for each in connections & self.list_connections():
+                connection.default_channel.client.client_kill_filter(_id=each)
 
     def is_empty(self, name: str) -> bool:
         """Whether no message is in a queue; on Redis an empty queue is none."""
@@ -93,14 +108,23 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 @pytest.fixture
 def worker(desk: Desk, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker that waits for leases."""
+    with run_worker(desk, tmp_path) as process:
+        yield process
+
+
+@contextmanager
+def run_worker(desk: Desk, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Runs a worker."""
     broker_url = desk.app.conf.broker_url
-    with (tmp_path / "worker.log").open("w") as log:
+    with (folder / "worker.log").open("w") as log:
         process = subprocess.Popen(
             [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--grace", "5s"], stderr=log
         )
-        yield process
-        process.kill()
-        process.wait()
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_a_lease_is_claimed_carried_out_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
@@ -131,6 +155,42 @@ def test_a_doubled_message_is_carried_out_once(desk: Desk, worker: "subprocess.P
     reports = [desk.receive_report(), desk.receive_report()]
 
     assert sorted(report.lease for report in reports) == sorted([lease.id, other.id])
+
+
+def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """The third waits in the queue, where others may take it."""
+    leases = [desk.build_lease(400) for _ in range(3)]
+    for lease in leases:
+        send_lease(desk.app, lease)
+
+    messages = [desk.receive() for _ in range(6)]
+
+    kinds = "".join("c" if isinstance(message, Claim) else "r" for message in messages)
+    assert kinds == "ccrcrr"
+
+
+def test_what_comes_with_full_hands_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:
+    """A worker that connects anew takes more than it can begin with; nobody misses it, or reads of it."""
+    others = desk.list_connections()
+    with run_worker(desk, tmp_path):
+        for _ in range(2):
+            send_lease(desk.app, desk.build_lease(100_000))
+            assert isinstance(desk.receive(), Claim)
+        for _ in range(3):
+            before = desk.list_connections() - others
+            desk.cut(before)
+            wait_until(lambda: bool(desk.list_connections() - others - before), 15, "the worker is back")  # noqa: B023
+            lease = desk.build_lease(100_000)
+            send_lease(desk.app, lease)
+            claim = desk.receive(8)
+            assert isinstance(claim, Claim)
+            assert claim.lease == lease.id
+        send_order(desk.app, STOP_COMMAND, {"run": "run", "leases": [], "grace_s": 1.0})
+        assert all(isinstance(desk.receive(5), Report) for _ in range(5))
+    log = (tmp_path / "worker.log").read_text()
+    assert "Connection to broker lost" in log
+    assert "critical" not in log
+    assert "PendingDeprecation" not in log
 
 
 def test_a_stale_message_is_given_back(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:

@@ -15,6 +15,7 @@ from tests.kit.release import Release
 
 from oku_cli.exit_code import ExitCode
 from oku_coordinator.ledger.record import LeaseState
+from oku_core.history import EventType
 
 _STEP = 2000
 """Requests that show that a run goes on."""
@@ -89,9 +90,7 @@ class PodRun:
 
     def fetch_leases_in_hand(self) -> list[dict[str, Any]]:
         """The leases that are out; `worker` is null where none has begun with it."""
-        status, history = self.api.call("GET", f"/api/runs/{self.run}/history")
-        assert status == HTTPStatus.OK
-        return [lease for lease in history["leases"] if lease["state"] == LeaseState.ACTIVE]
+        return [lease for lease in self._fetch_history()["leases"] if lease["state"] == LeaseState.ACTIVE]
 
     def measure_in_hand(self) -> dict[tuple[float, int], int]:
         """Their requests, by when they were cut and where they start."""
@@ -99,6 +98,12 @@ class PodRun:
             (lease["cut_at"], lease["start"]): lease["stop"] - lease["start"]
             for lease in self.fetch_leases_in_hand()
         }
+
+    def _fetch_history(self) -> dict[str, Any]:
+        status, history = self.api.call("GET", f"/api/runs/{self.run}/history")
+        assert status == HTTPStatus.OK
+        found: dict[str, Any] = history
+        return found
 
     def wait_for_progress(self) -> None:
         """Wait until it has gone on by some thousand requests."""
@@ -126,7 +131,14 @@ class PodRun:
             out = self.measure_in_hand().keys()
             self._wait(lambda: not out & self.measure_in_hand().keys(), "the leases that were out have ended")
         again, most = self.summary["resent_at_most"] - before, sum(in_hand.values()) if may_resend else 0
-        assert again <= most, f"{again} may be sent twice of {in_hand}"
+        assert again <= most, f"{again} may be sent twice of {in_hand}: {self._list_taken_back()}"
+
+    def _list_taken_back(self) -> list[str]:
+        """What the run's history says of leases that were taken back, with when."""
+        events = self._fetch_history()["events"]
+        return [
+            f"{each['at']:.1f} {each['text']}" for each in events if each["type"] == EventType.LEASE_EXPIRED
+        ]
 
     def find_worker(self) -> str:
         """A ready pod that has a lease in hand, waited for."""

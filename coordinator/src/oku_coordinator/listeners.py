@@ -40,7 +40,8 @@ _RETRY_S = 0.5
 _GATHER_S = 0.1
 """Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
 _MOST_EVENTS = 500
-_STUCK_S = 10.0
+_SILENCE_S = 5.0
+"""When so long no worker is heard that was, all have left, or the connection is dead without a word."""
 
 
 class _Listener(threading.Thread):
@@ -162,31 +163,24 @@ class ProgressListener(_Listener):
         self._hear = hear
         self._may_decode = may_decode
         self._heard: list[Progress] = []
-        self._stirred_at = time.monotonic()
-
-    def is_stuck(self, now: float) -> bool:
-        """Whether it waits for ever, at `now` in monotonic seconds.
-
-        Valkey drops a subscriber that is too slow, and the client library may then wait on a new connection
-        that has subscribed to nothing.
-        """
-        return now - self._stirred_at > _STUCK_S
+        self._heard_at = math.inf
 
     def _listen(self) -> None:
+        self._heard_at = math.inf
         with self._app.connection_for_read() as connection:
             receiver = self._app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
             consumer = connection.Consumer(queues=[receiver.queue], no_ack=True, accept=["json"])
             consumer.on_message = self._on_event
             with consumer:
                 self.is_connected = True
-                while not self._ending.is_set():
+                while not self._ending.is_set() and time.monotonic() - self._heard_at < _SILENCE_S:
                     self._take_burst(connection)
                     self._ending.wait(_GATHER_S)
+                self.is_connected = False
 
     def _take_burst(self, connection: Any) -> None:
         wait_s = _POLL_S
         while not self._ending.is_set():
-            self._stirred_at = time.monotonic()
             try:
                 # On Redis one call takes all that is there, and what comes meanwhile.
                 connection.drain_events(timeout=wait_s)
@@ -199,10 +193,10 @@ class ProgressListener(_Listener):
     def _hand_over(self) -> None:
         heard, self._heard = self._heard, []
         if heard:
+            self._heard_at = time.monotonic()
             self._hear(heard)
 
     def _on_event(self, envelope: Any) -> None:
-        self._stirred_at = time.monotonic()
         try:
             self._may_decode.wait()
             self._heard.append(decode_progress(read_json_body(envelope)))

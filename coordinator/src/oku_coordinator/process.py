@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -86,8 +85,7 @@ class Coordinator:
         may_decode = threading.Event()
         may_decode.set()
         self._reports = ReportListener(app, self._take_in, may_decode)
-        self._build_listener = partial(ProgressListener, app, self._hear_from_thread, may_decode)
-        self._progress = self._build_listener()
+        self._progress = ProgressListener(app, self._hear_from_thread, may_decode)
         self._kube = _enter_cluster(settings, self._ledger, self._wake)
         named = NamedServers(settings.server_urls)
         counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
@@ -200,7 +198,6 @@ class Coordinator:
             self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
             self._pulse.remove_silent(now)
             self._lease_watch.look(now)
-            self._replace_stuck_listener(now)
             self._pacemaker.step(self._roster.pace_s, now)
             for resting in self._ledger.fetch_owing():
                 await self._runs.end(resting)
@@ -211,13 +208,6 @@ class Coordinator:
         if self._dispatcher.has_more:
             self._wake()
         await self._watch_end(run)
-
-    def _replace_stuck_listener(self, now: float) -> None:
-        if self._progress.is_connected and self._progress.is_stuck(now):
-            _log.warning("no event can be heard any more: listening anew")
-            self._progress.end()
-            self._progress = self._build_listener()
-            self._progress.start()
 
     async def _watch_end(self, run: RunRecord | None) -> None:
         """Ask the delay servers for their counts when the active run comes to rest."""

@@ -5,6 +5,8 @@ Celery events carry progress and Celery's remote control carries orders; both ma
 the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
 """
 
+import socket
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -26,6 +28,13 @@ REPORT_TASK = "oku.report"
 PROGRESS_EVENT = "oku-progress"
 STOP_COMMAND = "oku_stop"
 PACE_COMMAND = "oku_pace"
+
+if sys.platform == "darwin":
+    _KEEP_IDLE = socket.TCP_KEEPALIVE
+else:
+    _KEEP_IDLE = socket.TCP_KEEPIDLE
+_KEEPALIVE = {_KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
+"""A peer that is gone without a word, as with its node, is noticed after 11 s."""
 
 LEASES_IN_HAND = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
@@ -120,6 +129,8 @@ def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
         "visibility_timeout": _REPORT_VISIBILITY_TIMEOUT_S,
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
+        # A call that gets no answer is given up after so many seconds more, before reports are missed.
+        "health_check_interval": 3,
     }
 
 
@@ -228,10 +239,11 @@ def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:
         return {"confirm_publish": True}
     return {
         "visibility_timeout": _VISIBILITY_TIMEOUT_S,
-        # A publish on a dead connection must not wait for ever.
+        # Nobody must wait for ever on a connection that is dead. A command that fails is not tried again by
+        # the client library: a subscriber would wait on a new connection that has subscribed to nothing.
         "socket_timeout": 10,
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
-        "retry_on_timeout": True,
+        "socket_keepalive_options": _KEEPALIVE,
         "health_check_interval": 10,
     }

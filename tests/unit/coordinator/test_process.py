@@ -9,7 +9,6 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError
-from oku_coordinator.listeners import ProgressListener
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
@@ -221,7 +220,6 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     )
     coordinator._hear([Progress(worker="drained", boot="b1", at=0.0, stopping=True)])
     coordinator._hear([Progress(worker="died", boot="b2", at=0.0)])
-    coordinator._progress.is_connected = False  # else the listener, never started, would be taken for stuck
     await coordinator._round(time.monotonic() + 11.0)
     told = {
         (record.levelname, record.message.partition(":")[0])
@@ -247,25 +245,6 @@ async def test_nobody_dies_while_more_waits_than_can_be_taken(
     monkeypatch.setattr(coordinator, "_round", end)
     await coordinator._main_loop()
     assert len(forgiven) == 1
-
-
-async def test_a_listener_that_waits_for_ever_is_replaced(
-    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """One that is stuck while it takes itself for connected; not before."""
-    started: list[ProgressListener] = []
-
-    def start(listener: ProgressListener) -> None:
-        started.append(listener)
-
-    monkeypatch.setattr(ProgressListener, "start", start)
-    stuck = coordinator._progress
-    coordinator._replace_stuck_listener(stuck._stirred_at + 9.0)
-    assert coordinator._progress is stuck
-    coordinator._replace_stuck_listener(stuck._stirred_at + 11.0)
-    assert started == [coordinator._progress]
-    assert coordinator._progress is not stuck
-    assert "listening anew" in caplog.text
 
 
 async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(

@@ -1,8 +1,18 @@
 """Celery's consumer, made to outlive a broker that goes and comes back."""
 
+import logging
 from typing import Any
 
 from celery.worker.consumer import Consumer
+
+from oku_core.messaging import LEASES_IN_HAND
+
+TASKS = 16
+"""So many tasks a worker may do at a time.
+
+It takes `LEASES_IN_HAND` messages from the broker, but those that it had from a connection that is gone do
+not count, and what comes with full hands must be claimed, or refused, as soon as any other.
+"""
 
 
 class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
@@ -14,12 +24,22 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+        super().__init__(*arguments, **(options | {"initial_prefetch_count": self.max_prefetch_count}))
         errors: tuple[type[Exception], ...] = self.conninfo.connection_errors
         self.connection_errors = (*errors, AttributeError)
+
+    @property
+    def max_prefetch_count(self) -> int:
+        """Messages that the broker gives before one is acknowledged; Celery's is one for each task."""
+        return LEASES_IN_HAND
 
     def connect(self) -> Any:
         """Connect, for the first time or again."""
         connection = super().connect()
         connection.default_channel.do_restore = False
         return connection
+
+
+def is_no_late_acknowledgement(record: logging.LogRecord) -> bool:
+    """Whether a line is worth it: each lease that outlives its connection ends with one of these."""
+    return not str(record.msg).startswith("Couldn't ack")

@@ -15,12 +15,11 @@ import warnings
 from typing import Any
 
 from celery import Celery, signals
-from celery.exceptions import SecurityWarning
+from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 from celery.worker.control import control_command
 
 from oku_core.messaging import (
-    LEASES_IN_HAND,
     LEASES_QUEUE,
     PACE_COMMAND,
     STOP_COMMAND,
@@ -29,7 +28,7 @@ from oku_core.messaging import (
 )
 from oku_core.open_files import raise_open_files
 from oku_workers.beat import Beat
-from oku_workers.consumer import SteadyConsumer
+from oku_workers.consumer import TASKS, SteadyConsumer, is_no_late_acknowledgement
 from oku_workers.crew import Crew
 from oku_workers.settings import WorkerSettings
 from oku_workers.station import Station
@@ -116,10 +115,10 @@ def _build_celery_worker(app: Celery, name: str) -> Any:
     warnings.simplefilter("ignore", SecurityWarning)
     # Celery would otherwise set up logging of its own.
     signals.setup_logging.connect(lambda **_: None, weak=False)
-    return app.Worker(
+    worker = app.Worker(
         hostname=f"{name}@oku",
         pool="threads",
-        concurrency=LEASES_IN_HAND,
+        concurrency=TASKS,
         consumer_cls=SteadyConsumer,
         queues=[LEASES_QUEUE],
         without_gossip=True,
@@ -128,6 +127,10 @@ def _build_celery_worker(app: Celery, name: str) -> Any:
         task_events=False,
         quiet=True,
     )
+    # Each loss of a connection would bring a warning of what is set in `oku_core.messaging`.
+    warnings.simplefilter("ignore", CPendingDeprecationWarning)
+    logging.getLogger("celery.worker.request").addFilter(is_no_late_acknowledgement)
+    return worker
 
 
 def _register_orders(station: Station, crew: Crew, beat: Beat) -> None:
