@@ -1,6 +1,6 @@
 """Which active leases are lost, and why: a rule over leases and roster, with the clock passed in."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.liveness import MISSED_TERMS, Roster
@@ -22,12 +22,13 @@ class ExpiryJudge:
         self._known_since = dict.fromkeys(self._known_since, now)
 
     def find_lost(
-        self, leases: Sequence[LeaseRecord], now: float, *, closing: bool
+        self, leases: Sequence[LeaseRecord], listed: Collection[str], now: float, *, closing: bool
     ) -> list[tuple[str, ExpiryReason]]:
         """The leases that will not be reported any more.
 
         Args:
             leases: all active leases of the run.
+            listed: the leases that workers say that they have; one may be among them whose claim was lost.
             now: monotonic seconds.
             closing: whether the run waits for nothing but these leases.
         """
@@ -37,7 +38,7 @@ class ExpiryJudge:
         is_waiting = claimed >= LEASES_IN_HAND * len(self._roster.workers()) and not closing
         self._known_since = {
             (lease.id, lease.boot): now
-            if lease.boot is None and is_waiting
+            if lease.boot is None and (is_waiting or lease.id in listed)
             else before.get((lease.id, lease.boot), now)
             for lease in leases
         }

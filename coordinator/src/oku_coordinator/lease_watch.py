@@ -43,13 +43,14 @@ class LeaseWatch:
         run = self._ledger.fetch_next_run()
         leases = self._ledger.fetch_active_leases(run.run) if run else []
         active = {lease.id for lease in leases}
-        others = self._roster.find_listed() - active
+        listed = self._roster.find_listed()
+        others = listed - active
         if others and (void := self._ledger.find_void(others)):
             # A worker that was taken for dead still works on what others have by now, or on a failed run.
             self._broker.send_stop(run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
         closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
-        lost = dict(self._expiry.find_lost(leases, now, closing=closing))
+        lost = dict(self._expiry.find_lost(leases, listed, now, closing=closing))
         for lease in [lease for lease in leases if lease.id in lost]:
             reason = lost[lease.id]
             if self._ledger.expire_leases([lease.id], reason, time.time()):

@@ -129,7 +129,8 @@ def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
         "visibility_timeout": _REPORT_VISIBILITY_TIMEOUT_S,
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
-        # A call that gets no answer is given up after so many seconds more, before reports are missed.
+        # A connection that gives no answer is given up before reports are missed.
+        "socket_timeout": 3,
         "health_check_interval": 3,
     }
 

@@ -34,7 +34,7 @@ class Rounds:
     def find_lost(self, now: float, *, closing: bool = False) -> list[tuple[str, ExpiryReason]]:
         """One round."""
         self.roster.remove_silent(now)
-        return self.judge.find_lost(self.leases, now, closing=closing)
+        return self.judge.find_lost(self.leases, self.roster.find_listed(), now, closing=closing)
 
 
 def test_a_lease_that_nobody_claims_is_lost_after_two_terms() -> None:
@@ -45,6 +45,18 @@ def test_a_lease_that_nobody_claims_is_lost_after_two_terms() -> None:
     rounds.hear(10.0)
     assert rounds.find_lost(10.0) == []
     assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_lease_whose_claim_was_lost_is_left_to_the_worker_that_names_it() -> None:
+    """Its report will come; two terms after it has been named no more, it will not."""
+    rounds = Rounds(UNCLAIMED)
+    for now in range(30):
+        rounds.hear(float(now), "l1")
+        assert rounds.find_lost(float(now)) == []
+    for now in range(30, 40):
+        rounds.hear(float(now))
+        assert rounds.find_lost(float(now)) == []
+    assert rounds.find_lost(39.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
 
 def test_a_lease_waits_in_the_queue_while_no_hand_is_free() -> None:
