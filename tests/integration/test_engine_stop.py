@@ -103,6 +103,22 @@ async def test_a_stop_at_once(engine: Engine, worker: EngineWorker, serve: Serve
     assert read_indices(server) == list(range(500, 525))
 
 
+async def test_the_grace_of_a_spec_leaves_each_request_its_timeout(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """Also those that were sent in the last moment: nothing is given back by a run that is stopped."""
+    server = await serve(stall)
+    spec = build_spec(engine, server, timeout_s=2.0)
+    running = asyncio.ensure_future(worker.run(spec, 1000))
+    await wait_until(lambda: server.received == CONCURRENCY)
+
+    worker.stop(grace_s=spec.drain_s)
+    report = await running
+
+    assert count(report) == {"timeout": CONCURRENCY}
+    assert report.unfinished == []
+
+
 async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """Who answers within it is counted, who does not is given back; a second order changes nothing."""
 

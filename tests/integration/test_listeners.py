@@ -98,9 +98,11 @@ def speaking(url: str) -> Iterator[None]:
 
     speaker = threading.Thread(target=speak)
     speaker.start()
-    yield
-    ending.set()
-    speaker.join()
+    try:
+        yield
+    finally:
+        ending.set()
+        speaker.join()
 
 
 def fetch_client(url: str) -> Any:

@@ -1,5 +1,6 @@
 """Which active leases are lost, and why: a rule over leases and roster, with the clock passed in."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
@@ -34,8 +35,10 @@ class ExpiryJudge:
         """
         before = self._known_since
         # While no hand is free, as when a worker has left, an unclaimed lease waits in the queue for one.
-        claimed = sum(lease.boot is not None for lease in leases)
-        is_waiting = claimed >= LEASES_IN_HAND * len(self._roster.workers()) and not closing
+        # One that has more than it has hands leaves those of others free.
+        claims = Counter(lease.boot for lease in leases if lease.boot is not None)
+        full_hands = sum(min(count, LEASES_IN_HAND) for count in claims.values())
+        is_waiting = full_hands >= LEASES_IN_HAND * len(self._roster.workers()) and not closing
         self._known_since = {
             (lease.id, lease.boot): now
             if lease.boot is None and (is_waiting or lease.id in listed)

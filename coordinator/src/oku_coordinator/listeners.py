@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from celery import Celery
+from celery.utils.threads import bound_open_broker_sockets
 
 from oku_core.lease import Message
 from oku_core.messaging import (
@@ -41,7 +42,10 @@ _GATHER_S = 0.1
 """Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
 _MOST_EVENTS = 500
 _SILENCE_S = 5.0
-"""When so long no worker is heard that was, all have left, or the connection is dead without a word."""
+_PACES = 1.5
+"""When for so long no worker is heard that was, or for so many times the pace at which they speak, all have
+left, or the connection is dead without a word."""
+_LEAVES_S = 1.0
 
 
 class _Listener(threading.Thread):
@@ -93,9 +97,7 @@ class ReportListener(_Listener):
         self._batch: list[Any] = []
 
     def _listen(self) -> None:
-        options = self._app.conf.broker_transport_options | build_reports_transport_options(
-            self._app.conf.broker_read_url or self._app.conf.broker_url
-        )
+        options = build_reports_transport_options(self._app)
         self._batch.clear()
         with self._app.connection_for_read(transport_options=options) as connection:
             connection.connect()
@@ -164,6 +166,7 @@ class ProgressListener(_Listener):
         self._may_decode = may_decode
         self._heard: list[Progress] = []
         self._heard_at = math.inf
+        self._silence_s = _SILENCE_S
 
     def _listen(self) -> None:
         self._heard_at = math.inf
@@ -173,10 +176,15 @@ class ProgressListener(_Listener):
             consumer.on_message = self._on_event
             with consumer:
                 self.is_connected = True
-                while not self._ending.is_set() and time.monotonic() - self._heard_at < _SILENCE_S:
+                while not self._ending.is_set():
                     self._take_burst(connection)
+                    if time.monotonic() - self._heard_at > self._silence_s:
+                        _log.info("no worker is heard any more: connecting again")
+                        self.is_connected = False
+                        # Else it would wait for ever for an answer that it is let go.
+                        bound_open_broker_sockets(connection, _LEAVES_S)
+                        return
                     self._ending.wait(_GATHER_S)
-                self.is_connected = False
 
     def _take_burst(self, connection: Any) -> None:
         wait_s = _POLL_S
@@ -194,6 +202,7 @@ class ProgressListener(_Listener):
         heard, self._heard = self._heard, []
         if heard:
             self._heard_at = time.monotonic()
+            self._silence_s = max(_SILENCE_S, _PACES * max(progress.seconds for progress in heard))
             self._hear(heard)
 
     def _on_event(self, envelope: Any) -> None:

@@ -34,7 +34,7 @@ if sys.platform == "darwin":
 else:
     _KEEP_IDLE = socket.TCP_KEEPIDLE
 _KEEPALIVE = {_KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
-"""A peer that is gone without a word, as with its node, is noticed after 11 s."""
+"""That the peer of an idle connection is gone without a word, as with its node, is noticed after 11 s."""
 
 LEASES_IN_HAND = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
@@ -44,6 +44,7 @@ _CALL_S, _LOCAL_CALL_S = 1.0, 0.2
 _CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """A lease message of a dead worker may come back after this; it is stale by then and is dropped."""
+_BEAT_PATIENCE_S = 3
 _REPORT_VISIBILITY_TIMEOUT_S = 5
 """Reports that a killed coordinator had fetched and not committed come back after this."""
 
@@ -114,25 +115,39 @@ def build_worker_app(broker_url: str) -> Celery:
     return app
 
 
-def build_reports_transport_options(broker_url: str) -> dict[str, Any]:
+def build_beat_transport_options(app: Celery) -> dict[str, Any]:
+    """Transport options of a connection that is given up when it has given no answer for three seconds.
+
+    Who is silent for longer is soon taken for dead.
+    """
+    options: dict[str, Any] = dict(app.conf.broker_transport_options)
+    if not _is_amqp(app):
+        options |= {"socket_timeout": _BEAT_PATIENCE_S, "health_check_interval": _BEAT_PATIENCE_S}
+    return options
+
+
+def build_reports_transport_options(app: Celery) -> dict[str, Any]:
     """Transport options of the one consumer of `reports`.
 
     Its unacknowledged messages stand under keys of their own, so that its short visibility timeout does not
-    give out leases again.
+    give out leases again; and reports that come late would be missed.
     """
-    if broker_url.startswith("amqp"):
-        return {}
-    return {
-        "unacked_key": "unacked_reports",
-        "unacked_index_key": "unacked_reports_index",
-        "unacked_mutex_key": "unacked_reports_mutex",
-        "visibility_timeout": _REPORT_VISIBILITY_TIMEOUT_S,
-        "unacked_restore_interval": 1,
-        "unacked_restore_throttle": 1,
-        # A connection that gives no answer is given up before reports are missed.
-        "socket_timeout": 3,
-        "health_check_interval": 3,
-    }
+    options = build_beat_transport_options(app)
+    if not _is_amqp(app):
+        options |= {
+            "unacked_key": "unacked_reports",
+            "unacked_index_key": "unacked_reports_index",
+            "unacked_mutex_key": "unacked_reports_mutex",
+            "unacked_mutex_expire": _REPORT_VISIBILITY_TIMEOUT_S,
+            "visibility_timeout": _REPORT_VISIBILITY_TIMEOUT_S,
+            "unacked_restore_interval": 1,
+            "unacked_restore_throttle": 1,
+        }
+    return options
+
+
+def _is_amqp(app: Celery) -> bool:
+    return str(app.conf.broker_url).startswith("amqp")
 
 
 def find_call_s(app: Celery) -> float:
@@ -237,7 +252,7 @@ def _convert(document: object, kind: Any) -> Any:
 
 def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:
     if is_amqp:
-        return {"confirm_publish": True}
+        return {"confirm_publish": True, "socket_settings": _KEEPALIVE}
     return {
         "visibility_timeout": _VISIBILITY_TIMEOUT_S,
         # Nobody must wait for ever on a connection that is dead. A command that fails is not tried again by

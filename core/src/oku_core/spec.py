@@ -14,6 +14,10 @@ class Engine(StrEnum):
     """For throughput: plain and TLS HTTP/1.1 with keep-alive."""
 
 
+_UNTIL_SWEPT_S = 1.0
+"""Engines look a few times a second for requests that are over their timeout."""
+
+
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run is. See `FIELDS` for what each attribute means."""
 
@@ -43,8 +47,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def drain_s(self) -> float:
-        """How long requests in flight may go on when the run is stopped: at most until their timeout."""
-        return self.timeout_s if self.grace_s is None else self.grace_s
+        """How long requests in flight may go on when the run is stopped; by default until their timeout."""
+        return self.timeout_s + _UNTIL_SWEPT_S if self.grace_s is None else self.grace_s
 
     @property
     def brings_servers(self) -> bool:

@@ -120,7 +120,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "grace", "grace_s", _duration(0, "0s"), "DURATION",
-        "Longest time for requests in flight when a run is stopped; the timeout unless given.",
+        "Longest time for requests in flight when a run is stopped; the timeout and a second unless given.",
     ),
     Field(
         "expect-status", "expect_status", parse_expect_status, "STATUS",

@@ -47,6 +47,17 @@ def test_a_lease_that_nobody_claims_is_lost_after_two_terms() -> None:
     assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
 
+def test_a_lease_does_not_wait_for_a_worker_that_has_more_than_its_hands_hold() -> None:
+    """Another one has both hands free, so that the message is lost."""
+    four = [dataclasses.replace(CLAIMED, id=name) for name in ("l2", "l3", "l4", "l5")]
+    rounds = Rounds(UNCLAIMED, *four)
+    for now in (0.0, 10.0):
+        rounds.hear(now, "l2", "l3", "l4", "l5")
+        rounds.roster.hear(Progress(worker="w2", boot="b2", at=0.0), now, 0.0)
+        assert rounds.find_lost(now) == []
+    assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
 def test_a_lease_whose_claim_was_lost_is_left_to_the_worker_that_names_it() -> None:
     """Its report will come; two terms after it has been named no more, it will not."""
     rounds = Rounds(UNCLAIMED)

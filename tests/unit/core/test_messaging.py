@@ -1,4 +1,5 @@
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,12 +13,14 @@ from oku_core.errors import UserError
 from oku_core.histogram import Latency
 from oku_core.lease import Claim, Lease, Report
 from oku_core.messaging import (
+    _KEEP_IDLE,
     LEASE_TASK,
     LEASES_QUEUE,
     REPORT_TASK,
     REPORTS_QUEUE,
     MalformedMessageError,
     build_app,
+    build_beat_transport_options,
     build_reports_transport_options,
     decode_lease,
     decode_message,
@@ -160,15 +163,16 @@ def test_rabbitmq_keeps_the_queues_on_several_nodes(url: str) -> None:
     """Both are quorum queues, and a message counts as sent when RabbitMQ confirms it."""
     app = build_app(url)
     assert [queue.queue_arguments for queue in app.conf.task_queues] == [{"x-queue-type": "quorum"}] * 2
-    assert app.conf.broker_transport_options == {"confirm_publish": True}
-    assert build_reports_transport_options(url) == {}
+    assert app.conf.broker_transport_options["confirm_publish"] is True
+    for build in (build_reports_transport_options, build_beat_transport_options):
+        assert build(app) == app.conf.broker_transport_options
 
 
 @pytest.mark.parametrize("url", REDIS_URLS)
 def test_redis_gives_reports_back_soon_and_leases_late(url: str) -> None:
     """The short visibility timeout of reports has keys of its own, so that no lease is given out by it."""
     leases = build_app(url).conf.broker_transport_options
-    reports = build_reports_transport_options(url)
+    reports = build_reports_transport_options(build_app(url))
     assert [queue.queue_arguments for queue in build_app(url).conf.task_queues] == [None, None]
     assert reports["visibility_timeout"] < 60
     assert leases["visibility_timeout"] > 3600
@@ -178,9 +182,26 @@ def test_redis_gives_reports_back_soon_and_leases_late(url: str) -> None:
 
 @pytest.mark.parametrize("url", REDIS_URLS)
 def test_no_call_to_redis_waits_for_ever(url: str) -> None:
-    """A connection that is dead but not closed is given up."""
-    options = build_app(url).conf.broker_transport_options
+    """A connection that is dead but not closed is given up, where silence counts as death before that."""
+    app = build_app(url)
+    options = app.conf.broker_transport_options
     assert 0 < options["socket_connect_timeout"] <= options["socket_timeout"] <= 60
+    assert 0 < build_beat_transport_options(app)["socket_timeout"] < 5
+
+
+@pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
+def test_a_subscriber_is_not_connected_again_behind_our_back(url: str) -> None:
+    """redis-py would wait on a connection that has subscribed to nothing."""
+    app = build_app(url)
+    assert "retry_on_timeout" not in app.conf.broker_transport_options
+
+
+@pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
+def test_the_kernel_asks_a_silent_peer_within_seconds(url: str) -> None:
+    """Its own default is two hours."""
+    options = build_app(url).conf.broker_transport_options
+    keepalive = options.get("socket_keepalive_options") or options["socket_settings"]
+    assert keepalive[_KEEP_IDLE] + keepalive[socket.TCP_KEEPINTVL] * keepalive[socket.TCP_KEEPCNT] < 15
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT
+from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_app
 from oku_core.progress import Progress
 from oku_workers import beat as beat_module
 from oku_workers.beat import EXIT_STUCK, Beat, IdleWatch
@@ -50,6 +50,7 @@ class FakeBroker:
     channel_errors = (ChannelError,)
 
     def __init__(self) -> None:
+        self.conf = build_app("redis://host").conf
         self.events = self
         self.default_channel = self
         self.sent: list[tuple[str, Any]] = []
@@ -64,8 +65,11 @@ class FakeBroker:
             raise ChannelError
         return self.waiting
 
-    def connection_for_write(self) -> AbstractContextManager["FakeBroker"]:
+    def connection_for_write(
+        self, *, transport_options: dict[str, Any]
+    ) -> AbstractContextManager["FakeBroker"]:
         """As Celery."""
+        assert transport_options["socket_timeout"] < self.conf.broker_transport_options["socket_timeout"]
         self.connects += 1
         return nullcontext(self)
 

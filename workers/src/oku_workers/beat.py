@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from celery import Celery
 
-from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT
+from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_beat_transport_options
 from oku_core.progress import Progress
 from oku_workers.crew import Crew
 from oku_workers.station import Station
@@ -50,6 +50,7 @@ class Beat(threading.Thread):
     ) -> None:
         super().__init__(name="beat", daemon=True)
         self._app = app
+        self._transport_options = build_beat_transport_options(app)
         self._station = station
         self._crew = crew
         self._ending = threading.Event()
@@ -78,7 +79,7 @@ class Beat(threading.Thread):
     def _beat_while_connected(self) -> None:
         next_look = time.monotonic() + _QUEUE_LOOK_S
         self._idle.forgive()
-        with self._app.connection_for_write() as connection:
+        with self._app.connection_for_write(transport_options=self._transport_options) as connection:
             dispatcher = self._app.events.Dispatcher(connection, buffer_while_offline=False)
             next_beat = time.monotonic()
             while True:

@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from celery.worker.consumer import Consumer
+from kombu.transport.pyamqp import Transport as AmqpTransport
 
 from oku_core.messaging import LEASES_IN_HAND
 
@@ -40,6 +41,10 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
         return connection
 
 
-def is_no_late_acknowledgement(record: logging.LogRecord) -> bool:
-    """Whether a line is worth it: each lease that outlives its connection ends with one of these."""
-    return not str(record.msg).startswith("Couldn't ack")
+def is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether a line of Celery's says something new.
+
+    Each lease that outlives its connection ends with an acknowledgement for which there is none any more.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, (AttributeError, *AmqpTransport.recoverable_connection_errors))

@@ -28,7 +28,7 @@ from oku_core.messaging import (
 )
 from oku_core.open_files import raise_open_files
 from oku_workers.beat import Beat
-from oku_workers.consumer import TASKS, SteadyConsumer, is_no_late_acknowledgement
+from oku_workers.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.crew import Crew
 from oku_workers.settings import WorkerSettings
 from oku_workers.station import Station
@@ -129,7 +129,7 @@ def _build_celery_worker(app: Celery, name: str) -> Any:
     )
     # Each loss of a connection would bring a warning of what is set in `oku_core.messaging`.
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
-    logging.getLogger("celery.worker.request").addFilter(is_no_late_acknowledgement)
+    logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
     return worker
 
 
