@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -69,8 +68,9 @@ def test_a_listener_that_loses_its_connection_hears_again(
             listener.start()
         wait_until(lambda: len(told) == len(listeners), 10, "both hear")
         if fault == "cut":
-            for kind in ("pubsub", "normal"):
-                fetch_client(url).client_kill_filter(_type=kind, skipme=True)
+            with build_app(url).connection_for_write() as connection:
+                for kind in ("pubsub", "normal"):
+                    connection.default_channel.client.client_kill_filter(_type=kind, skipme=True)
         else:
             front.fall_silent()
         time.sleep(0.5)  # what was on its way is heard by now
@@ -103,11 +103,6 @@ def speaking(url: str) -> Iterator[None]:
     finally:
         ending.set()
         speaker.join()
-
-
-def fetch_client(url: str) -> Any:
-    """A client of the broker."""
-    return build_app(url).connection_for_write().default_channel.client
 
 
 def listen(app: Celery, heard: list[str], seconds: float) -> None:

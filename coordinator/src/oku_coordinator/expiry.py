@@ -35,7 +35,7 @@ class ExpiryJudge:
         """
         before = self._known_since
         # While no hand is free, as when a worker has left, an unclaimed lease waits in the queue for one.
-        # One that has more than it has hands leaves those of others free.
+        # What a worker has beyond its own hands, as after a loss of the broker, fills nobody else's.
         claims = Counter(lease.boot for lease in leases if lease.boot is not None)
         full_hands = sum(min(count, LEASES_IN_HAND) for count in claims.values())
         is_waiting = full_hands >= LEASES_IN_HAND * len(self._roster.workers()) and not closing

@@ -72,7 +72,7 @@ def build_app(broker_url: str) -> Celery:
     """
     broker_url, tls = split_tls(broker_url)
     app = Celery("oku", broker=broker_url, set_as_current=False)
-    is_amqp = broker_url.startswith("amqp")
+    is_amqp = _is_amqp(broker_url)
     arguments = {"x-queue-type": "quorum"} if is_amqp else None
     app.conf.update(
         accept_content=["json"],
@@ -116,12 +116,12 @@ def build_worker_app(broker_url: str) -> Celery:
 
 
 def build_beat_transport_options(app: Celery) -> dict[str, Any]:
-    """Transport options of a connection that is given up when it has given no answer for three seconds.
+    """Transport options of a connection that Redis has to answer within three seconds, or it is given up.
 
     Who is silent for longer is soon taken for dead.
     """
     options: dict[str, Any] = dict(app.conf.broker_transport_options)
-    if not _is_amqp(app):
+    if not _is_amqp(app.conf.broker_url):
         options |= {"socket_timeout": _BEAT_PATIENCE_S, "health_check_interval": _BEAT_PATIENCE_S}
     return options
 
@@ -133,7 +133,7 @@ def build_reports_transport_options(app: Celery) -> dict[str, Any]:
     give out leases again; and reports that come late would be missed.
     """
     options = build_beat_transport_options(app)
-    if not _is_amqp(app):
+    if not _is_amqp(app.conf.broker_url):
         options |= {
             "unacked_key": "unacked_reports",
             "unacked_index_key": "unacked_reports_index",
@@ -146,8 +146,8 @@ def build_reports_transport_options(app: Celery) -> dict[str, Any]:
     return options
 
 
-def _is_amqp(app: Celery) -> bool:
-    return str(app.conf.broker_url).startswith("amqp")
+def _is_amqp(broker_url: str) -> bool:
+    return broker_url.startswith("amqp")
 
 
 def find_call_s(app: Celery) -> float:

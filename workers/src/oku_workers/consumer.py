@@ -47,4 +47,5 @@ def is_worth_a_line(record: logging.LogRecord) -> bool:
     Each lease that outlives its connection ends with an acknowledgement for which there is none any more.
     """
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, (AttributeError, *AmqpTransport.recoverable_connection_errors))
+    is_late = isinstance(error, (AttributeError, *AmqpTransport.recoverable_connection_errors))
+    return not (is_late and str(record.msg).startswith("Couldn't ack"))
