@@ -85,10 +85,13 @@ def build_frame(title: str, moment: Moment | None, now_s: float) -> RenderableTy
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
 
 
-def build_sparkline(rates_rps: Sequence[float]) -> str:
-    """One character for each rate, on a scale from nothing to the largest."""
-    top = max(rates_rps, default=0) or 1
-    return "".join(_LEVELS[min(len(_LEVELS) - 1, int(rate / top * len(_LEVELS)))] for rate in rates_rps)
+def build_sparkline(rates_rps: Sequence[float | None]) -> str:
+    """One character for each rate, on a scale from nothing to the largest; a blank for what is not known."""
+    top = max((rate for rate in rates_rps if rate is not None), default=0) or 1
+    return "".join(
+        " " if rate is None else _LEVELS[min(len(_LEVELS) - 1, int(rate / top * len(_LEVELS)))]
+        for rate in rates_rps
+    )
 
 
 def _build_head(title: str, state: Text) -> Table:

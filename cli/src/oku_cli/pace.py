@@ -7,7 +7,7 @@ from oku_core.progress import Tick
 from oku_core.run import RunState
 
 SHOWN_TICKS = 60
-"""How many rates are kept to be drawn: a minute."""
+"""How many rates are kept to be drawn: a minute, for ticks come once a second."""
 RECENT_TICKS = 10
 """Over how many ticks the rate is smoothed; an estimate must neither jump nor lie for long."""
 FEWEST_TICKS = 3
@@ -19,13 +19,13 @@ class Trend:
     """How fast a run goes.
 
     Attributes:
-        rates_rps: of the last minute, the newest last.
+        rates_rps: of the last minute, a second each, the newest last; None for a second without a tick.
         recent_rps: mean of the last ten seconds.
         average_rps: mean of all the time that the run has been active.
         left_s: estimate of the time left; None when nothing moves or too little is known.
     """
 
-    rates_rps: tuple[float, ...]
+    rates_rps: tuple[float | None, ...]
     recent_rps: float
     average_rps: float
     left_s: float | None
@@ -35,13 +35,17 @@ class Pace:
     """Remembers the last rates, and no more of them than are shown."""
 
     def __init__(self) -> None:
-        self._shown: deque[float] = deque(maxlen=SHOWN_TICKS)
+        self._shown: deque[float | None] = deque(maxlen=SHOWN_TICKS)
         self._recent: deque[float] = deque(maxlen=RECENT_TICKS)
         self._state: RunState | None = None
+        self._at: float | None = None
 
     def add(self, tick: Tick) -> Trend:
         """Take in the newest tick."""
+        missed = 0 if self._at is None else int(tick.at - self._at) - 1
+        self._shown.extend([None] * min(missed, SHOWN_TICKS))
         self._shown.append(tick.rate_rps)
+        self._at = tick.at
         if tick.state != self._state:
             self._recent.clear()  # what comes after a pause is not slower for it
         self._state = tick.state

@@ -149,4 +149,6 @@ def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
     assert build_sparkline([0.0, 50.0, 100.0]) == "▁▄▆"
     assert build_sparkline([0.0, 0.0]) == "▁▁"
     assert build_sparkline([]) == ""
+    assert build_sparkline([50.0, None, None, 100.0]) == "▄  ▆"
+    assert build_sparkline([None]) == " "
     assert len(build_sparkline([1.0] * SHOWN_TICKS)) == SHOWN_TICKS

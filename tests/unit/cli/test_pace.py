@@ -58,3 +58,26 @@ def test_no_more_rates_are_kept_than_are_shown(make_tick: MakeTick) -> None:
     for second in range(SHOWN_TICKS + 10):
         trend = pace.add(make_tick(rate_rps=float(second)))
     assert trend.rates_rps == tuple(float(second) for second in range(10, SHOWN_TICKS + 10))
+
+
+def test_a_second_without_a_tick_stays_empty(make_tick: MakeTick) -> None:
+    """A coordinator that was away leaves a gap; a tick that is late by less than a second leaves none."""
+    pace = Pace()
+    for at in (100.0, 101.9, 102.0, 105.1):
+        trend = pace.add(make_tick(at=at, rate_rps=5.0))
+    assert trend.rates_rps == (5.0, 5.0, 5.0, None, None, 5.0)
+    assert trend.recent_rps == pytest.approx(5)
+
+
+def test_a_gap_is_no_longer_than_what_is_shown(make_tick: MakeTick) -> None:
+    """A run that is looked at again after a day."""
+    pace = Pace()
+    pace.add(make_tick(at=100.0))
+    assert pace.add(make_tick(at=100_000.0, rate_rps=5.0)).rates_rps == (*[None] * (SHOWN_TICKS - 1), 5.0)
+
+
+def test_a_clock_that_is_set_back_leaves_no_gap(make_tick: MakeTick) -> None:
+    """The coordinator's clock, and that of the node it comes back on."""
+    pace = Pace()
+    pace.add(make_tick(at=100.0, rate_rps=5.0))
+    assert pace.add(make_tick(at=40.0, rate_rps=5.0)).rates_rps == (5.0, 5.0)
