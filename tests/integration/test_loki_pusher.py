@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.kit.loki import Loki
 from tests.kit.loki_proxy import LokiProxy, shuffle_faults
+from tests.kit.loki_queries import LokiQueries
 
 from oku_coordinator.loki import Entry, Limits, LokiPusher, LokiTarget
 
@@ -245,8 +246,9 @@ async def test_tenants_are_kept_apart(tmp_path: Path) -> None:
                     for _ in range(4):
                         assert await pusher.push(source.make(100, tenant=tenant)) == []
         for tenant in ("a", "b"):
-            assert loki.fetch_lines(SELECTOR, tenant=tenant) == source.lines(tenant=tenant)
-            assert loki.count_lines(SELECTOR, tenant=tenant) == 400
+            queries = LokiQueries(loki.url, tenant)
+            assert queries.fetch_lines(SELECTOR) == source.lines(tenant=tenant)
+            assert queries.count_lines(SELECTOR) == 400
         told = asyncio.Event()
 
         def note(trouble: str) -> None:

@@ -203,11 +203,11 @@ class Cluster:
         return self.call("logs", pod, "-n", namespace, "--all-containers")
 
 
-def build_container(name: str, command: Sequence[str], *, user: int = 10001) -> Object:
-    """A container that the restricted standard lets in, with Python in it."""
+def build_container(name: str, command: Sequence[str], *, user: int = 10001, image: str = "") -> Object:
+    """A container that the restricted standard lets in, with Python in it unless another image is named."""
     return {
         "name": name,
-        "image": f"docker.io/oku/coordinator:{yaml.safe_load(_CHART.read_text())['appVersion']}",
+        "image": image or f"docker.io/oku/coordinator:{yaml.safe_load(_CHART.read_text())['appVersion']}",
         "imagePullPolicy": "IfNotPresent",
         "command": list(command),
         "securityContext": {

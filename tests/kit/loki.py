@@ -49,7 +49,9 @@ class Loki(LokiQueries):
         super().__init__(f"http://127.0.0.1:{self.port}")
         self.process: subprocess.Popen[bytes] | None = None
         self._config = folder / "loki.json"
-        config = _build_config(folder / "data", self.port, grpc_port, multi_tenant=multi_tenant)
+        config = build_config(
+            folder / "data", "127.0.0.1", self.port, grpc_port=grpc_port, multi_tenant=multi_tenant
+        )
         self._config.write_text(json.dumps(_merge(config, settings or {}), indent=2))  # JSON is YAML, too
 
     def __enter__(self) -> Self:
@@ -115,18 +117,16 @@ class Loki(LokiQueries):
         return f"{what}:\n{self.log.read_text(errors='replace')[-4000:]}"
 
 
-def _choose_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for taken in sockets:
-            taken.bind(("127.0.0.1", 0))
-        return [int(taken.getsockname()[1]) for taken in sockets]
-    finally:
-        for taken in sockets:
-            taken.close()
+def build_config(data: Path, host: str, port: int, *, grpc_port: int, multi_tenant: bool) -> dict[str, Any]:
+    """A configuration of one process.
 
-
-def _build_config(data: Path, port: int, grpc_port: int, *, multi_tenant: bool) -> dict[str, Any]:
+    Args:
+        data: folder of all that it keeps.
+        host: address that it listens at; all if empty.
+        port: there.
+        grpc_port: on the loopback, to speak to itself.
+        multi_tenant: whether each call must name a tenant.
+    """
     schema = {
         "from": "2024-01-01",
         "store": "tsdb",
@@ -137,7 +137,7 @@ def _build_config(data: Path, port: int, grpc_port: int, *, multi_tenant: bool) 
     return {
         "auth_enabled": multi_tenant,
         "server": {
-            "http_listen_address": "127.0.0.1",
+            "http_listen_address": host,
             "http_listen_port": port,
             "grpc_listen_address": "127.0.0.1",
             "grpc_listen_port": grpc_port,
@@ -163,6 +163,17 @@ def _build_config(data: Path, port: int, grpc_port: int, *, multi_tenant: bool) 
         "limits_config": {"volume_enabled": True},
         "analytics": {"reporting_enabled": False},
     }
+
+
+def _choose_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for taken in sockets:
+            taken.bind(("127.0.0.1", 0))
+        return [int(taken.getsockname()[1]) for taken in sockets]
+    finally:
+        for taken in sockets:
+            taken.close()
 
 
 def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:

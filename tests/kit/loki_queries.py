@@ -16,40 +16,42 @@ class LokiQueries:
 
     Args:
         url: its address.
+        tenant: whose lines are asked for, if it has several.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tenant: str = "") -> None:
         self.url = url
+        self._tenant = tenant
 
-    def get(self, path: str, tenant: str = "", **params: object) -> Any:
+    def get(self, path: str, **params: object) -> Any:
         """The JSON document of a GET, such as `/loki/api/v1/labels`."""
         request = urllib.request.Request(f"{self.url}{path}?{urllib.parse.urlencode(params)}")
-        if tenant:
-            request.add_header("X-Scope-OrgID", tenant)
+        if self._tenant:
+            request.add_header("X-Scope-OrgID", self._tenant)
         try:
             with urllib.request.urlopen(request, timeout=60) as response:
                 return json.loads(response.read())
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{error.code} {error.read().decode(errors='replace')}") from error
 
-    def query(self, query: str, *, at_s: float | None = None, tenant: str = "") -> list[dict[str, Any]]:
+    def query(self, query: str, *, at_s: float | None = None) -> list[dict[str, Any]]:
         """The result of an instant query, at this moment unless told otherwise."""
-        document = self.get("/loki/api/v1/query", tenant, query=query, time=at_s or time.time())
+        document = self.get("/loki/api/v1/query", query=query, time=at_s or time.time())
         result: list[dict[str, Any]] = document["data"]["result"]
         return result
 
     def query_range(
-        self, query: str, *, start_ns: int, end_ns: int, step_s: float = 1.0, tenant: str = ""
+        self, query: str, *, start_ns: int, end_ns: int, step_s: float = 1.0
     ) -> list[dict[str, Any]]:
         """The result of a metric query over a time, as Grafana asks it."""
         document = self.get(
-            "/loki/api/v1/query_range", tenant, query=query, start=start_ns, end=end_ns, step=f"{step_s}s"
+            "/loki/api/v1/query_range", query=query, start=start_ns, end=end_ns, step=f"{step_s}s"
         )
         result: list[dict[str, Any]] = document["data"]["result"]
         return result
 
     def fetch_lines(
-        self, selector: str, *, start_ns: int | None = None, end_ns: int | None = None, tenant: str = ""
+        self, selector: str, *, start_ns: int | None = None, end_ns: int | None = None
     ) -> list[tuple[int, str]]:
         """Times and lines of all streams that a selector takes, oldest first; of the last day if not told.
 
@@ -62,7 +64,7 @@ class LokiQueries:
         found: list[tuple[int, str]] = []
         while True:
             document = self.get(
-                "/loki/api/v1/query_range", tenant,
+                "/loki/api/v1/query_range",
                 query=selector, start=start, end=end, direction="forward", limit=_PAGE_LINES,
             )  # fmt: skip
             streams = document["data"]["result"]
@@ -74,7 +76,7 @@ class LokiQueries:
             found += [line for line in page if line[0] < newest]
             start = newest
 
-    def count_lines(self, selector: str, *, window: str = "1d", tenant: str = "") -> int:
+    def count_lines(self, selector: str, *, window: str = "1d") -> int:
         """How many lines a selector takes, by `count_over_time` up to now; one stored twice counts twice."""
-        result = self.query(f"sum(count_over_time({selector}[{window}]))", tenant=tenant)
+        result = self.query(f"sum(count_over_time({selector}[{window}]))")
         return int(result[0]["value"][1]) if result else 0

@@ -1,0 +1,93 @@
+"""Releases that take what is there already, by URL and Secret."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.account import assert_completed
+from tests.kit.cluster import Cluster
+from tests.kit.existing import build_loki, build_rabbitmq, build_valkey
+from tests.kit.forward import Forward
+from tests.kit.loki_account import assert_published
+from tests.kit.loki_queries import LokiQueries
+from tests.kit.pod_run import start_pod_run
+from tests.kit.release import Release, wait_until_published
+
+_TENANT = "load"
+_FLAGS = ("--workers", "2", "--servers", "1", "--delay", "exp:20ms")
+_LASTING = ("--requests", "150k", "--engine", "httptools", *_FLAGS)
+"""About 15 s of it: longer than a broker is away."""
+_END_S = 120.0
+
+
+@pytest.fixture
+def theirs(cluster: Cluster) -> Iterator[str]:
+    """The namespace of what is there already."""
+    with cluster.make_namespace() as namespace:
+        yield namespace
+
+
+@pytest.fixture
+def ours(cluster: Cluster) -> Iterator[str]:
+    """The namespace of the release."""
+    with cluster.make_namespace() as namespace:
+        yield namespace
+
+
+def test_an_existing_valkey_and_an_existing_loki_are_used(
+    cluster: Cluster, theirs: str, ours: str, tmp_path: Path
+) -> None:
+    """One database of the Valkey, one tenant of the Loki; the release has neither of its own."""
+    valkey, loki = build_valkey(), build_loki()
+    broker, loki_url = valkey.install(cluster, theirs), loki.install(cluster, theirs)
+    make_secret(cluster, ours, "their-loki", username="oku", password="unread")
+    external = {
+        "url": loki_url, "tenant": _TENANT, "auth": "basic", "existingSecret": "their-loki"
+    }  # fmt: skip
+    release = make_release(cluster, ours, broker, valkey.port, {"loki.external": external})
+    release.install()
+    assert cluster.fetch_all("statefulsets", ours) == []
+
+    path = tmp_path / "summary.json"
+    release.oku("run", "--requests", "25k", *_FLAGS, "--quiet", "--json", str(path))
+    summary: dict[str, Any] = json.loads(path.read_text())
+    assert_completed(summary)
+    with release.open_api() as api:
+        wait_until_published(api)
+    with Forward(cluster, theirs, loki.name, loki.port) as forward:
+        assert_published(LokiQueries(forward.url, _TENANT), summary)
+
+
+def test_a_rabbitmq_that_loses_its_pod_and_its_data_loses_nothing(
+    cluster: Cluster, theirs: str, ours: str, tmp_path: Path
+) -> None:
+    """Queues are made anew, and what the messages stood for is dealt out again."""
+    rabbitmq = build_rabbitmq()
+    broker = rabbitmq.install(cluster, theirs)
+    release = make_release(cluster, ours, broker, rabbitmq.port, {})
+    release.install()
+    with start_pod_run(release, tmp_path, *_LASTING) as run:
+        with run.hurting(may_resend=True):
+            rabbitmq.replace(cluster, theirs)
+        summary = run.wait_for_end(_END_S)
+    assert_completed(summary)
+
+
+def make_release(cluster: Cluster, namespace: str, broker: str, port: int, values: dict[str, Any]) -> Release:
+    """A release with a broker of theirs, whose URL is in a Secret, and without a Valkey and a Loki."""
+    make_secret(cluster, namespace, "their-broker", address=broker)
+    without: dict[str, Any] = {
+        "valkey.enabled": False,
+        "broker.external": {"existingSecret": "their-broker", "key": "address", "port": port},
+        "loki.enabled": False,
+        "grafana.sidecar.datasource": False,
+    }
+    return Release(cluster, namespace, values=without | values)
+
+
+def make_secret(cluster: Cluster, namespace: str, name: str, **texts: str) -> None:
+    """A Secret with these keys."""
+    metadata = {"name": name, "namespace": namespace}
+    cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": texts})
