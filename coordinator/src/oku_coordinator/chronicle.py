@@ -25,6 +25,8 @@ COVERAGE_S = 5.0
 MOST_ALIKE = 20
 """So many workers may come or go in one second and be named, each in an event of its own."""
 _SHORTEST_S = 0.001
+_STANDSTILL_S = 5.0
+"""Of a longer time without a tick nothing is known: the coordinator was stopped, or its machine slept."""
 
 
 @dataclass
@@ -70,10 +72,7 @@ class Chronicle:
             tick: the second.
             is_last: whether the run has come to rest with it.
         """
-        before = self._last_tick
-        goes_on = before is not None and before.run == tick.run
-        seconds = max(tick.at - before.at, _SHORTEST_S) if before is not None and goes_on else 1.0
-        moment = build_moment(tick, seconds)
+        moment = build_moment(tick, self._measure_s(tick))
         # All is read before the transaction that keeps it begins.
         lines = list(self._build_lines(tick, moment, is_last=is_last)) if self._publishes else []
         self._ledger.keep_moment(tick.run, moment, lines, merge_events(self._events))
@@ -89,6 +88,13 @@ class Chronicle:
         if is_active:
             text = f"worker {worker} {_SAID_OF_WORKERS[type_].format('is', 'has', 'it was')}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
+
+    def _measure_s(self, tick: Tick) -> float:
+        """How long the second of a tick was; the first of a run, or after a standstill, stands for one."""
+        before = self._last_tick
+        if before is None or before.run != tick.run or tick.at - before.at > _STANDSTILL_S:
+            return 1.0
+        return max(tick.at - before.at, _SHORTEST_S)
 
     def _build_lines(
         self, tick: Tick, moment: Moment, *, is_last: bool

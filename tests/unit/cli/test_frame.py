@@ -146,9 +146,16 @@ def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
 
 def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
     """A stall is at the bottom, the largest rate at the top, and a run that does nothing is flat."""
-    assert build_sparkline([0.0, 50.0, 100.0]) == "▁▄▆"
+    assert build_sparkline([0.0, 50.0, 100.0, 100.0]) == "▁▄▆▆"
+    assert build_sparkline([7.0]) == "▆"
+    assert build_sparkline([0.0, 7.0, 0.0]) == "▁▆▁"
     assert build_sparkline([0.0, 0.0]) == "▁▁"
     assert build_sparkline([]) == ""
-    assert build_sparkline([50.0, None, None, 100.0]) == "▄  ▆"
+    assert build_sparkline([50.0, None, None, 100.0, 100.0]) == "▄  ▆▆"
     assert build_sparkline([None]) == " "
     assert len(build_sparkline([1.0] * SHOWN_TICKS)) == SHOWN_TICKS
+
+
+def test_a_burst_does_not_flatten_the_sparkline() -> None:
+    """Progress that a broker has held up comes in one second."""
+    assert build_sparkline([100.0, 50.0, 100.0, 100.0, 0.0, 0.0, 0.0, 400.0, 100.0]) == "▆▄▆▆▁▁▁▆▆"

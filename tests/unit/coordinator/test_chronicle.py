@@ -68,6 +68,16 @@ def test_a_tick_is_kept_as_a_moment(ledger: Ledger) -> None:
     assert ledger.measure_outbox().lines == 0
 
 
+def test_after_a_standstill_there_is_a_gap(ledger: Ledger) -> None:
+    """A coordinator that was stopped, or slept, does not know what the workers did meanwhile."""
+    chronicle = Chronicle(ledger, publishes=False)
+    chronicle.keep_tick(build_tick(10.0))
+    chronicle.keep_tick(build_tick(3610.0))
+    chronicle.keep_tick(build_tick(3613.0))
+    moments = ledger.fetch_history("r1").moments
+    assert [(moment.at, moment.seconds) for moment in moments] == [(10.0, 1.0), (3610.0, 1.0), (3613.0, 3.0)]
+
+
 def test_the_quantiles_of_a_moment_have_three_digits() -> None:
     """Though its histogram is coarse: they are made of the whole one."""
     moment = build_moment(build_tick(1.0), 1.0)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import median
 
 from oku_cli.figures import format_count, format_latency, format_outcome, format_rate
 from oku_cli.report.chart import Axis, Chart, Key, Mark, Series, Track, draw_area, draw_line
@@ -46,9 +47,9 @@ class Course:
 
     @property
     def grain(self) -> str:
-        """How long a column is, in words."""
-        longest_s = max((moment.seconds for moment in self.columns), default=1.0)
-        return "each second" if longest_s < 1.5 else f"in steps of {format_since(longest_s)}"
+        """How long most columns are, in words."""
+        usual_s = median([moment.seconds for moment in self.columns] or [1.0])
+        return "each second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
 
     def place(self, place: int) -> float:
         """Where the middle of a column stands."""

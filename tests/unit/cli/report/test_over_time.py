@@ -73,6 +73,15 @@ def test_latencies_of_nothing_can_be_drawn() -> None:
     assert build_chart(chart)
 
 
+def test_the_note_says_how_long_most_steps_are() -> None:
+    """One that was held up does not make all others longer."""
+    seconds = [make_moment(at) for at in (1, 2, 3)]
+    assert build_rate_chart(build(seconds)).note.endswith("; each second.")
+    assert build_rate_chart(build([*seconds, make_moment(8, seconds=5.0)])).note.endswith("; each second.")
+    long = [make_moment(at, seconds=4.0) for at in (4, 8, 12)]
+    assert build_rate_chart(build(long)).note.endswith("; in steps of 4 s.")
+
+
 def test_the_load_is_shown() -> None:
     """Requests in flight, workers, and how late event loops were."""
     chart = build_load_chart(
