@@ -48,7 +48,7 @@ def _build_rows(results: Results, rounds: dict[str, list[Round]]) -> list[list[s
     ]
     parts = sorted(
         {part for entry in results.rounds for part in entry.shares},
-        key=lambda part: -_measure_share(next(iter(rounds.values())), part),
+        key=lambda part: (*(-_measure_share(entries, part) for entries in rounds.values()), part),
     )
     return [
         ["processor time of a request, µs", *costs],
