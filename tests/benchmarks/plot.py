@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from .series import Series
 
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",  # the reader's fonts, and a file that can be searched
     "svg.hashsalt": "oku",  # the same numbers, the same file
     "font.family": "sans-serif",
@@ -20,6 +20,7 @@ _STYLE = {
     "grid.alpha": 0.25,
     "lines.linewidth": 1.2,
 }
+"""Of all pictures."""
 
 
 def draw_series(path: Path, title: str, series: Series, marks: Sequence[tuple[float, str]]) -> None:
@@ -31,7 +32,7 @@ def draw_series(path: Path, title: str, series: Series, marks: Sequence[tuple[fl
         series: what to draw.
         marks: what happened on the way: seconds after the first request, and what.
     """
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 8.5), layout="constrained", facecolor="white")
         rate, flight, memory = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1, 2))
         minutes = [step * series.step_s / 60 for step in range(1, len(series.rates_rps) + 1)]

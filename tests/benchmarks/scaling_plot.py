@@ -8,20 +8,27 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .plot import _STYLE
+from .plot import STYLE
 
 if TYPE_CHECKING:
     from .scaling import Step
 
 
 def draw_scaling(path: Path, steps: Sequence["Step"]) -> None:
-    """Draw all steps into an SVG at `path`, with both axes logarithmic."""
+    """Draw all steps into an SVG at `path`, over a logarithmic number of workers."""
     workers = [step.workers for step in steps]
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 7), layout="constrained", facecolor="white")
         share, memory, messages, delay = figure.subplots(2, 2, sharex=True).flat
-        _draw(share, "coordinator, share of a core", workers, {"": [step.coordinator_cpu for step in steps]})
+        _draw(
+            share, "coordinator, % of a core", workers, {"": [100 * step.coordinator_cpu for step in steps]}
+        )
         _draw(memory, "coordinator, MB", workers, {"": [step.coordinator_rss_mb for step in steps]})
+        for axes in (share, memory):
+            axes.set_ylim(bottom=0)
+        for axes in (messages, delay):
+            axes.set_yscale("log")
+            axes.set_xlabel("workers")
         _draw(
             messages,
             "taken per second",
@@ -42,9 +49,6 @@ def draw_scaling(path: Path, steps: Sequence["Step"]) -> None:
                 "commit to next lease, p99": [step.dispatch.p99_ms for step in steps],
             },
         )
-        for axes in (messages, delay):
-            axes.legend(frameon=False, fontsize=8)
-            axes.set_xlabel("workers")
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
@@ -52,7 +56,8 @@ def _draw(axes: Axes, label: str, workers: Sequence[int], lines: Mapping[str, Se
     for name, values in lines.items():
         axes.plot(workers, values, marker="o", label=name or None)
     axes.set_xscale("log")
-    axes.set_yscale("log")
     axes.set_ylabel(label)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:,g}")
+    if len(lines) > 1:
+        axes.legend(frameon=False, fontsize=8)
