@@ -58,25 +58,25 @@ def test_a_worker_pod_is_killed(run: PodRun) -> None:
 def test_the_coordinator_pod_is_deleted(run: PodRun) -> None:
     """Its ledger is on a volume, and workers wait for it: nothing is sent twice."""
     with run.hurting():
-        replace(run.release, "coordinator")
+        run.release.replace_pod("coordinator")
 
 
 def test_the_valkey_pod_is_deleted(run: PodRun) -> None:
     """Messages may be lost, and what was in hand may be sent again."""
     with run.hurting(may_resend=True):
-        replace(run.release, "valkey")
+        run.release.replace_pod("valkey")
 
 
 def test_the_loki_pod_is_deleted(run: PodRun) -> None:
     """Lines wait in the ledger; the run does not."""
     with run.hurting():
-        replace(run.release, "loki")
+        run.release.replace_pod("loki")
 
 
 def test_a_delay_server_pod_is_deleted(run: PodRun) -> None:
     """Requests that it had fail, and are accounted; its counts go with it, which is said."""
     with run.hurting():
-        replace(run.release, "servers")
+        run.release.replace_pod("servers")
     assert run.summary["servers"] is None
 
 
@@ -142,15 +142,3 @@ def kill(run: PodRun, worker: str) -> bool:
     """Delete a pod without grace; whether the coordinator takes it for dead."""
     run.release.delete_pod(worker, "--force", "--grace-period=0")
     return run.is_lost_soon(worker)
-
-
-def replace(release: Release, component: str) -> None:
-    """Delete a pod of a component, and wait until another is ready in its place."""
-    old = release.fetch_pods(component)
-    release.delete_pod(old[0]["metadata"]["name"])
-    uids = {pod["metadata"]["uid"] for pod in old}
-    wait_until(
-        lambda: any(pod["metadata"]["uid"] not in uids for pod in release.fetch_pods(component)),
-        90, f"another pod of {component} is there",
-    )  # fmt: skip
-    release.wait_for_pods(component, len(old))

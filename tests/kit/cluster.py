@@ -84,6 +84,25 @@ class Cluster:
         items: list[Object] = json.loads(self.call("get", kind, *where, *which, "-o", "json"))["items"]
         return items
 
+    def fetch_pods(self, namespace: str, selector: str) -> list[Object]:
+        """The pods that are not about to leave, oldest first."""
+        pods = self.fetch_all("pods", namespace, selector)
+        staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        return sorted(staying, key=lambda pod: pod["metadata"]["creationTimestamp"])
+
+    def replace_pod(self, namespace: str, selector: str) -> None:
+        """Delete the oldest pod of these, and wait until as many as before are ready without it."""
+        old = self.fetch_pods(namespace, selector)
+        left = old[0]["metadata"]
+        self.call("delete", "pod", left["name"], "-n", namespace, "--wait=false")
+
+        def is_replaced() -> bool:
+            pods = self.fetch_pods(namespace, selector)
+            uids = {pod["metadata"]["uid"] for pod in pods}
+            return len(pods) == len(old) and left["uid"] not in uids and all(map(is_ready, pods))
+
+        wait_until(is_replaced, _PATIENCE_S, f"another pod is ready in place of {left['name']}", _LOOK_S)
+
     def apply(self, document: Object) -> None:
         """Make an object, or change it."""
         self.call("apply", "-f", "-", document=document)
@@ -201,6 +220,12 @@ class Cluster:
 
         wait_until(has_ended, _PATIENCE_S, f"{pod} has ended", _LOOK_S)
         return self.call("logs", pod, "-n", namespace, "--all-containers")
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether it says so."""
+    conditions = pod["status"].get("conditions", ())
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def build_container(name: str, command: Sequence[str], *, user: int = 10001, image: str = "") -> Object:

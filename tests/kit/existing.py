@@ -14,9 +14,10 @@ from tests.kit.loki import build_config
 RABBITMQ_IMAGE = "docker.io/library/rabbitmq:3.10"
 """Built of tests/cluster/rabbitmq where it cannot be pulled."""
 _CHART_VALUES = Path(__file__).parents[2] / "charts" / "oku" / "values.yaml"
-_PASSWORD = "theirs-1.~_"
+PASSWORD = "theirs-1.~_"
 """Letters of all kinds that may stand in a URL as they are."""
-_READY_S = 120
+_READY_S = 240
+_LOKI_PORT = 3100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,29 +64,32 @@ class Part:
                 "kind": "Deployment",
                 "metadata": metadata,
                 "spec": {
-                    "strategy": {"type": "Recreate"},
                     "selector": {"matchLabels": labels},
                     "template": {"metadata": {"labels": labels}, "spec": self._build_pod()},
                 },
             },
         ):
             cluster.apply(document)
-        self.wait_until_ready(cluster, namespace)
-        return self.url.format(host=f"{self.name}.{namespace}.svc:{self.port}")
-
-    def wait_until_ready(self, cluster: Cluster, namespace: str) -> None:
-        """Wait until its pod is there, and ready."""
         where = ("-n", namespace, f"--timeout={_READY_S}s")
         cluster.call("rollout", "status", f"deployment/{self.name}", *where)
+        return self.url.format(host=f"{self.name}.{namespace}.svc:{self.port}")
 
     def replace(self, cluster: Cluster, namespace: str) -> None:
-        """Delete its pod with all that it kept, and wait until there is another."""
-        cluster.call("delete", "pods", "-n", namespace, "-l", f"app={self.name}")
-        self.wait_until_ready(cluster, namespace)
+        """Delete its pod with all that it kept, and wait until another is ready."""
+        cluster.replace_pod(namespace, self._selector)
+
+    def exec(self, cluster: Cluster, namespace: str, *command: str) -> str:
+        """What a command prints in its pod."""
+        return cluster.call("exec", f"deployment/{self.name}", "-n", namespace, "--", *command)
+
+    @property
+    def _selector(self) -> str:
+        return f"app={self.name}"
 
     def _build_pod(self) -> Object:
         container = build_container(self.name, self.command, user=999, image=self.image)
         container["env"] = [{"name": name, "value": value} for name, value in self.env.items()]
+        container["resources"] = {"requests": {"cpu": "100m", "memory": "128Mi"}}
         container["readinessProbe"] = {"tcpSocket": {"port": self.port}, "periodSeconds": 1}
         container["volumeMounts"] = [
             {"name": "files", "mountPath": self.folder},
@@ -93,6 +97,8 @@ class Part:
         ]
         return {
             "automountServiceAccountToken": False,
+            # They would bring variables such as `RABBITMQ_PORT`.
+            "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 5,
             "containers": [container],
             "volumes": [
@@ -108,10 +114,10 @@ def build_valkey() -> Part:
         name="valkey",
         image=_find_image("valkey"),
         port=6379,
-        url=f"redis://:{_PASSWORD}@{{host}}/3",
+        url=f"redis://:{PASSWORD}@{{host}}/3",
         command=("valkey-server", "/etc/valkey/valkey.conf"),
         folder="/etc/valkey",
-        files={"valkey.conf": f'requirepass "{_PASSWORD}"\nsave ""\ndir /data\n'},
+        files={"valkey.conf": f'requirepass "{PASSWORD}"\nsave ""\ndir /data\n'},
         writable=("/data",),
     )
 
@@ -121,7 +127,7 @@ def build_rabbitmq() -> Part:
     conf = {
         "listeners.tcp.default": 5672,
         "default_user": "oku",
-        "default_pass": _PASSWORD,
+        "default_pass": PASSWORD,
         "default_vhost": "load",
         "loopback_users": "none",
         "log.console": "true",
@@ -131,7 +137,7 @@ def build_rabbitmq() -> Part:
         name="rabbitmq",
         image=RABBITMQ_IMAGE,
         port=5672,
-        url=f"amqp://oku:{_PASSWORD}@{{host}}/load",
+        url=f"amqp://oku:{PASSWORD}@{{host}}/load",
         folder="/etc/rabbitmq",
         files={"rabbitmq.conf": "".join(f"{key} = {value}\n" for key, value in conf.items())},
         writable=("/var/lib/rabbitmq", "/var/log/rabbitmq", "/tmp"),
@@ -141,11 +147,11 @@ def build_rabbitmq() -> Part:
 
 def build_loki() -> Part:
     """A Loki that wants to be told of which tenant a call is."""
-    config = build_config(Path("/data"), "", 3100, grpc_port=9095, multi_tenant=True)
+    config = build_config(Path("/data"), "", _LOKI_PORT, grpc_port=9095, multi_tenant=True)
     return Part(
         name="loki",
         image=_find_image("loki"),
-        port=3100,
+        port=_LOKI_PORT,
         url="http://{host}",
         command=("loki", "-config.file=/etc/loki/loki.yaml"),
         folder="/etc/loki",

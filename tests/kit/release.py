@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.kit.cluster import Cluster, KubectlError, Object
+from tests.kit.cluster import Cluster, KubectlError, Object, is_ready
 from tests.kit.forward import Forward, ForwardedApi
 from tests.kit.local_run import OKU, wait_until
 from tests.kit.loki_queries import LokiQueries
@@ -64,13 +64,11 @@ class Release:
 
     def fetch_pods(self, component: str) -> list[Object]:
         """The pods of a component that are not about to leave, oldest first."""
-        pods = self.cluster.fetch_all("pods", self.namespace, self.build_selector(component))
-        staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-        return sorted(staying, key=lambda pod: pod["metadata"]["creationTimestamp"])
+        return self.cluster.fetch_pods(self.namespace, self.build_selector(component))
 
     def list_ready(self, component: str) -> list[str]:
         """The names of its pods that are ready."""
-        return [pod["metadata"]["name"] for pod in self.fetch_pods(component) if _is_ready(pod)]
+        return [pod["metadata"]["name"] for pod in self.fetch_pods(component) if is_ready(pod)]
 
     def count_wanted(self, component: str) -> int:
         """How many pods its Deployment is to have."""
@@ -82,7 +80,7 @@ class Release:
 
         def is_so() -> bool:
             pods = self.fetch_pods(component)
-            return len(pods) == count and all(map(_is_ready, pods))
+            return len(pods) == count and all(map(is_ready, pods))
 
         wait_until(is_so, _PATIENCE_S, f"{count} pods of {component} are ready", _LOOK_S)
 
@@ -94,6 +92,10 @@ class Release:
     def delete_pod(self, name: str, *flags: str) -> None:
         """Delete a pod, and do not wait."""
         self.cluster.call("delete", "pod", name, "-n", self.namespace, "--wait=false", *flags)
+
+    def replace_pod(self, component: str) -> None:
+        """Delete a pod of a component, and wait until another is ready in its place."""
+        self.cluster.replace_pod(self.namespace, self.build_selector(component))
 
     def exec(self, pod: str, *command: str) -> str:
         """What a command prints in a pod."""
@@ -170,8 +172,3 @@ def _count_waiting(api: ForwardedApi) -> int:
     status, outbox = api.call("GET", "/api/outbox")
     assert status == 200
     return int(outbox["lines"])
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = pod["status"].get("conditions", ())
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -87,13 +86,12 @@ def build_frame(title: str, moment: Moment | None, now_s: float) -> RenderableTy
 
 
 def build_sparkline(rates_rps: Sequence[float | None]) -> str:
-    """One character for each rate, from nothing to the largest that held for two seconds; unknown is blank.
+    """One character for each rate, from nothing to the second largest; a blank for what is not known.
 
-    What came late comes at once: a single second with all of it must not flatten the others.
+    What came late comes at once: one second with all of it must not flatten the others.
     """
-    known = [rate for rate in rates_rps if rate is not None]
-    held = map(min, pairwise(known)) if len(known) > 1 else known
-    top = max(held, default=0) or max(known, default=0) or 1
+    known = sorted(rate for rate in rates_rps if rate is not None)
+    top = next(rate for rate in (*known[-2:], 1.0) if rate)
     return "".join(
         " " if rate is None else _LEVELS[min(len(_LEVELS) - 1, int(rate / top * len(_LEVELS)))]
         for rate in rates_rps

@@ -19,8 +19,8 @@ class Trend:
     """How fast a run goes.
 
     Attributes:
-        rates_rps: of the last minute, a second each, the newest last; None for a second without a tick.
-        recent_rps: mean of the last ten seconds.
+        rates_rps: of the last minute, a second each, the newest last; None for one that no tick tells of.
+        recent_rps: mean of the last ten ticks.
         average_rps: mean of all the time that the run has been active.
         left_s: estimate of the time left; None when nothing moves or too little is known.
     """
@@ -43,7 +43,9 @@ class Pace:
     def add(self, tick: Tick) -> Trend:
         """Take in the newest tick."""
         missed = 0 if self._at is None else int(tick.at - self._at) - 1
-        self._shown.extend([None] * min(missed, SHOWN_TICKS))
+        told = min(missed, int(tick.seconds) - 1)
+        self._shown.extend([None] * min(missed - told, SHOWN_TICKS))
+        self._shown.extend([tick.rate_rps] * min(told, SHOWN_TICKS))
         self._shown.append(tick.rate_rps)
         self._at = tick.at
         if tick.state != self._state:

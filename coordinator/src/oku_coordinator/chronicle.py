@@ -24,9 +24,6 @@ WORKER_LINES_PER_S = 100
 COVERAGE_S = 5.0
 MOST_ALIKE = 20
 """So many workers may come or go in one second and be named, each in an event of its own."""
-_SHORTEST_S = 0.001
-_STANDSTILL_S = 5.0
-"""Of a longer time without a tick nothing is known: the coordinator was stopped, or its machine slept."""
 
 
 @dataclass
@@ -48,7 +45,6 @@ class Chronicle:
         self._publishes = publishes
         self._workers: dict[str, _Account] = {}
         """In the order in which their lines are due."""
-        self._last_tick: Tick | None = None
         self._coverage_at = 0.0
         self._events: list[Event] = []
 
@@ -72,12 +68,11 @@ class Chronicle:
             tick: the second.
             is_last: whether the run has come to rest with it.
         """
-        moment = build_moment(tick, self._measure_s(tick))
+        moment = build_moment(tick)
         # All is read before the transaction that keeps it begins.
         lines = list(self._build_lines(tick, moment, is_last=is_last)) if self._publishes else []
         self._ledger.keep_moment(tick.run, moment, lines, merge_events(self._events))
         self._events.clear()
-        self._last_tick = None if is_last else tick
         if is_last:
             self._coverage_at = 0.0
 
@@ -88,13 +83,6 @@ class Chronicle:
         if is_active:
             text = f"worker {worker} {_SAID_OF_WORKERS[type_].format('is', 'has', 'it was')}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
-
-    def _measure_s(self, tick: Tick) -> float:
-        """How long the second of a tick was; the first of a run, or after a standstill, stands for one."""
-        before = self._last_tick
-        if before is None or before.run != tick.run or tick.at - before.at > _STANDSTILL_S:
-            return 1.0
-        return max(tick.at - before.at, _SHORTEST_S)
 
     def _build_lines(
         self, tick: Tick, moment: Moment, *, is_last: bool
@@ -124,11 +112,11 @@ class Chronicle:
         return lines
 
 
-def build_moment(tick: Tick, seconds: float) -> Moment:
-    """A tick as it is kept: `seconds` long."""
+def build_moment(tick: Tick) -> Moment:
+    """A tick as it is kept."""
     return Moment(
         at=tick.at,
-        seconds=seconds,
+        seconds=tick.seconds,
         state=tick.state,
         accounted=tick.accounted,
         leased=tick.leased,

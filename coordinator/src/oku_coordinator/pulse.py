@@ -20,6 +20,9 @@ from oku_core.run import ACTIVE_STATES
 
 _log = logging.getLogger(__name__)
 
+_CLOSEST_S = 0.5
+"""Ticks are no closer than this."""
+
 
 class Pulse:
     """See the module.
@@ -91,7 +94,7 @@ class Pulse:
         due = time.monotonic()
         while True:
             await asyncio.sleep(due - time.monotonic())
-            due = max(due + 1.0, time.monotonic())
+            due = find_next_due(due, time.monotonic())
             try:
                 self.tick()
             except BreachError as error:
@@ -131,6 +134,14 @@ class Pulse:
 
     def _note_worker(self, what: EventType, worker: str) -> None:
         self._chronicle.note_worker(what, worker, time.time(), is_active=self._active is not None)
+
+
+def find_next_due(due: float, now: float) -> float:
+    """When the tick after one that was due at `due` and begins now is due, in the same seconds.
+
+    Each second; after one that came late not so soon that it would tell of nothing, or of too much.
+    """
+    return max(due + 1.0, now + _CLOSEST_S)
 
 
 def _log_silent(worker: WorkerState, now: float) -> None:

@@ -9,6 +9,7 @@ from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress, Tick
 
 _WINDOW_TICKS = 5
+_SHORTEST_S = 0.001
 
 
 class TickMaker:
@@ -19,6 +20,8 @@ class TickMaker:
         self._in_flight: dict[str, int] = {}
         self._leases: dict[str, list[int]] = {}
         self._lag_s = 0.0
+        self._at: float | None = None
+        """When the last tick was."""
         self._begin()
 
     def add(self, progress: Progress) -> None:
@@ -30,6 +33,7 @@ class TickMaker:
         self._lag_s = max(self._lag_s, progress.lag_s)
         self._in_flight[progress.worker] = progress.in_flight
         self._leases |= progress.leases
+        self._told_s[progress.worker] = self._told_s.get(progress.worker, 0.0) + progress.seconds
 
     def forget_worker(self, worker: str) -> None:
         """A dead worker has nothing in flight."""
@@ -56,9 +60,11 @@ class TickMaker:
         under_way = [sum(counts) for counts in zip(*self._leases.values(), strict=True)] or [0] * len(
             OUTCOMES
         )
+        seconds, ended = self._measure_s(now), sum(self._outcomes)
         tick = Tick(
             run=record.run,
             at=now,
+            seconds=seconds,
             state=record.state,
             requests=record.spec.requests,
             accounted=lengths.accounted,
@@ -67,7 +73,7 @@ class TickMaker:
             ended=min(sum(under_way), lengths.leased),
             resent_at_most=record.resent_at_most,
             active_s=record.measure_active_s(now),
-            rate_rps=float(sum(self._outcomes)),
+            rate_rps=ended / max(1.0, seconds),
             in_flight=sum(self._in_flight.values()),
             outcomes=self._outcomes,
             total_outcomes=[a + b for a, b in zip(standing.outcomes, under_way, strict=True)],
@@ -79,11 +85,24 @@ class TickMaker:
             lag_s=self._lag_s,
             notices=list(notices),
         )
+        self._at = now
         self._begin()
         return tick
+
+    def _measure_s(self, now: float) -> float:
+        """No longer than the time since the last tick, nor than a second unless workers told of more.
+
+        A coordinator that was stopped hears all at once what they did meanwhile; when its machine has slept,
+        nobody did anything.
+        """
+        if self._at is None:
+            return 1.0
+        told_s = max(self._told_s.values(), default=0.0)
+        return max(_SHORTEST_S, min(now - self._at, max(1.0, told_s)))
 
     def _begin(self) -> None:
         self._histogram = Histogram()
         self._outcomes = [0] * len(OUTCOMES)
         self._bytes_received = 0
         self._lag_s = 0.0
+        self._told_s: dict[str, float] = {}

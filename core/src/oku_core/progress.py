@@ -62,7 +62,9 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         run: whose.
-        at: Unix time of the coordinator's clock.
+        at: Unix time of the coordinator's clock, at its end.
+        seconds: how long the time is that it tells of. Where the coordinator stood still it is longer, as far
+            as workers have told of that time.
         state: of the run.
         requests: of the run.
         accounted: requests whose outcome is in the ledger.
@@ -71,7 +73,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         ended: of the leased ones, those that have ended as far as the workers' progress says.
         resent_at_most: requests that may have been sent more than once so far.
         active_s: time that the run has been active.
-        rate_rps: requests that ended in this second.
+        rate_rps: requests that ended in it; for each of its seconds, where these are more than one.
         in_flight: over all workers.
         outcomes: of this second, in the order of `OUTCOMES`.
         total_outcomes: since the start, in the ledger and under way, in the order of `OUTCOMES`.
@@ -86,6 +88,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     at: float
+    seconds: float
     state: RunState
     requests: int
     accounted: int

@@ -32,8 +32,9 @@ def build_tick(at: float, in_flight: int) -> Tick:
         0,
     )
     return Tick(
-        run="r", at=at, state=RunState.RUNNING, active_s=0.0, rate_rps=0.0, in_flight=in_flight, lag_s=0.0,
-        outcomes=[0] * 6, total_outcomes=[0] * 6, latency=Latency(), p50_ms=None, p99_ms=None, notices=[],
+        run="r", at=at, seconds=1.0, state=RunState.RUNNING, active_s=0.0, rate_rps=0.0,
+        in_flight=in_flight, lag_s=0.0, outcomes=[0] * 6,
+        total_outcomes=[0] * 6, latency=Latency(), p50_ms=None, p99_ms=None, notices=[],
         **fields,
     )  # fmt: skip
 

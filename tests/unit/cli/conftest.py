@@ -53,6 +53,7 @@ def make_tick() -> Callable[..., Tick]:
         fields: dict[str, Any] = {
             "run": "6f2c1a",
             "at": 1_769_965_512.0,  # 2026-02-01 17:05:12 UTC
+            "seconds": 1.0,
             "state": RunState.RUNNING,
             "requests": 1_000_000,
             "accounted": 400_000,

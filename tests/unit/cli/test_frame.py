@@ -159,3 +159,4 @@ def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
 def test_a_burst_does_not_flatten_the_sparkline() -> None:
     """Progress that a broker has held up comes in one second."""
     assert build_sparkline([100.0, 50.0, 100.0, 100.0, 0.0, 0.0, 0.0, 400.0, 100.0]) == "▆▄▆▆▁▁▁▆▆"
+    assert build_sparkline([98.0, 2.0, 99.0, 1.0, 100.0, 0.0, 97.0, 3.0]) == "▆▁▆▁▆▁▆▁"

@@ -69,6 +69,14 @@ def test_a_second_without_a_tick_stays_empty(make_tick: MakeTick) -> None:
     assert trend.recent_rps == pytest.approx(5)
 
 
+def test_a_tick_that_tells_of_more_fills_what_it_tells_of(make_tick: MakeTick) -> None:
+    """A coordinator that stood still for ten seconds has heard afterwards of three of them."""
+    pace = Pace()
+    pace.add(make_tick(at=100.0, rate_rps=5.0))
+    trend = pace.add(make_tick(at=110.2, seconds=3.1, rate_rps=4.0))
+    assert trend.rates_rps == (5.0, *[None] * 7, 4.0, 4.0, 4.0)
+
+
 def test_a_gap_is_no_longer_than_what_is_shown(make_tick: MakeTick) -> None:
     """A run that is looked at again after a day."""
     pace = Pace()

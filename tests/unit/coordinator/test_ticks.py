@@ -76,6 +76,45 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     assert tick.p99_ms == pytest.approx(3.0, rel=0.001)
 
 
+def test_a_tick_is_as_long_as_the_time_since_the_last(ticks: TickMaker) -> None:
+    """The first stands for a second, and so does one that was held up for a moment."""
+    lengths = []
+    for now in (15.0, 16.0, 17.4, 17.9):
+        ticks.add(build_progress(ok=6))
+        tick = ticks.build_tick(build_standing(), workers=1, now=now)
+        lengths.append(tick.seconds)
+        assert tick.rate_rps == 6.0
+    assert lengths == [1.0, 1.0, 1.0, pytest.approx(0.5)]
+
+
+def test_after_a_standstill_a_tick_is_as_long_as_workers_tell(ticks: TickMaker) -> None:
+    """A coordinator that was stopped hears what they did meanwhile, each of its own time."""
+    ticks.build_tick(build_standing(), workers=2, now=15.0)
+    for worker in ("w1", "w2"):
+        for _ in range(4):
+            ticks.add(build_progress(worker, ok=3))
+    ticks.add(build_progress("w2", ok=4, seconds=2.0))
+    tick = ticks.build_tick(build_standing(), workers=2, now=27.0)
+    assert (tick.seconds, sum(tick.outcomes)) == (6.0, 28)
+    assert tick.rate_rps == pytest.approx(28 / 6)
+
+
+def test_a_machine_that_slept_leaves_a_gap(ticks: TickMaker) -> None:
+    """Nobody did anything for an hour: it is no part of a second."""
+    ticks.build_tick(build_standing(), workers=1, now=15.0)
+    ticks.add(build_progress(ok=6))
+    tick = ticks.build_tick(build_standing(), workers=1, now=3615.0)
+    assert (tick.seconds, tick.rate_rps) == (1.0, 6.0)
+
+
+def test_a_tick_is_no_longer_than_the_time_since_the_last(ticks: TickMaker) -> None:
+    """Of very many workers each tells of several seconds at a time; and a clock may be set back."""
+    ticks.build_tick(build_standing(), workers=1, now=15.0)
+    ticks.add(build_progress(ok=60, seconds=10.0))
+    assert ticks.build_tick(build_standing(), workers=1, now=16.0).seconds == 1.0
+    assert 0 < ticks.build_tick(build_standing(), workers=1, now=3.0).seconds < 0.01
+
+
 def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     """The next one begins at nothing, but for what still is: requests in flight."""
     ticks.add(build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_latency(1000)))

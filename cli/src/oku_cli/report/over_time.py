@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import median
+from statistics import median_low
 
 from oku_cli.figures import format_count, format_latency, format_outcome, format_rate
 from oku_cli.report.chart import Axis, Chart, Key, Mark, Series, Track, draw_area, draw_line
@@ -16,7 +16,7 @@ from oku_cli.report.scale import (
     format_axis_latency,
     format_compact,
 )
-from oku_cli.report.timeline import Timeline, build_columns, cut_at_pauses, format_since
+from oku_cli.report.timeline import Timeline, build_columns, cut_at_gaps, format_since
 from oku_core.history import QUANTILES, Moment
 from oku_core.outcome import OUTCOMES, Outcome
 
@@ -48,7 +48,7 @@ class Course:
     @property
     def grain(self) -> str:
         """How long most columns are, in words."""
-        usual_s = median([moment.seconds for moment in self.columns] or [1.0])
+        usual_s = median_low([moment.seconds for moment in self.columns] or [1.0])
         return "each second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
 
     def place(self, place: int) -> float:
@@ -57,9 +57,9 @@ class Course:
         return self.timeline.place(moment.at - moment.seconds / 2)
 
     def trace(self, read: Callable[[int], float | None]) -> list[list[tuple[float, float]]]:
-        """Lines through what `read` says of each column; broken by pauses and where it says nothing."""
+        """Lines through what `read` says of each column; broken where that is nothing, or time is missing."""
         lines: list[list[int]] = []
-        for places in cut_at_pauses(self.columns, self.timeline):
+        for places in cut_at_gaps(self.columns):
             lines.append([])
             for place in places:
                 if read(place) is not None:

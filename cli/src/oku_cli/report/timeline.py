@@ -18,7 +18,9 @@ from oku_core.history import Moment, merge
 MOST_COLUMNS = 480
 """More are not told apart in a chart of 1,000 pixels, and each makes the page larger."""
 PAUSE_S = 20.0
-"""A time without any moment that is longer is a pause."""
+"""A time without any moment that is longer is drawn as a pause, whatever was its cause."""
+_GAP_S = 2.0
+"""A shorter one is the usual lateness of a tick."""
 _PAUSE_SHARE = 0.03
 """Of the width of the whole, for each pause."""
 _MOST_PAUSES_SHARE = 0.3
@@ -128,12 +130,21 @@ def build_columns(moments: Sequence[Moment], timeline: Timeline, most: int = MOS
     return columns
 
 
-def cut_at_pauses(columns: Sequence[Moment], timeline: Timeline) -> Iterator[list[int]]:
-    """The places of columns that belong to one window, for each window that has any: lines break between."""
-    groups: dict[int, list[int]] = {}
+def cut_at_gaps(columns: Sequence[Moment]) -> Iterator[list[int]]:
+    """The places of columns that follow one another, in groups: between these lines break.
+
+    What is missing is a pause, or a time of which the coordinator knows nothing.
+    """
+    group: list[int] = []
     for place, moment in enumerate(columns):
-        groups.setdefault(timeline.find_window(moment.at - moment.seconds / 2), []).append(place)
-    yield from groups.values()
+        if group:
+            missing_s = moment.at - moment.seconds - columns[group[-1]].at
+            if missing_s > max(_GAP_S, moment.seconds):
+                yield group
+                group = []
+        group.append(place)
+    if group:
+        yield group
 
 
 def format_since(seconds: float) -> str:

@@ -7,7 +7,7 @@ from oku_cli.report.timeline import (
     Timeline,
     build_columns,
     build_timeline,
-    cut_at_pauses,
+    cut_at_gaps,
     format_since,
 )
 from oku_coordinator.ledger.record import LeaseState
@@ -103,9 +103,20 @@ def test_columns_do_not_reach_over_a_pause() -> None:
     timeline = build_timeline(moments, [])
     assert timeline is not None
     columns = build_columns(moments, timeline)
-    before, after = cut_at_pauses(columns, timeline)
+    before, after = cut_at_gaps(columns)
     assert columns[before[-1]].at < START + 800
     assert columns[after[0]].at - columns[after[0]].seconds >= START + 4999
+
+
+def test_lines_break_where_nothing_is_known() -> None:
+    """Not where a tick was a little late, nor where long moments are a little apart."""
+    assert list(cut_at_gaps([])) == []
+    late = [make_moment(at) for at in (1, 2, 4.9, 5.9)]
+    assert list(cut_at_gaps(late)) == [[0, 1, 2, 3]]
+    away = [make_moment(at) for at in (1, 2, 9, 10)]
+    assert list(cut_at_gaps(away)) == [[0, 1], [2, 3]]
+    long = [make_moment(at, seconds=30.0) for at in (30, 65, 130)]
+    assert list(cut_at_gaps(long)) == [[0, 1], [2]]
 
 
 @pytest.mark.parametrize(
