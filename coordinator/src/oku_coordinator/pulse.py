@@ -20,8 +20,8 @@ from oku_core.run import ACTIVE_STATES
 
 _log = logging.getLogger(__name__)
 
-_CLOSEST_S = 0.5
-"""Ticks are no closer than this."""
+_LATE_S = 0.25
+"""A tick may be so late, and the one after it keeps its time."""
 
 
 class Pulse:
@@ -139,9 +139,10 @@ class Pulse:
 def find_next_due(due: float, now: float) -> float:
     """When the tick after one that was due at `due` and begins now is due, in the same seconds.
 
-    Each second; after one that came late not so soon that it would tell of nothing, or of too much.
+    Each second; after one that came late in a second, too, for one that is short may have nothing to tell, or
+    what a worker did in a whole second.
     """
-    return max(due + 1.0, now + _CLOSEST_S)
+    return due + 1.0 if now - due < _LATE_S else now + 1.0
 
 
 def _log_silent(worker: WorkerState, now: float) -> None:

@@ -7,9 +7,9 @@ from oku_coordinator.pulse import find_next_due
     ("due", "now", "next_due"),
     [
         (10.0, 10.0, 11.0),
-        (10.0, 10.3, 11.0),
-        (10.0, 10.9, 11.4),
-        (10.0, 25.0, 25.5),
+        (10.0, 10.2, 11.0),
+        (10.0, 10.3, 11.3),
+        (10.0, 25.0, 26.0),
     ],
 )
 def test_ticks_are_a_second_apart_and_never_close(due: float, now: float, next_due: float) -> None:
