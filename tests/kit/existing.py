@@ -76,15 +76,7 @@ class Part:
 
     def replace(self, cluster: Cluster, namespace: str) -> None:
         """Delete its pod with all that it kept, and wait until another is ready."""
-        cluster.replace_pod(namespace, self._selector)
-
-    def exec(self, cluster: Cluster, namespace: str, *command: str) -> str:
-        """What a command prints in its pod."""
-        return cluster.call("exec", f"deployment/{self.name}", "-n", namespace, "--", *command)
-
-    @property
-    def _selector(self) -> str:
-        return f"app={self.name}"
+        cluster.replace_pod(namespace, f"app={self.name}")
 
     def _build_pod(self) -> Object:
         container = build_container(self.name, self.command, user=999, image=self.image)
