@@ -19,8 +19,8 @@ from tests.kit.release import Release, wait_until_published
 
 _TENANT = "load"
 _FLAGS = ("--workers", "2", "--servers", "1", "--delay", "exp:20ms")
-_LASTING = ("--requests", "120k", "--range-size", "3000", "--engine", "httptools", *_FLAGS)
-"""12 s of work, of which workers have one in hand: much is left when the broker is back, however late."""
+_LASTING = ("--requests", "120k", "--range-size", "10000", "--concurrency", "40", *_FLAGS)
+"""30 s of work, of which workers have ten in hand: much is left when the broker is back, however late."""
 _END_S = 120.0
 
 
