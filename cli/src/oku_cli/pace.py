@@ -42,11 +42,10 @@ class Pace:
 
     def add(self, tick: Tick) -> Trend:
         """Take in the newest tick."""
-        missed = 0 if self._at is None else int(tick.at - self._at) - 1
-        told = min(missed, int(tick.seconds) - 1)
-        self._shown.extend([None] * min(missed - told, SHOWN_TICKS))
+        told = max(1, int(tick.seconds))
+        missed = 0 if self._at is None else int(tick.at - self._at) - told
+        self._shown.extend([None] * min(missed, SHOWN_TICKS))
         self._shown.extend([tick.rate_rps] * min(told, SHOWN_TICKS))
-        self._shown.append(tick.rate_rps)
         self._at = tick.at
         if tick.state != self._state:
             self._recent.clear()  # what comes after a pause is not slower for it

@@ -77,6 +77,13 @@ def test_a_tick_that_tells_of_more_fills_what_it_tells_of(make_tick: MakeTick) -
     assert trend.rates_rps == (5.0, *[None] * 7, 4.0, 4.0, 4.0)
 
 
+def test_a_tick_that_is_a_little_short_leaves_the_gap_as_it_is(make_tick: MakeTick) -> None:
+    """One that follows a late one, after some that a slow follower has missed."""
+    pace = Pace()
+    pace.add(make_tick(at=100.0, rate_rps=5.0))
+    assert pace.add(make_tick(at=103.0, seconds=0.99, rate_rps=4.0)).rates_rps == (5.0, None, None, 4.0)
+
+
 def test_a_gap_is_no_longer_than_what_is_shown(make_tick: MakeTick) -> None:
     """A run that is looked at again after a day."""
     pace = Pace()

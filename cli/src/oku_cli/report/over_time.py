@@ -59,7 +59,7 @@ class Course:
     def trace(self, read: Callable[[int], float | None]) -> list[list[tuple[float, float]]]:
         """Lines through what `read` says of each column; broken where that is nothing, or time is missing."""
         lines: list[list[int]] = []
-        for places in cut_at_gaps(self.columns):
+        for places in cut_at_gaps(self.columns, self.timeline):
             lines.append([])
             for place in places:
                 if read(place) is not None:

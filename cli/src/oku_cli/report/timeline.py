@@ -130,18 +130,16 @@ def build_columns(moments: Sequence[Moment], timeline: Timeline, most: int = MOS
     return columns
 
 
-def cut_at_gaps(columns: Sequence[Moment]) -> Iterator[list[int]]:
+def cut_at_gaps(columns: Sequence[Moment], timeline: Timeline) -> Iterator[list[int]]:
     """The places of columns that follow one another, in groups: between these lines break.
 
     What is missing is a pause, or a time of which the coordinator knows nothing.
     """
     group: list[int] = []
     for place, moment in enumerate(columns):
-        if group:
-            missing_s = moment.at - moment.seconds - columns[group[-1]].at
-            if missing_s > max(_GAP_S, moment.seconds):
-                yield group
-                group = []
+        if group and _are_apart(columns[place - 1], moment, timeline):
+            yield group
+            group = []
         group.append(place)
     if group:
         yield group
@@ -158,6 +156,12 @@ def format_since(seconds: float) -> str:
         return f"{minutes}:{rest:02d} min" if rest else f"{minutes} min"
     seconds_left = f":{rest:02d}" if rest else ""
     return f"{hours} h {minutes_left:02d}{seconds_left}" if minutes_left or rest else f"{hours} h"
+
+
+def _are_apart(before: Moment, after: Moment, timeline: Timeline) -> bool:
+    windows = [timeline.find_window(moment.at - moment.seconds / 2) for moment in (before, after)]
+    missing_s = after.at - after.seconds - before.at
+    return windows[0] != windows[1] or missing_s > max(_GAP_S, after.seconds)
 
 
 def _measure_s(moments: Iterable[Moment]) -> float:

@@ -103,20 +103,29 @@ def test_columns_do_not_reach_over_a_pause() -> None:
     timeline = build_timeline(moments, [])
     assert timeline is not None
     columns = build_columns(moments, timeline)
-    before, after = cut_at_gaps(columns)
+    before, after = cut_at_gaps(columns, timeline)
     assert columns[before[-1]].at < START + 800
     assert columns[after[0]].at - columns[after[0]].seconds >= START + 4999
 
 
-def test_lines_break_where_nothing_is_known() -> None:
-    """Not where a tick was a little late, nor where long moments are a little apart."""
-    assert list(cut_at_gaps([])) == []
-    late = [make_moment(at) for at in (1, 2, 4.9, 5.9)]
-    assert list(cut_at_gaps(late)) == [[0, 1, 2, 3]]
-    away = [make_moment(at) for at in (1, 2, 9, 10)]
-    assert list(cut_at_gaps(away)) == [[0, 1], [2, 3]]
-    long = [make_moment(at, seconds=30.0) for at in (30, 65, 130)]
-    assert list(cut_at_gaps(long)) == [[0, 1], [2]]
+@pytest.mark.parametrize(
+    ("ends", "seconds", "groups"),
+    [
+        ((1, 2, 4.9, 5.9), 1.0, [[0, 1, 2, 3]]),
+        ((1, 2, 9, 10), 1.0, [[0, 1], [2, 3]]),
+        ((30, 65, 130), 30.0, [[0, 1], [2]]),
+        ((60, 120, 120 + 60 + PAUSE_S + 5), 60.0, [[0, 1], [2]]),
+    ],
+)
+def test_lines_break_where_nothing_is_known(
+    ends: tuple[float, ...], seconds: float, groups: list[list[int]]
+) -> None:
+    """Not where a tick was a little late, nor where long moments are a little apart; at each pause."""
+    moments = [make_moment(at, seconds=seconds) for at in ends]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    assert list(cut_at_gaps(moments, timeline)) == groups
+    assert list(cut_at_gaps([], timeline)) == []
 
 
 @pytest.mark.parametrize(
