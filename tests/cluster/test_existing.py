@@ -1,6 +1,5 @@
 """Releases that take what is there already, by URL and Secret."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,27 +37,22 @@ def ours(cluster: Cluster) -> Iterator[str]:
         yield namespace
 
 
-def test_an_existing_valkey_and_an_existing_loki_are_used(
-    cluster: Cluster, theirs: str, ours: str, tmp_path: Path
-) -> None:
+def test_an_existing_valkey_and_an_existing_loki_are_used(cluster: Cluster, theirs: str, ours: str) -> None:
     """One database of the Valkey, one tenant of the Loki; the release has neither of its own."""
     valkey, loki = build_valkey(), build_loki()
     broker, loki_url = valkey.install(cluster, theirs), loki.install(cluster, theirs)
     make_secret(cluster, ours, "their-loki", username="oku", password="unread")
-    external = {
-        "url": loki_url, "tenant": _TENANT, "auth": "basic", "existingSecret": "their-loki"
-    }  # fmt: skip
+    external = {"url": loki_url, "tenant": _TENANT, "auth": "basic", "existingSecret": "their-loki"}
     release = make_release(cluster, ours, broker, valkey.port, {"loki.external": external})
     release.install()
     assert cluster.fetch_all("statefulsets", ours) == []
 
-    path = tmp_path / "summary.json"
-    release.oku("run", "--requests", "25k", *_FLAGS, "--quiet", "--json", str(path))
-    summary: dict[str, Any] = json.loads(path.read_text())
+    summary = release.run("--requests", "25k", *_FLAGS)
     assert_completed(summary)
     with Forward(cluster, theirs, valkey.name, valkey.port) as forward:
-        client = Redis(port=urlsplit(forward.url).port or 0, password=PASSWORD)
-        assert client.info("keyspace").keys() == {"db3"}
+        port = urlsplit(forward.url).port or 0
+        with Redis(port=port, password=PASSWORD) as client:
+            assert client.info("keyspace").keys() == {"db3"}
     with release.open_api() as api:
         wait_until_published(api)
     with Forward(cluster, theirs, loki.name, loki.port) as forward:

@@ -1,9 +1,6 @@
 """Releases beside each other."""
 
 import concurrent.futures
-import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.kit.account import assert_completed
@@ -13,17 +10,17 @@ from tests.kit.release import Release
 _VALUES = {"loki.enabled": False, "grafana.sidecar.datasource": False}
 """Three of them at once are many pods for a small node."""
 _REQUESTS = 20_000
-_FLAGS = ("--requests", str(_REQUESTS), "--workers", "1", "--servers", "1", "--quiet")
+_FLAGS = ("--requests", str(_REQUESTS), "--workers", "1", "--servers", "1")
 
 
-def test_releases_do_not_touch_each_other(cluster: Cluster, tmp_path: Path) -> None:
+def test_releases_do_not_touch_each_other(cluster: Cluster) -> None:
     """Two in one namespace and one in another: each runs its own, by its own workers, with its own token."""
     with cluster.make_namespace() as here, cluster.make_namespace() as there:
         places = [(here, "oku"), (here, "oku-two"), (there, "oku")]
         releases = [Release(cluster, namespace, name, _VALUES) for namespace, name in places]
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(Release.install, releases))
-            summaries = list(pool.map(lambda release: make_run(release, tmp_path), releases))
+            summaries = list(pool.map(lambda release: release.run(*_FLAGS), releases))
         assert len({release.fetch_token() for release in releases}) == len(releases)
         for release, summary in zip(releases, summaries, strict=True):
             assert_completed(summary)
@@ -38,15 +35,7 @@ def test_releases_do_not_touch_each_other(cluster: Cluster, tmp_path: Path) -> N
         first, second, third = releases
         first.uninstall()
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            for summary in pool.map(lambda release: make_run(release, tmp_path), (second, third)):
+            for summary in pool.map(lambda release: release.run(*_FLAGS), (second, third)):
                 assert_completed(summary)
         with pytest.raises(AssertionError, match="there is no release oku of Oku"):
             first.oku("runs")
-
-
-def make_run(release: Release, folder: Path) -> dict[str, Any]:
-    """A small run; its summary."""
-    path = folder / f"{release.namespace}-{release.name}.json"
-    release.oku("run", *_FLAGS, "--json", str(path))
-    summary: dict[str, Any] = json.loads(path.read_text())
-    return summary

@@ -133,6 +133,11 @@ class Release:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def run(self, *flags: str) -> dict[str, Any]:
+        """Make a run and wait for its end; its summary."""
+        summary: dict[str, Any] = json.loads(self.oku("run", *flags, "--quiet", "--json", "-"))
+        return summary
+
     def fetch_token(self) -> str:
         """The token of its API."""
         secret = self.cluster.fetch("secret", f"{self.name}-token", self.namespace)

@@ -60,7 +60,7 @@ class TickMaker:
         under_way = [sum(counts) for counts in zip(*self._leases.values(), strict=True)] or [0] * len(
             OUTCOMES
         )
-        seconds, ended = self._measure_s(now), sum(self._outcomes)
+        seconds = self._measure_s(now)
         tick = Tick(
             run=record.run,
             at=now,
@@ -73,7 +73,7 @@ class TickMaker:
             ended=min(sum(under_way), lengths.leased),
             resent_at_most=record.resent_at_most,
             active_s=record.measure_active_s(now),
-            rate_rps=ended / max(1.0, seconds),
+            rate_rps=sum(self._outcomes) / max(1.0, seconds),
             in_flight=sum(self._in_flight.values()),
             outcomes=self._outcomes,
             total_outcomes=[a + b for a, b in zip(standing.outcomes, under_way, strict=True)],
