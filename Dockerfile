@@ -75,7 +75,7 @@ COPY --from=coordinator-venv /opt/oku /opt/oku
 ENV OKU_HOST="*" OKU_PORT=8700 OKU_DATA_DIR=/data
 EXPOSE 8700
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
-    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"OKU_PORT\"]}/healthz', timeout=4)"]
+    CMD ["python", "-I", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"OKU_PORT\"]}/healthz', timeout=4)"]
 ENTRYPOINT ["oku", "coordinator"]
 
 FROM image AS worker
@@ -85,7 +85,7 @@ COPY --from=worker-venv /opt/oku /opt/oku
 # A worker listens to nothing. One that is stuck ends itself, and the coordinator hears of one that is dead;
 # what is left to ask is whether it could reach the broker at all.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
-    CMD ["python", "-c", "import os, socket, urllib.parse as p; u = p.urlsplit(os.environ['OKU_BROKER_URL']); socket.create_connection((u.hostname, u.port or (5672 if u.scheme == 'amqp' else 5671 if u.scheme == 'amqps' else 6379)), 4)"]
+    CMD ["python", "-I", "-c", "import os, socket, urllib.parse as p; u = p.urlsplit(os.environ['OKU_BROKER_URL']); socket.create_connection((u.hostname, u.port or (5672 if u.scheme == 'amqp' else 5671 if u.scheme == 'amqps' else 6379)), 4)"]
 ENTRYPOINT ["oku", "worker"]
 
 FROM image AS server
@@ -94,6 +94,6 @@ LABEL org.opencontainers.image.title="Oku delay server" \
 COPY --from=server-venv /opt/oku /opt/oku
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/-/healthz', timeout=4)"]
+    CMD ["python", "-I", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/-/healthz', timeout=4)"]
 ENTRYPOINT ["oku", "server"]
 CMD ["--host", "*", "--port", "8080", "--counts-dir", "/counts"]

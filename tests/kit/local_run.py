@@ -15,7 +15,7 @@ from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
 from oku_core.interval import Lengths
 
-OKU = [sys.executable, "-m", "oku_cli"]
+OKU = [str(Path(sys.executable).with_name("oku"))]
 _POLL_S = 0.02
 
 

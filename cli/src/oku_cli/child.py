@@ -22,13 +22,22 @@ class Child:
         command: what to run.
         log: the file that takes its output.
         environment: all of its environment.
+        folder: where it works; where this process does unless given.
     """
 
-    def __init__(self, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+    ) -> None:
         self.name = name
         self.command = tuple(command)
         self._log = log
         self.environment = dict(environment)
+        self.folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self.started_at = 0.0
 
@@ -47,6 +56,7 @@ class Child:
                 stdout=output,
                 stderr=output,
                 env=self.environment,
+                cwd=self.folder,
                 start_new_session=True,
             )
         self.started_at = time.monotonic()

@@ -3,11 +3,11 @@
 import asyncio
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from typing import Any
 
 from oku_cli.client import UnreachableError
+from oku_cli.isolation import find_program
 from oku_core.errors import UserError
 
 _TIMEOUT_S = 20.0
@@ -36,7 +36,7 @@ class Kubectl:
     """
 
     def __init__(self, context: str, namespace: str) -> None:
-        program = shutil.which("kubectl")
+        program = find_program("kubectl")
         if program is None:
             raise UserError("--kube: kubectl is not on the PATH; install it, or name a --coordinator")
         self._program = program

@@ -1,7 +1,7 @@
 """The options that say where results go besides the ledger: a Loki, and as whom."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +72,11 @@ class LokiOptions:
         return size
 
     def build_environment(self) -> dict[str, str]:
-        """The same for a coordinator that is started with it; empty without a Loki."""
+        """The same for a coordinator that is started with it, in any folder; empty without a Loki."""
         if not self.loki:
             return {}
-        values = asdict(self)
+        ca_file = self.loki_ca and str(Path(self.loki_ca).absolute())
+        values = asdict(replace(self, loki_ca=ca_file))
         return {variable: values[name] for name, (_, variable, _) in _HELP.items() if values[name]}
 
 

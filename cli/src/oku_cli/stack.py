@@ -5,7 +5,6 @@ import os
 import random
 import secrets
 import socket
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import aiohttp
 from oku_cli import valkey
 from oku_cli.child import Child, describe_death
 from oku_cli.data_dir import DataDir, Endpoint
+from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
 
 _T = TypeVar("_T")
@@ -163,13 +163,13 @@ class LocalStack:
     def _build_children(self, plan: StackPlan, port: int, server_port: int) -> Iterator[Child]:
         """The broker first; the order is that of starting."""
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
-        # What is set for an `oku coordinator` or `oku worker` of its own must not reach these.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("OKU_")}
+        environment = build_environment(os.environ)
         environment["OKU_LOG_FORMAT"] = "text"  # people read the files, and the last line is shown to them
-        oku = [sys.executable, "-m", "oku_cli"]
+        oku = [*PYTHON, "-m", "oku_cli"]
 
         def build(name: str, *command: str, **extra: str) -> Child:
-            return Child(name, command, data_dir.logs / f"{name}.log", environment | extra)
+            log = data_dir.logs / f"{name}.log"
+            return Child(name, command, log, environment | extra, data_dir.absolute)
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]

