@@ -19,6 +19,7 @@ from oku_coordinator.listeners import ProgressListener, ReportListener
 from oku_core.lease import Claim
 from oku_core.messaging import PROGRESS_EVENT, build_app, send_message
 from oku_core.progress import Progress
+from oku_core.supervision import Health
 
 _MESSAGES = 300
 _EVERY_S = 0.02
@@ -61,8 +62,8 @@ def test_a_listener_that_loses_its_connection_hears_again(
     with run_broker(tmp_path) as url, Front(urlsplit(url).path) as front, speaking(url):
         app = build_app(f"redis://127.0.0.1:{front.port}/0")
         listeners = [
-            ProgressListener(app, lambda _: note("progress"), may_decode),
-            ReportListener(app, lambda _: note("reports"), may_decode),
+            ProgressListener(app, Health("progress"), lambda _: note("progress"), may_decode),
+            ReportListener(app, Health("reports"), lambda _: note("reports"), may_decode),
         ]
         for listener in listeners:
             listener.start()
@@ -111,6 +112,7 @@ def listen(app: Celery, heard: list[str], seconds: float) -> None:
     may_decode.set()
     listener = ReportListener(
         app,
+        Health("reports"),
         lambda messages: heard.extend(message.lease for message in messages),
         may_decode,
     )

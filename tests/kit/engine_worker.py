@@ -10,6 +10,7 @@ from oku_core.lease import Lease, Report, find_fault
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 from oku_workers.crew import Crew
 from oku_workers.station import Station
 
@@ -21,15 +22,16 @@ class EngineWorker:
 
     Args:
         local_address: what it sends from; the system chooses unless given.
+        supervisor: of its engines' tasks.
     """
 
-    def __init__(self, local_address: str | None = None) -> None:
+    def __init__(self, local_address: str | None = None, supervisor: Supervisor | None = None) -> None:
         # What was there before need not be searched for leftovers in the end: most tests take less time.
         gc.freeze()
         self._station = Station()
         self._complaints = _Complaints()
         self._leases = 0
-        self.crew = Crew("w1", "b1", local_address)
+        self.crew = Crew("w1", "b1", supervisor or Supervisor(), local_address)
         self._station.start()
         self._station.ask(self.crew.start)
 

@@ -17,6 +17,7 @@ from oku_cli.child import Child, describe_death
 from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
+from oku_core.supervision import Health, Supervisor
 
 _T = TypeVar("_T")
 
@@ -85,7 +86,8 @@ class LocalStack:
         for child in self.children:
             child.start()
         self._write()
-        self._watching = asyncio.create_task(self._watch())
+        # Without it, a child that died would stay dead: one that cannot be started is tried again.
+        self._watching = Supervisor().start("children", self._watch)
         try:
             async with asyncio.timeout(_READY_TIMEOUT_S):
                 await self.guard(self._wait_until_ready())
@@ -128,8 +130,9 @@ class LocalStack:
                 child.wait(_END_TIMEOUT_S)
         valkey.remove_socket(self._socket, self._data_dir.broker)
 
-    async def _watch(self) -> None:
+    async def _watch(self, health: Health) -> None:
         while True:
+            health.note_well()
             await asyncio.sleep(_LOOK_S)
             for child in self.children:
                 if (code := child.find_death()) is not None:

@@ -5,13 +5,12 @@ becomes notices, lines for those who watch a run. Loki holds no run up, but whoe
 """
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.liveness import Roster
-from oku_coordinator.publisher import Publisher
 from oku_coordinator.server_watch import ServerWatch
 from oku_core.run import RunState
 from oku_core.spec import Spec
@@ -32,7 +31,7 @@ class Conditions:
         has_broker: whether there is a connection to the broker.
         kube: scales for runs, in a cluster.
         server_watch: sees the delay servers, where there are any.
-        publisher: takes lines to Loki, where there is one.
+        find_troubles: what else does not go as it should, a line each.
     """
 
     def __init__(
@@ -42,14 +41,14 @@ class Conditions:
         has_broker: Callable[[], bool] = lambda: True,
         kube: "KubePart | None" = None,
         server_watch: ServerWatch | None = None,
-        publisher: Publisher | None = None,
+        find_troubles: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._has_broker = has_broker
         self._kube = kube
         self._server_watch = server_watch
-        self._publisher = publisher
+        self._find_troubles = find_troubles
 
     def check(self, spec: Spec) -> None:
         """Refuse a spec that cannot be carried out here, with a `UserError`."""
@@ -96,8 +95,8 @@ class Conditions:
             yield "the broker does not answer: nothing is dealt out, and no report comes in"
         if self._kube is not None and self._kube.trouble:
             yield f"Kubernetes: {self._kube.trouble}"
-        if self._publisher is not None and self._publisher.trouble:
-            yield f"Loki: {self._publisher.trouble}"
+        yield from self._roster.find_troubles()
+        yield from self._find_troubles()
 
 
 def _add(obstacle: str) -> str:

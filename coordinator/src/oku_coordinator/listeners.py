@@ -29,6 +29,7 @@ from oku_core.messaging import (
     find_last_call_s,
 )
 from oku_core.progress import Progress
+from oku_core.supervision import Health, keep_going
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ _POLL_S = 1.0
 _REPORTS_POLL_S = 0.2
 _LINGER_S = 0.05
 """A batch waits this long for more: a commit costs the same for one report as for many."""
-_RETRY_S = 0.5
+LONGEST_PAUSE_S = 1.0
+"""Between two attempts to connect: runs stand still meanwhile."""
 _GATHER_S = 0.1
 """Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
 _MOST_EVENTS = 500
@@ -51,9 +53,10 @@ _LEAVES_S = 1.0
 class _Listener(threading.Thread):
     """A thread that connects, listens, and connects again."""
 
-    def __init__(self, app: Celery, name: str) -> None:
-        super().__init__(name=name, daemon=True)
+    def __init__(self, app: Celery, health: Health) -> None:
+        super().__init__(name=health.name, daemon=True)
         self._app = app
+        self._health = health
         self._ending = threading.Event()
         self.is_connected = False
         self.caught_up_at = time.monotonic()
@@ -61,18 +64,18 @@ class _Listener(threading.Thread):
 
     def run(self) -> None:
         """Listen until told to end, through every loss of the broker."""
-        while not self._ending.is_set():
-            try:
-                self._listen()
-            except Exception as error:  # noqa: BLE001  # whatever a transport raises, the answer is to connect again
-                self.is_connected = False
-                if not self._ending.is_set():
-                    _log.warning("%s: %s: %s; connecting again", self.name, type(error).__name__, error)
-                    self._ending.wait(_RETRY_S)
+        keep_going(self._health, self._connect, self._ending)
 
     def end(self) -> None:
         """Let the thread end; returns at once."""
         self._ending.set()
+
+    def _connect(self) -> None:
+        try:
+            self._listen()
+        except Exception:
+            self.is_connected = False
+            raise
 
     @abstractmethod
     def _listen(self) -> None:
@@ -84,14 +87,19 @@ class ReportListener(_Listener):
 
     Args:
         app: the application.
+        health: of this thread.
         take_in: stores a batch durably; what it raises leaves the batch in the queue.
         may_decode: cleared meanwhile.
     """
 
     def __init__(
-        self, app: Celery, take_in: Callable[[Sequence[Message]], None], may_decode: threading.Event
+        self,
+        app: Celery,
+        health: Health,
+        take_in: Callable[[Sequence[Message]], None],
+        may_decode: threading.Event,
     ) -> None:
-        super().__init__(app, "reports")
+        super().__init__(app, health)
         self._may_decode = may_decode
         self._take_in = take_in
         self._batch: list[Any] = []
@@ -114,6 +122,7 @@ class ReportListener(_Listener):
                 while not self._ending.is_set():
                     self._fill_batch(connection)
                     self._finish_batch()
+                    self._health.note_well()
             _put_back(connection, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
@@ -153,15 +162,20 @@ class ProgressListener(_Listener):
 
     Args:
         app: the application.
+        health: of this thread.
         hear: called with all that came together, in this thread.
         may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
             statement, and a thread that decodes gives it back late: a commit would take ten times as long.
     """
 
     def __init__(
-        self, app: Celery, hear: Callable[[Sequence[Progress]], None], may_decode: threading.Event
+        self,
+        app: Celery,
+        health: Health,
+        hear: Callable[[Sequence[Progress]], None],
+        may_decode: threading.Event,
     ) -> None:
-        super().__init__(app, "progress")
+        super().__init__(app, health)
         self._hear = hear
         self._may_decode = may_decode
         self._heard: list[Progress] = []
@@ -178,6 +192,7 @@ class ProgressListener(_Listener):
                 self.is_connected = True
                 while not self._ending.is_set():
                     self._take_burst(connection)
+                    self._health.note_well()
                     if time.monotonic() - self._heard_at > self._silence_s:
                         _log.info("no worker is heard any more: connecting again")
                         self.is_connected = False

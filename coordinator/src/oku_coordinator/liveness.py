@@ -10,7 +10,8 @@ which a worker spoke last, or should speak, and a quarter more.
 """
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_core.progress import Progress
@@ -39,6 +40,8 @@ class WorkerState:
     pace_s: float = 0.0
     """The time that its last event told of."""
     stopping: bool = False
+    troubles: Sequence[str] = ()
+    """What of it has failed and is tried again."""
     rate_rps: float | None = None
     """Requests that end in a second, smoothed; None until a second with requests was seen."""
     clock_ahead_s: float = 0.0
@@ -82,6 +85,17 @@ class Roster:
         """Those that can take leases: heard, alive and not about to leave."""
         return [worker for worker in self._workers.values() if worker.has_spoken and not worker.stopping]
 
+    def find_troubles(self) -> list[str]:
+        """What workers that live say has failed, a line each, with how many more say the same."""
+        said = Counter(trouble for worker in self._workers.values() for trouble in worker.troubles)
+        first = {
+            trouble: name for name, worker in reversed(self._workers.items()) for trouble in worker.troubles
+        }
+        return [
+            f"worker {first[trouble]}: {trouble}" + (f" (and {count - 1:,} more)" if count > 1 else "")
+            for trouble, count in said.items()
+        ]
+
     def enlist(self, name: str, boot: str, now: float) -> None:
         """Begin the time of a worker that was named by something else than its own event."""
         if name not in self._workers:
@@ -100,6 +114,7 @@ class Roster:
         known.has_spoken = True
         known.pace_s = progress.seconds
         known.stopping = progress.stopping
+        known.troubles = progress.troubles
         known.clock_ahead_s = progress.at - wall_now
         known.listed_at |= dict.fromkeys(progress.leases, now)
         if ended := sum(progress.outcomes):

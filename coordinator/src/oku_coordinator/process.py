@@ -5,6 +5,7 @@ lives, takes lost leases back and deals out new ones. Ticks are made beside it, 
 """
 
 import asyncio
+import contextlib
 import logging
 import math
 import signal
@@ -12,7 +13,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -26,7 +27,7 @@ from oku_coordinator.lease_watch import LeaseWatch
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
-from oku_coordinator.listeners import ProgressListener, ReportListener
+from oku_coordinator.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
 from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.pace import Pacemaker
@@ -39,10 +40,11 @@ from oku_coordinator.settings import CoordinatorSettings
 from oku_core.history import Event, EventType
 from oku_core.lease import Message
 from oku_core.listener import format_address, open_sockets
-from oku_core.messaging import build_app
+from oku_core.messaging import build_app, find_connection_errors
 from oku_core.progress import Progress
 from oku_core.ready_file import write_ready_file
 from oku_core.run import ACTIVE_STATES
+from oku_core.supervision import Health, Supervisor, cancel
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.part import KubePart
@@ -56,7 +58,6 @@ _LOOK_SHARE = 0.05
 _ROUND_SHARE = 0.2
 """Looks and rounds take at most this share of the time: with thousands of workers they come less often."""
 _LONGEST_REST_S = 0.5
-_LONGEST_PAUSE_S = 10.0
 _SWITCH_S = 0.0002
 _STALL_S = 2.0
 _LOCK_WAIT_S = 10.0
@@ -66,10 +67,21 @@ _LAST_LINES_S = 2.0
 
 
 class Coordinator:
-    """One coordinator; `run` returns when it was told to end."""
+    """One coordinator; `run` returns when it was told to end.
 
-    def __init__(self, settings: CoordinatorSettings) -> None:
+    Args:
+        settings: what it was told.
+        build_supervisor: of its tasks, out of what is fatal and how to pause; a test may let them fail.
+    """
+
+    def __init__(
+        self, settings: CoordinatorSettings, build_supervisor: Callable[..., Supervisor] = Supervisor
+    ) -> None:
         self._settings = settings
+        self._ending = asyncio.Event()
+        app = build_app(settings.broker_url)
+        passing = (OSError, sqlite3.OperationalError, *find_connection_errors(app))
+        self._supervisor = build_supervisor(is_fatal, passing, self._rest)
         self._lock = lock_ledger(settings.ledger_path, wait_s=_LOCK_WAIT_S)
         self._ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
         self._metrics = Metrics()
@@ -79,13 +91,16 @@ class Coordinator:
             else None
         )
         self._roster = Roster(settings.term_s)
-        app = build_app(settings.broker_url)
         self._broker = Broker(app, self._is_ready)
         self._lease_watch = LeaseWatch(self._ledger, self._roster, self._broker, self._metrics)
         may_decode = threading.Event()
         may_decode.set()
-        self._reports = ReportListener(app, self._take_in, may_decode)
-        self._progress = ProgressListener(app, self._hear_from_thread, may_decode)
+        self._reports = ReportListener(
+            app, self._supervisor.enlist("reports", LONGEST_PAUSE_S), self._take_in, may_decode
+        )
+        self._progress = ProgressListener(
+            app, self._supervisor.enlist("progress", LONGEST_PAUSE_S), self._hear_from_thread, may_decode
+        )
         self._kube = _enter_cluster(settings, self._ledger, self._wake)
         named = NamedServers(settings.server_urls)
         counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
@@ -96,7 +111,7 @@ class Coordinator:
             lambda: not self._broker.is_away,
             self._kube,
             self._server_watch,
-            self._publisher,
+            self._find_troubles,
         )
         self._dispatcher = Dispatcher(
             self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
@@ -109,33 +124,37 @@ class Coordinator:
             self._ledger, self._roster, self._conditions, self._runs, chronicle, self._metrics
         )
         self._next_look = -math.inf
+        self._round_at = time.monotonic()
         self._woken = asyncio.Event()
-        self._ending = asyncio.Event()
 
     async def run(self) -> None:
         """Startup, main loop, shutdown."""
         await self._startup()
-        ticking = asyncio.create_task(self._pulse.beat())
+        ticking = self._supervisor.start("ticks", self._pulse.beat)
+        working = self._supervisor.start("dispatcher", self._main_loop)
         try:
-            await self._main_loop()
+            await self._supervisor.wait(working)
         finally:
-            ticking.cancel()
-            await asyncio.gather(ticking, return_exceptions=True)
+            await cancel([ticking, working])
             await self._shutdown()
+
+    def end(self) -> None:
+        """Let `run` return soon; to be called in its event loop."""
+        self._ending.set()
 
     async def _startup(self) -> None:
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._ending.set)
+            self._loop.add_signal_handler(number, self.end)
         if self._server_watch is not None:
-            self._server_watch.start()
+            self._server_watch.start(self._supervisor)
         self._reports.start()
         self._progress.start()
         if self._kube is not None:
-            self._kube.start()
+            self._kube.start(self._supervisor)
         self._note_start()
         if self._publisher is not None:
-            self._publisher.start()
+            self._publisher.start(self._supervisor)
         scaling = self._kube.describe if self._kube is not None else lambda: None
         api = build_api(
             self._runs, self._metrics, self._settings.token, self._is_ready, self._publisher, scaling
@@ -149,27 +168,19 @@ class Coordinator:
         if ready_file := self._settings.ready_file:
             write_ready_file(ready_file, address)
 
-    async def _main_loop(self) -> None:
-        round_at = time.monotonic()
-        pause_s = _ROUND_S
+    async def _main_loop(self, health: Health) -> None:
         while not self._ending.is_set():
             now = time.monotonic()
             self._woken.clear()  # what comes from here on is for the next round
-            if now - round_at > _STALL_S or self._is_deaf(now):
+            if now - self._round_at > _STALL_S or self._is_deaf(now):
                 self._roster.forgive(now)
                 self._lease_watch.forgive(now)
-            round_at, began_cpu_s = now, time.thread_time()
+            self._round_at, began_cpu_s = now, time.thread_time()
             try:
                 await self._round(now)
             except BreachError as error:
                 self._runs.announce_breach(error)
-            except sqlite3.OperationalError as error:
-                # A full disk may be emptied. Until then nothing is dealt out, and reports stay in the queue.
-                _log.error("the ledger cannot be used, trying again in %.1f s: %s", pause_s, error)
-                await self._sleep(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-                continue
-            pause_s = _ROUND_S
+            health.note_well()
             round_cpu_s = time.thread_time() - began_cpu_s
             await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
             await self._sleep(now + _ROUND_S - time.monotonic())
@@ -243,6 +254,16 @@ class Coordinator:
     def _wake(self) -> None:
         self._woken.set()
 
+    def _find_troubles(self) -> Iterator[str]:
+        if self._publisher is not None and self._publisher.trouble:
+            yield f"Loki: {self._publisher.trouble}"
+        yield from self._supervisor.troubles
+
+    async def _rest(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+
     async def _sleep(self, seconds: float) -> None:
         ending = asyncio.ensure_future(self._ending.wait())
         woken = asyncio.ensure_future(self._woken.wait())
@@ -258,6 +279,11 @@ def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Ver
             return ledger.apply(messages, now)
         except BreachError as error:
             _log.exception("a run has failed", extra={"run": error.run})
+
+
+def is_fatal(error: Exception) -> bool:
+    """Whether an error does not pass by itself: a ledger that is broken, but not a disk that is full."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
 
 
 def _enter_cluster(

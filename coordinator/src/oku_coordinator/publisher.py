@@ -11,6 +11,7 @@ from oku_coordinator.ledger.outbox_table import OutboxLine
 from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
 from oku_coordinator.metrics import Metrics
 from oku_core.history import Event, EventType
+from oku_core.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
 
@@ -41,9 +42,9 @@ class Publisher:
         self._refused = self._dropped = 0
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    def start(self, supervisor: Supervisor) -> None:
         """Begin to publish."""
-        self._task = asyncio.create_task(self._publish())
+        self._task = supervisor.start("publisher", self._publish)
 
     async def end(self, grace_s: float) -> None:
         """Publish what waits for so long at most, then stop."""
@@ -54,8 +55,7 @@ class Publisher:
             self._ledger.measure_outbox().lines and not self.trouble and time.monotonic() < deadline
         ):
             await asyncio.sleep(0.05)
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await cancel([self._task])
 
     def bound(self) -> None:
         """Drop what exceeds the bound of the outbox."""
@@ -82,16 +82,19 @@ class Publisher:
             "trouble": self.trouble,
         }
 
-    async def _publish(self) -> None:
+    async def _publish(self, health: Health) -> None:
+        # Each beginning has a pusher of its own: it asks first which of the lines Loki has already.
         async with LokiPusher(self._target, on_trouble=self._note_trouble) as pusher:
             while True:
                 lines = await asyncio.to_thread(self._take)
                 if not lines:
+                    health.note_well()
                     await asyncio.sleep(_LOOK_S)
                     continue
                 refusals = await pusher.push([_build_entry(line) for line in lines])
                 self._count(lines, refusals)
                 await asyncio.to_thread(self._ledger.remove_lines, lines)
+                health.note_well()
 
     def _take(self) -> list[OutboxLine]:
         if not self._ledger.measure_outbox().lines:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import Sequence
 
@@ -17,6 +16,7 @@ from oku_coordinator.ticks import TickMaker
 from oku_core.history import EventType
 from oku_core.progress import Progress, Tick
 from oku_core.run import ACTIVE_STATES
+from oku_core.supervision import Health
 
 _log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Pulse:
         self._metrics.clear_run()
         return before
 
-    async def beat(self) -> None:
+    async def beat(self, health: Health) -> None:
         """Make a tick each second, also while others wait for the broker or for delay servers."""
         due = time.monotonic()
         while True:
@@ -99,10 +99,7 @@ class Pulse:
                 self.tick()
             except BreachError as error:
                 self._runs.announce_breach(error)
-            except sqlite3.OperationalError:
-                pass  # the main loop says so
-            except Exception:  # noqa: BLE001  # it is logged; those who follow a run want the next second
-                _log.exception("a second has no tick")
+            health.note_well()
 
     def tick(self) -> None:
         """Make one."""

@@ -11,7 +11,6 @@ done so: `UNSEEN`, which never answers.
 import asyncio
 import contextlib
 import logging
-import sqlite3
 import time
 from collections.abc import Callable
 
@@ -19,6 +18,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import ServedCounter
 from oku_core.run import ACTIVE_STATES
+from oku_core.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
 
@@ -59,18 +59,16 @@ class ServerWatch:
         self._is_asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    def start(self, supervisor: Supervisor) -> None:
         """Begin to watch; to be called before anything can end the run that is active."""
         run = self._ledger.fetch_next_run()
         if run is not None and run.state in ACTIVE_STATES:
             self._judge_gap(run)
-        self._task = asyncio.create_task(self._watch())
+        self._task = supervisor.start("delay servers", self._watch)
 
     async def end(self) -> None:
         """Watch no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel([self._task])
 
     def may_begin(self, run: RunRecord) -> bool:
         """Whether the servers were looked at, or the run wants none; if not, they are looked at soon."""
@@ -126,14 +124,10 @@ class ServerWatch:
         self._ledger.note_servers(run.run, {answer.store for answer in answers}, self._clock())
         return True
 
-    async def _watch(self) -> None:
+    async def _watch(self, health: Health) -> None:
         while True:
-            try:
-                await self.look()
-            except sqlite3.OperationalError:
-                pass  # the main loop says so
-            except Exception:  # noqa: BLE001  # it is logged, and a run waits for this task
-                _log.exception("the delay servers could not be looked at")
+            await self.look()
+            health.note_well()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await self._is_asked.wait()

@@ -161,6 +161,13 @@ def build_reports_transport_options(app: Celery) -> dict[str, Any]:
     return options
 
 
+def find_connection_errors(app: Celery) -> tuple[type[Exception], ...]:
+    """What is raised when the broker is away, or a connection to it is lost."""
+    connection = app.connection_for_read()
+    errors: tuple[type[Exception], ...] = connection.connection_errors + connection.channel_errors
+    return (OperationalError, *errors)
+
+
 def _is_amqp(broker_url: str) -> bool:
     return broker_url.startswith("amqp")
 

@@ -11,6 +11,9 @@ from oku_core.histogram import Latency
 from oku_core.outcome import build_no_counts, is_account
 from oku_core.run import RunState
 
+MOST_TROUBLES = 10
+_LONGEST_TROUBLE = 300
+
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """One second of one worker, or a few seconds where many workers live.
@@ -29,6 +32,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         cpu_share: processor time over wall time.
         rss_mb: resident memory now.
         stopping: whether it is about to leave and takes no lease any more.
+        troubles: what of itself has failed and is tried again, a line each.
     """
 
     worker: str
@@ -44,6 +48,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     cpu_share: float = 0.0
     rss_mb: float = 0.0
     stopping: bool = False
+    troubles: list[str] = []
 
     def find_fault(self) -> str | None:
         """What is wrong with progress that somebody sent, or None."""
@@ -54,7 +59,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             return "a figure is negative or no number"
         if not 0 < self.seconds < math.inf:
             return f"it tells of {self.seconds} s"
+        if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
+            return f"its troubles are not up to {MOST_TROUBLES} lines"
         return self.latency.find_fault()
+
+
+def _is_line(text: str) -> bool:
+    return len(text) <= _LONGEST_TROUBLE and text.isprintable()
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True):

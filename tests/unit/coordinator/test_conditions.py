@@ -14,7 +14,6 @@ from oku_core.spec import Spec
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.part import KubePart
-    from oku_coordinator.publisher import Publisher
 
 NOBODY = "waiting for workers: none is here"
 
@@ -37,12 +36,6 @@ class PodsTwin:
         return self.has_servers
 
 
-class LokiTwin:
-    """A publisher in trouble, or in none."""
-
-    trouble = ""
-
-
 class World:
     """Conditions in and out of a cluster, and what they look at."""
 
@@ -50,12 +43,13 @@ class World:
         self.ledger = ledger
         self.roster = Roster(5.0)
         self.pods = PodsTwin()
-        self.loki = LokiTwin()
-        publisher = cast("Publisher", self.loki)
+        self.troubles: list[str] = []
         self.has_broker = True
-        self.alone = Conditions(ledger, self.roster, lambda: self.has_broker, publisher=publisher)
+        self.alone = Conditions(
+            ledger, self.roster, lambda: self.has_broker, find_troubles=lambda: self.troubles
+        )
         self.in_cluster = Conditions(
-            ledger, self.roster, kube=cast("KubePart", self.pods), publisher=cast("Publisher", self.loki)
+            ledger, self.roster, kube=cast("KubePart", self.pods), find_troubles=lambda: self.troubles
         )
 
     def hear(self, *workers: str, stopping: bool = False) -> None:
@@ -103,7 +97,8 @@ def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: Ru
 
 def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> None:
     """Whatever is wrong."""
-    world.pods.trouble = world.loki.trouble = "gone"
+    world.pods.trouble = "gone"
+    world.troubles = ["gone"]
     world.ledger.create_run("r2", Spec(), 1.0)
     for state in (RunState.PAUSED, RunState.CANCELLED):
         assert world.in_cluster.build_notices(world.ledger.change_state(pending.run, state, 2.0)) == []
@@ -174,14 +169,15 @@ def test_what_does_not_go_as_it_should_is_said_as_long_as_it_lasts(world: World,
     """Of Kubernetes and of Loki, in a line each, which is no longer than people read."""
     world.hear("w1")
     world.pods.trouble = "PATCH /apis: 403 Forbidden: " + "no\nrights " * 100
-    world.loki.trouble = "503 Service Unavailable"
+    world.troubles = ["Loki: 503 Service Unavailable"]
     kubernetes, loki = world.in_cluster.build_notices(running)
     assert kubernetes.startswith("Kubernetes: PATCH /apis: 403 Forbidden: no rights no rights")
     assert kubernetes.endswith(" …")
     assert len(kubernetes) <= LONGEST_NOTICE
     assert loki == "Loki: 503 Service Unavailable"
     assert world.alone.build_notices(running) == [loki]
-    world.pods.trouble = world.loki.trouble = ""
+    world.pods.trouble = ""
+    world.troubles.clear()
     assert world.in_cluster.build_notices(running) == []
 
 
@@ -200,3 +196,14 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
     assert world.alone.build_notices(running) == [
         "the broker does not answer: nothing is dealt out, and no report comes in"
     ]
+
+
+def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunRecord) -> None:
+    """However many say the same, and as long as one of them does."""
+    trouble = "timeouts: RuntimeError: unforeseen"
+    for worker in ("w1", "w2", "w3"):
+        troubles = [] if worker == "w3" else [trouble]
+        world.roster.hear(Progress(worker=worker, boot=worker, at=0.0, troubles=troubles), 0.0, 0.0)
+    assert world.alone.build_notices(running) == [f"worker w1: {trouble} (and 1 more)"]
+    world.hear("w1", "w2")
+    assert world.alone.build_notices(running) == []

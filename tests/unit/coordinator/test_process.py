@@ -2,6 +2,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError
-from oku_coordinator.process import Coordinator
+from oku_coordinator.process import Coordinator, is_fatal
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
 from oku_core.progress import Progress
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.supervision import Health
 
 
 @pytest.fixture
@@ -56,38 +58,34 @@ def test_a_ledger_has_one_coordinator(
     assert coordinator._ledger.fetch_runs() == []
 
 
-async def test_a_ledger_that_cannot_be_used_is_tried_again_later_each_time(
-    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (sqlite3.DatabaseError("database disk image is malformed"), True),
+        (sqlite3.OperationalError("database or disk is full"), False),
+        (RuntimeError("unforeseen"), False),
+    ],
+)
+async def test_only_a_broken_ledger_ends_the_coordinator(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, error: Exception, *, ends: bool
 ) -> None:
-    """A full disk may be emptied, and the coordinator says what it waits for."""
-    pauses: list[float] = []
+    """That does not pass by itself; a full disk may be emptied."""
+    assert is_fatal(error) is ends
+    rounds: list[float] = []
 
-    async def fail(_: float) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        if len(pauses) == 7:
-            coordinator._ending.set()
+    async def fail(now: float) -> None:
+        rounds.append(now)
+        if len(rounds) == 2:
+            coordinator.end()
+        else:
+            raise error
 
     monkeypatch.setattr(coordinator, "_round", fail)
-    monkeypatch.setattr(coordinator, "_sleep", pause)
-    await coordinator._main_loop()
-    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
-    assert "trying again in 0.5 s: database or disk is full" in caplog.text
-
-
-async def test_a_ledger_that_is_broken_ends_the_coordinator(
-    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That does not pass by itself."""
-
-    async def fail(_: float) -> None:
-        raise sqlite3.DatabaseError("database disk image is malformed")
-
-    monkeypatch.setattr(coordinator, "_round", fail)
-    with pytest.raises(sqlite3.DatabaseError, match="malformed"):
-        await coordinator._main_loop()
+    monkeypatch.setattr("oku_core.supervision.FIRST_PAUSE_S", 0.0)
+    task = coordinator._supervisor.start("dispatcher", coordinator._main_loop)
+    with pytest.raises(sqlite3.DatabaseError, match="malformed") if ends else nullcontext():
+        await coordinator._supervisor.wait(task)
+    assert len(rounds) == (1 if ends else 2)
 
 
 async def test_a_run_that_fails_does_not_end_the_coordinator(
@@ -103,7 +101,7 @@ async def test_a_run_that_fails_does_not_end_the_coordinator(
         raise BreachError("r1", "10 are not 11")
 
     monkeypatch.setattr(coordinator, "_round", fail)
-    await coordinator._main_loop()
+    await coordinator._main_loop(Health("dispatcher"))
     assert len(rests) == 2
     assert "run r1 does not balance: 10 are not 11" in caplog.text
 
@@ -125,7 +123,7 @@ async def test_what_comes_in_during_a_round_is_for_the_next_one_at_once(
 
     monkeypatch.setattr(coordinator, "_round", be_woken)
     monkeypatch.setattr("oku_coordinator.process.asyncio.wait", wait)
-    await coordinator._main_loop()
+    await coordinator._main_loop(Health("dispatcher"))
     assert woken == [True, False]
 
 
@@ -243,7 +241,7 @@ async def test_nobody_dies_while_more_waits_than_can_be_taken(
         coordinator._ending.set()
 
     monkeypatch.setattr(coordinator, "_round", end)
-    await coordinator._main_loop()
+    await coordinator._main_loop(Health("dispatcher"))
     assert len(forgiven) == 1
 
 

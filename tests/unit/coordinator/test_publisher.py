@@ -14,6 +14,7 @@ from oku_coordinator.publisher import Publisher
 from oku_core.history import Event, EventType, Moment
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 
 TARGET = LokiTarget(url="http://127.0.0.1:3100")
 
@@ -76,7 +77,7 @@ def keep_ticks(ledger: Ledger, *times: float) -> None:
 async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) -> Publisher:
     """Let a publisher work until something holds."""
     publisher = Publisher(ledger, TARGET, settings.get("most_bytes", 10**9), Metrics())
-    publisher.start()
+    publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while not until():  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
@@ -122,7 +123,7 @@ async def test_trouble_keeps_the_lines_and_is_said(ledger: Ledger) -> None:
     """Until it is over; nobody waits for such a Loki at the end."""
     FakePusher.trouble = "503 not now"
     publisher = Publisher(ledger, TARGET, 10**9, Metrics())
-    publisher.start()
+    publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while not publisher.describe()["trouble"]:  # noqa: ASYNC110  # likewise
             await asyncio.sleep(0.01)
@@ -133,7 +134,7 @@ async def test_trouble_keeps_the_lines_and_is_said(ledger: Ledger) -> None:
 async def test_at_the_end_what_waits_is_delivered(ledger: Ledger) -> None:
     """As long as Loki takes it."""
     publisher = Publisher(ledger, TARGET, 10**9, Metrics())
-    publisher.start()
+    publisher.start(Supervisor())
     keep_ticks(ledger, 1.0, 2.0)
     await publisher.end(5.0)
     assert ledger.measure_outbox().lines == 0

@@ -9,6 +9,7 @@ from oku_coordinator.served import Answer, NamedServers, ServedCounter
 from oku_coordinator.server_watch import LONGEST_GAP_S, UNSEEN, ServerWatch
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 
 Begin = Callable[..., RunRecord]
 
@@ -151,7 +152,7 @@ async def test_a_coordinator_that_was_away_for_too_long_knows_that_before_it_tak
     await begin(world)
     world.now += LONGEST_GAP_S + 1
     watch = world.build_watch()
-    watch.start()
+    watch.start(Supervisor())
     assert UNSEEN in world.seen
     await watch.end()
 
@@ -162,7 +163,7 @@ async def test_a_coordinator_that_comes_back_soon_goes_on(world: World) -> None:
     world.now += LONGEST_GAP_S
     world.servers.stores = ["a", "b", "c"]
     watch = world.build_watch()
-    watch.start()
+    watch.start(Supervisor())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await watch.end()
@@ -196,7 +197,7 @@ async def test_a_run_that_is_resumed_is_looked_at_again(world: World) -> None:
 async def test_the_task_looks_as_soon_as_a_run_asks(world: World) -> None:
     """Not with its next round."""
     run = submit(world.ledger)
-    world.watch.start()
+    world.watch.start(Supervisor())
     await asyncio.sleep(0)
     assert not world.watch.may_begin(run)
     await asyncio.sleep(0)

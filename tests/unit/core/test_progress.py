@@ -30,6 +30,8 @@ def test_true_progress_passes() -> None:
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
+        ({"troubles": ["a"] * 11}, "its troubles are not up to 10 lines"),
+        ({"troubles": ["a\nb"]}, "its troubles are not up to 10 lines"),
         ({"outcomes": [1] * 5}, "the outcomes are no six counts"),
         ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are no six counts"),
         ({"leases": {"l1": [0] * 6, "l2": [0] * 7}}, "the outcomes are no six counts"),

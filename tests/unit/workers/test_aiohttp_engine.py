@@ -12,6 +12,7 @@ from aiohttp import ClientConnectionError, ClientSession
 
 from oku_core.lease import Lease
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 from oku_workers.engines.aiohttp_engine import AiohttpEngine, _drop_body
 from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, OK, TIMEOUT, Hand
@@ -64,7 +65,7 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """A bench that is swept at the end."""
     bench = Bench()
     monkeypatch.setattr(ClientSession, "request", lambda _, *args, **kwargs: bench.request(*args, **kwargs))
-    bench.engine = AiohttpEngine(SPEC, bench.feed)
+    bench.engine = AiohttpEngine(SPEC, bench.feed, Supervisor())
     bench.engine.start()
     yield bench
     await asyncio.wait_for(bench.engine.close(), 1)
@@ -299,3 +300,29 @@ async def test_a_reset_after_the_body(headers: dict[str, str], *, is_complete: b
     else:
         with pytest.raises(ClientConnectionError):
             await _drop_body(response)
+
+
+async def test_a_slot_that_fails_ends_its_lease_and_goes_on_after_a_pause(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The lease is given to others, and the window is as large as before."""
+    monkeypatch.setattr("oku_core.supervision.FIRST_PAUSE_S", 0.0)
+    first = bench.add(0, 3)
+    await settle()
+    with monkeypatch.context() as fault:
+        fault.setattr(Hand, "answer", fail)
+        bench.answer(0)
+        await settle()
+    assert isinstance(first.finished.exception(), ZeroDivisionError)
+    assert "requests: ZeroDivisionError: unforeseen; trying again" in caplog.text
+    for index in (1, 2):
+        bench.answer(index)
+    await asyncio.sleep(0.01)
+    bench.add(10, 20)
+    await settle()
+    assert bench.started == [0, 1, 2, 10, 11, 12]
+
+
+def fail(*_: object, **__: object) -> None:
+    """A fault of our own."""
+    raise ZeroDivisionError("unforeseen")

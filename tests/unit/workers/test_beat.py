@@ -6,6 +6,7 @@ import pytest
 
 from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_app
 from oku_core.progress import Progress
+from oku_core.supervision import Health
 from oku_workers import beat as beat_module
 from oku_workers.beat import EXIT_STUCK, Beat, IdleWatch
 
@@ -124,7 +125,7 @@ class Stage:
     def __init__(self, idle_limit_s: float = 30.0) -> None:
         self.broker, self.station, self.crew = FakeBroker(), FakeStation(), FakeCrew()
         self.exits: list[int] = []
-        self.beat = Beat(self.broker, self.station, self.crew, idle_limit_s, self.exit)  # type: ignore[arg-type]
+        self.beat = Beat(self.broker, Health("beat", 0.0), self.station, self.crew, idle_limit_s, self.exit)  # type: ignore[arg-type]
 
     def exit(self, code: int) -> None:
         """Stands for the end of the process."""

@@ -7,6 +7,7 @@ import pytest
 
 from oku_core.lease import Lease, Report, find_fault
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 from oku_workers import crew as crew_module
 from oku_workers.crew import Crew, build_empty_report
 from oku_workers.feed import Feed
@@ -74,7 +75,7 @@ class Hangar:
         self.engines: list[FakeEngine] = []
         self.error: Exception | None = None
 
-    def build(self, spec: Spec, feed: Feed, _local_address: str | None) -> FakeEngine:
+    def build(self, spec: Spec, feed: Feed, *_: object) -> FakeEngine:
         """Stands for `build_engine`."""
         if self.error is not None:
             raise self.error
@@ -105,7 +106,7 @@ def hangar(monkeypatch: pytest.MonkeyPatch) -> Hangar:
 @pytest.fixture
 def crew(hangar: Hangar) -> Crew:
     """A crew that has just begun."""
-    return Crew("w1", "b1")
+    return Crew("w1", "b1", Supervisor())
 
 
 def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1") -> Lease:

@@ -8,6 +8,7 @@ import pytest
 
 from oku_core.lease import Lease
 from oku_core.spec import Engine, Spec
+from oku_core.supervision import Supervisor
 from oku_workers.engines import httptools_engine
 from oku_workers.engines.httptools_connection import Connection
 from oku_workers.engines.httptools_engine import CONNECTING_AT_ONCE, MOST_FAILURES_AT_ONCE, HttptoolsEngine
@@ -66,7 +67,7 @@ class Bench:
         self.may_connect.set()
         self.error: Exception | None = None
         monkeypatch.setattr(Origin, "connect", lambda _, connection: self.connect(connection))
-        self.engine = HttptoolsEngine(spec, self.feed)
+        self.engine = HttptoolsEngine(spec, self.feed, Supervisor())
         self.engine.start()
 
     async def connect(self, connection: Connection) -> None:

@@ -16,6 +16,7 @@ from celery import Celery
 
 from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_beat_transport_options
 from oku_core.progress import Progress
+from oku_core.supervision import Health, keep_going
 from oku_workers.crew import Crew
 from oku_workers.station import Station
 
@@ -23,6 +24,8 @@ _log = logging.getLogger(__name__)
 
 _INTERVAL_S = 1.0
 _LONGEST_INTERVAL_S = 60.0
+LONGEST_PAUSE_S = 1.0
+"""Between two attempts to connect: silence means death."""
 _LOOP_TIMEOUT_S = 5.0
 _QUEUE_LOOK_S = 5.0
 EXIT_STUCK = 70
@@ -34,6 +37,7 @@ class Beat(threading.Thread):
 
     Args:
         app: where events go.
+        health: of this thread.
         station: the event loop.
         crew: who makes progress.
         idle_limit_s: idle for so long beside waiting leases means stuck.
@@ -43,6 +47,7 @@ class Beat(threading.Thread):
     def __init__(
         self,
         app: Celery,
+        health: Health,
         station: Station,
         crew: Crew,
         idle_limit_s: float,
@@ -50,6 +55,7 @@ class Beat(threading.Thread):
     ) -> None:
         super().__init__(name="beat", daemon=True)
         self._app = app
+        self._health = health
         self._transport_options = build_beat_transport_options(app)
         self._station = station
         self._crew = crew
@@ -60,12 +66,7 @@ class Beat(threading.Thread):
 
     def run(self) -> None:
         """Beat until told to end, through every loss of the broker."""
-        while not self._ending.is_set():
-            try:
-                self._beat_while_connected()
-            except Exception as error:  # noqa: BLE001  # transports raise errors of their own; silence means death
-                _log.warning("no progress can be sent: %s: %s; trying again", type(error).__name__, error)
-                self._ending.wait(_INTERVAL_S)
+        keep_going(self._health, self._beat_while_connected, self._ending)
 
     def set_interval(self, interval_s: float) -> None:
         """Send progress so often from now on: less than once a second where there are many workers."""
@@ -87,6 +88,7 @@ class Beat(threading.Thread):
                 progress = self._take_progress()
                 if progress is not None:
                     dispatcher.send(PROGRESS_EVENT, progress=msgspec.to_builtins(progress))
+                self._health.note_well()
                 if is_last:
                     return
                 if time.monotonic() >= next_look:

@@ -14,8 +14,9 @@ from oku_core.lease import Lease, Report
 from oku_core.memory import measure_peak_rss_mb, measure_rss_mb
 from oku_core.open_files import read_open_files
 from oku_core.outcome import OUTCOMES
-from oku_core.progress import Progress
+from oku_core.progress import MOST_TROUBLES, Progress
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
@@ -31,12 +32,16 @@ class Crew:
     Args:
         name: of the worker.
         boot: of its process.
+        supervisor: of the tasks of its engines.
         local_address: what to send from; the system chooses unless given.
     """
 
-    def __init__(self, name: str, boot: str, local_address: str | None = None) -> None:
+    def __init__(
+        self, name: str, boot: str, supervisor: Supervisor, local_address: str | None = None
+    ) -> None:
         self._name = name
         self._boot = boot
+        self._supervisor = supervisor
         self._local_address = local_address
         self._feed = Feed()
         self._hands: dict[str, Hand] = {}
@@ -127,6 +132,7 @@ class Crew:
             cpu_share=round(second.cpu_share, 3),
             rss_mb=round(measure_rss_mb(), 1),
             stopping=self.is_stopping,
+            troubles=self._supervisor.troubles[:MOST_TROUBLES],
         )
 
     async def close(self) -> None:
@@ -148,7 +154,7 @@ class Crew:
             if self._engine_spec != spec:
                 await self._close_engine()
                 _warn_of_open_files(spec.concurrency)
-                self._engine = build_engine(spec, self._feed, self._local_address)
+                self._engine = build_engine(spec, self._feed, self._supervisor, self._local_address)
                 self._engine_spec = spec
                 self._engine.start()
             self._under_way.add(hand)

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from celery import Celery, signals
@@ -24,10 +25,12 @@ from oku_core.messaging import (
     PACE_COMMAND,
     STOP_COMMAND,
     build_worker_app,
+    find_connection_errors,
     find_last_call_s,
 )
 from oku_core.open_files import raise_open_files
-from oku_workers.beat import Beat
+from oku_core.supervision import Supervisor
+from oku_workers.beat import LONGEST_PAUSE_S, Beat
 from oku_workers.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.crew import Crew
 from oku_workers.settings import WorkerSettings
@@ -40,15 +43,25 @@ _DRAIN_POLL_S = 0.02
 
 
 class Worker:
-    """One worker; `run` returns its exit code when it has drained."""
+    """One worker; `run` returns its exit code when it has drained.
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    Args:
+        settings: what it was told.
+        build_supervisor: of its tasks; a test may let them fail.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, build_supervisor: Callable[..., Supervisor] = Supervisor
+    ) -> None:
         self._settings = settings
         boot = secrets.token_hex(8)
         self._app = build_worker_app(settings.broker_url)
         self._station = Station()
-        self._crew = Crew(settings.name, boot, settings.local_address)
-        self._beat = Beat(self._app, self._station, self._crew, settings.idle_limit_s)
+        supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
+        self._crew = Crew(settings.name, boot, supervisor, settings.local_address)
+        # Nobody hears of the beat's own trouble: its silence is the notice.
+        health = supervisor.build_health("beat", LONGEST_PAUSE_S)
+        self._beat = Beat(self._app, health, self._station, self._crew, settings.idle_limit_s)
         self._consumer: Any = None
         self._has_signal = False
         register_lease_task(self._app, self._station, self._crew, settings.name, boot)
@@ -87,6 +100,12 @@ class Worker:
 
     def _drain(self) -> None:
         _log.info("draining")
+        try:
+            self._await_reports()
+        finally:
+            state.should_stop = 0
+
+    def _await_reports(self) -> None:
         self._say_ready(is_ready=False)
         self._station.ask(lambda: self._crew.stop_all(self._settings.grace_s))
         self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
@@ -94,7 +113,6 @@ class Worker:
         call_ends_at = time.monotonic() + find_last_call_s(self._app)
         while state.reserved_requests or state.active_requests or time.monotonic() < call_ends_at:
             time.sleep(_DRAIN_POLL_S)
-        state.should_stop = 0
 
     def _say_ready(self, *, is_ready: bool) -> None:
         if (file := self._settings.ready_file) is None:

@@ -15,6 +15,7 @@ from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.served import is_one_server
 from oku_coordinator.settings import KubeSettings
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 
 
 class KubePart:
@@ -40,9 +41,9 @@ class KubePart:
         )
         """Where the delay servers are, if they are scaled here."""
 
-    def start(self) -> None:
+    def start(self, supervisor: Supervisor) -> None:
         """Begin to scale."""
-        self._scaler.start()
+        self._scaler.start(supervisor)
 
     async def end(self) -> None:
         """Leave everything as it is."""

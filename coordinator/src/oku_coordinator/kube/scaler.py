@@ -10,7 +10,6 @@ again at the next look; the coordinator goes on meanwhile.
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,6 +30,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.settings import KubeSettings
 from oku_core.run import ACTIVE_STATES
+from oku_core.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
 
@@ -79,15 +79,13 @@ class Scaler:
         self.servers = Turnout()
         """The same of delay servers, until it has begun."""
 
-    def start(self) -> None:
+    def start(self, supervisor: Supervisor) -> None:
         """Begin to look."""
-        self._task = asyncio.create_task(self._watch())
+        self._task = supervisor.start("scaler", self._watch)
 
     async def end(self) -> None:
         """Look no more; sizes stay as they are."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel([self._task])
 
     def has_servers(self, run: RunRecord) -> bool:
         """Whether the delay servers of a run are there, or it wants none."""
@@ -104,17 +102,13 @@ class Scaler:
             self._has_looked = True
         except ClusterError as error:
             self._note_trouble(str(error))
-        except sqlite3.OperationalError:
-            pass  # the main loop says so
         else:
             self._note_trouble(self._costs.trouble)
 
-    async def _watch(self) -> None:
+    async def _watch(self, health: Health) -> None:
         while True:
-            try:
-                await self.look()
-            except Exception:  # noqa: BLE001  # it is logged, and others depend on this task's going on
-                _log.exception("the cluster could not be looked at")
+            await self.look()
+            health.note_well()
             await asyncio.sleep(_LOOK_S)
 
     async def _rest(self) -> None:

@@ -19,6 +19,7 @@ from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 
 SETTINGS = KubeSettings(namespace="oku", workers="w", servers="s", max_workers=8, max_servers=4)
 
@@ -33,7 +34,7 @@ async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kub
     """As soon as it is started."""
     ledger.create_run("r1", Spec(urls=("http://h/",), workers=3), 0.0)
     part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
-    part.start()
+    part.start(Supervisor())
     async with asyncio.timeout(5):
         while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)

@@ -19,6 +19,7 @@ from oku_coordinator.settings import KubeSettings
 from oku_core.lease import Claim
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.supervision import Supervisor
 
 IDLE_S = 60.0
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "no node has room. More words."}
@@ -502,11 +503,11 @@ async def test_the_task_goes_on_after_what_nobody_foresaw(
 
     monkeypatch.setattr(scaler_module, "_LOOK_S", 0.0)
     monkeypatch.setattr(world.scaler, "look", look)
-    world.scaler.start()
+    world.scaler.start(Supervisor(sleep=lambda _: asyncio.sleep(0)))
     for _ in range(3):
         await looks.get()
     await world.scaler.end()
-    assert "the cluster could not be looked at" in caplog.text
+    assert "scaler: RuntimeError: unforeseen" in caplog.text
 
 
 def test_who_asks_is_told_what_may_be_scaled() -> None:

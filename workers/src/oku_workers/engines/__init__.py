@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from oku_core.spec import Engine, Spec
+from oku_core.supervision import Supervisor
 from oku_workers.engines.aiohttp_engine import AiohttpEngine
 from oku_workers.engines.httptools_engine import HttptoolsEngine
 from oku_workers.feed import Feed
@@ -31,21 +32,24 @@ class EngineProtocol(Protocol):
         ...
 
 
-def build_engine(spec: Spec, feed: Feed, local_address: str | None = None) -> EngineProtocol:
+def build_engine(
+    spec: Spec, feed: Feed, supervisor: Supervisor, local_address: str | None = None
+) -> EngineProtocol:
     """The engine that the spec names.
 
     Args:
         spec: what to send; its URLs are those to ask.
         feed: where the indices come from.
+        supervisor: of the engine's tasks.
         local_address: what to send from; the system chooses unless given.
 
     Raises:
         EngineError: the spec cannot be carried out here.
     """
-    return _ENGINES[spec.engine](spec, feed, local_address)
+    return _ENGINES[spec.engine](spec, feed, supervisor, local_address)
 
 
-_ENGINES: Mapping[Engine, Callable[[Spec, Feed, str | None], EngineProtocol]] = {
+_ENGINES: Mapping[Engine, Callable[[Spec, Feed, Supervisor, str | None], EngineProtocol]] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,
 }

@@ -5,20 +5,19 @@ takes the next. What each setting is worth is written down in docs/decisions/000
 """
 
 import asyncio
-import logging
+from functools import partial
 from time import perf_counter_ns
 
 from aiohttp import ClientConnectionError, ClientResponse, hdrs
 
 from oku_core.spec import Spec, build_expected_statuses
+from oku_core.supervision import Health, Supervisor
 from oku_workers.engines.aiohttp_outcome import classify
 from oku_workers.engines.aiohttp_request import build_arguments, build_urls
 from oku_workers.engines.aiohttp_session import build_session
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.feed import Feed
 from oku_workers.hand import PROTOCOL_ERROR, TIMEOUT, Hand
-
-_log = logging.getLogger(__name__)
 
 _GIVEN_BACK = -1
 """What a slot is told, beside an outcome, when its request is cut off."""
@@ -59,22 +58,19 @@ class _Slot:
         elif self.task is not None:
             self.task.cancel()
 
-    def end(self, task: asyncio.Task[None]) -> None:
-        """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
-        if task.cancelled() or (error := task.exception()) is None:
-            return
-        self.sent_ns = 0
-        facts = {"run": self.hand.lease.run, "lease": self.hand.lease.id} if self.hand is not None else {}
-        _log.error("a slot of the engine has failed", exc_info=error, extra=facts)
-        if self.hand is not None:
-            self.hand.abandon(error)
-
 
 class AiohttpEngine:
     """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
 
-    def __init__(self, spec: Spec, feed: Feed, local_address: str | None = None) -> None:
+    def __init__(
+        self, spec: Spec, feed: Feed, supervisor: Supervisor, local_address: str | None = None
+    ) -> None:
         self._feed = feed
+        self._supervisor = supervisor
+        self._health = supervisor.enlist("requests")
+        """Of all slots together."""
+        self._resting = 0
+        """Slots that have failed and will begin again."""
         self._method = spec.method
         self._limit_ns = int(spec.timeout_s * 1e9)
         self._expected = build_expected_statuses(spec)
@@ -94,9 +90,8 @@ class AiohttpEngine:
     def start(self) -> None:
         """Begin to take from the feed."""
         for slot in self._slots:
-            slot.task = asyncio.ensure_future(self._work(slot))
-            slot.task.add_done_callback(slot.end)
-        self._sweeper = asyncio.ensure_future(self._sweep())
+            self._start_slot(slot)
+        self._sweeper = self._supervisor.start("timeouts", self._sweep)
 
     def cut_off(self, hand: Hand) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
@@ -114,6 +109,29 @@ class AiohttpEngine:
         tasks = (self._sweeper, *(slot.task for slot in self._slots))
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         await self._session.close()
+        self._supervisor.dismiss(self._health)
+
+    def _start_slot(self, slot: _Slot) -> None:
+        # A task of its own for each beginning: the supervisor's would keep every request's frames deeper.
+        slot.task = asyncio.ensure_future(self._work(slot))
+        slot.task.add_done_callback(partial(self._end_slot, slot))
+
+    def _end_slot(self, slot: _Slot, task: asyncio.Task[None]) -> None:
+        """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        slot.sent_ns, slot.response, slot.verdict = 0, None, None
+        if slot.hand is not None:
+            slot.hand.abandon(error)
+        if isinstance(error, Exception):
+            self._resting += 1
+            pause_s = self._health.note_failure(error)
+            asyncio.get_running_loop().call_later(pause_s, self._restart_slot, slot)
+
+    def _restart_slot(self, slot: _Slot) -> None:
+        self._resting -= 1
+        if not self._is_closing:
+            self._start_slot(slot)
 
     async def _work(self, slot: _Slot) -> None:
         feed, request, method, expected = self._feed, self._session.request, self._method, self._expected
@@ -174,7 +192,7 @@ class AiohttpEngine:
         else:
             hand.fail(slot.verdict)
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, health: Health) -> None:
         """One timer for all requests: aiohttp's own costs a timer each (dependencies: 10 % of a request)."""
         pause_s = min(_SWEEP_S, max(self._limit_ns / 50e9, _SHORTEST_SWEEP_S))
         while True:
@@ -185,6 +203,9 @@ class AiohttpEngine:
                     slot.cut(TIMEOUT)
                 elif slot.response is not None and _is_forgotten(slot.response):
                     slot.cut(PROTOCOL_ERROR)
+            health.note_well()
+            if not self._resting:
+                self._health.note_well()
 
 
 async def _drop_body(response: ClientResponse) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from oku_core.open_files import read_open_files
 from oku_core.spec import Spec, build_expected_statuses
+from oku_core.supervision import Health, Supervisor
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools_connection import Connection
@@ -45,7 +46,10 @@ MOST_FAILURES_AT_ONCE = 100
 class HttptoolsEngine:
     """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
 
-    def __init__(self, spec: Spec, feed: Feed, local_address: str | None = None) -> None:
+    def __init__(
+        self, spec: Spec, feed: Feed, supervisor: Supervisor, local_address: str | None = None
+    ) -> None:
+        self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
         self.expected = build_expected_statuses(spec)
         self.has_bodies = spec.method != "HEAD"
@@ -71,7 +75,8 @@ class HttptoolsEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        self._chores = [asyncio.ensure_future(self._follow_feed()), asyncio.ensure_future(self._sweep())]
+        start = self._supervisor.start
+        self._chores = [start("feed", self._follow_feed), start("timeouts", self._sweep)]
 
     def cut_off(self, hand: Hand) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
@@ -136,9 +141,10 @@ class HttptoolsEngine:
         if self._all_gone is not None and not self._connections and not self._all_gone.done():
             self._all_gone.set_result(None)
 
-    async def _follow_feed(self) -> None:
+    async def _follow_feed(self, health: Health) -> None:
         while True:
             self._fill()
+            health.note_well()
             await self.feed.wait()
 
     def _fill(self) -> None:
@@ -201,7 +207,7 @@ class HttptoolsEngine:
         if (connecting := self._connecting.get(connection)) is not None:
             connecting.cancel()
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, health: Health) -> None:
         pause_s = min(SWEEP_S, max(self.limit_ns / 50e9, SHORTEST_SWEEP_S))
         while True:
             await asyncio.sleep(pause_s)
@@ -210,6 +216,7 @@ class HttptoolsEngine:
             for connection in list(self._connections):
                 if connection.since_ns < (oldest_idle_ns if connection.hand is None else oldest_ns):
                     self.lose(connection, TIMEOUT, "no complete response within the limit")
+            health.note_well()
 
 
 def _choose_most_connections(window: int, origins: int) -> int:
