@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
@@ -27,6 +27,7 @@ from oku_cli.pace import Pace
 from oku_cli.palette import ACCENT
 from oku_cli.stack import LocalStack
 from oku_cli.summary_view import build_summary
+from oku_cli.terminal import Terminal
 from oku_core.run import RunState
 from oku_core.spec import Spec
 from oku_core.spec_parser import Source, build_mapping, parse_spec
@@ -128,8 +129,8 @@ async def _follow(client: Client, run: str, data_dir: DataDir, recording: Record
 
 def draw(name: str, *parts: RenderableType) -> Path:
     """Write what a terminal shows of `parts` to an image of that name."""
-    console = Console(
-        file=io.StringIO(), record=True, width=_COLUMNS, force_terminal=True, highlight=False,
+    console = Terminal(
+        file=io.StringIO(), record=True, width=_COLUMNS, force_terminal=True,
         color_system="standard", legacy_windows=False,
     )  # fmt: skip
     for part in parts:

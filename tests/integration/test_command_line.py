@@ -98,9 +98,8 @@ def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str
         ("requests: 10\nconcurency: 3", "spec.yaml: concurency: unknown key, did you mean concurrency?"),
         ("requests: -1", "spec.yaml: requests: -1 is not at least 1"),
         ("requests: true", "spec.yaml: requests: true is not a number"),
-        ("- requests", "spec.yaml: is no mapping of keys to values"),
-        ("a: [", "spec.yaml: is no YAML"),
-        ("", "spec.yaml: is no mapping"),
+        ("- requests", "spec.yaml: ['requests'] is not a mapping of keys to values"),
+        ("a: [", "spec.yaml: line 2: is not YAML: "),
     ],
 )
 def test_a_wrong_file_is_answered_in_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -288,3 +287,13 @@ def find_descendants(pid: int) -> list[int]:
     """All processes below one."""
     children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return children + [descendant for child in children for descendant in find_descendants(child)]
+
+
+def test_names_in_brackets_are_no_markup(tmp_path: Path) -> None:
+    """A folder and a run whose names look like rich's markup are shown as they are, and used as they are."""
+    ended = oku("run", "--data-dir", "d[/b]", "--name", "[red]x[/]", "--requests", "20", cwd=tmp_path)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "· [red]x[/] ·" in ended.stdout
+    assert " report      d[/b]/reports/" in ended.stdout
+    assert len(list((tmp_path / "d[" / "b]" / "reports").iterdir())) == 1

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
 
 from oku_cli.client import Client, UnreachableError
 from oku_cli.exit_code import ExitCode
 from oku_cli.parting import Delivery, Parting
+from oku_cli.printable import escape_json, write_error
 from oku_cli.screen import View, build_view
 from oku_cli.silence import Silence
 from oku_cli.summary_view import print_summary
+from oku_cli.terminal import Terminal
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES, RunState
 from oku_core.summary import Flag, Summary
@@ -46,9 +47,9 @@ class Watch:
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise UserError(f"--json: {self.json_file} is no file that can be written")
 
-    def build_console(self) -> Console:
+    def build_console(self) -> Terminal:
         """Standard output, unless the JSON goes there."""
-        return Console(stderr=self.json_file == _STANDARD_OUTPUT, highlight=False)
+        return Terminal(stderr=self.json_file == _STANDARD_OUTPUT)
 
 
 class InterruptedAtOnceError(Exception):
@@ -163,7 +164,7 @@ def judge(summary: Summary) -> ExitCode:
 
 def write_json(file: str, summary: Summary) -> None:
     """Write the summary; `-` is standard output."""
-    document = msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"
+    document = escape_json(msgspec.json.format(msgspec.json.encode(summary), indent=2)) + b"\n"
     if file == _STANDARD_OUTPUT:
         sys.stdout.buffer.write(document)
         sys.stdout.flush()
@@ -179,5 +180,5 @@ def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
     try:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:
-        sys.stderr.write(f"oku: {error}\n")
+        write_error(str(error))
         return int(ExitCode.CUT_SHORT)

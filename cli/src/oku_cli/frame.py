@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.columns import Columns
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.table import Table
@@ -45,7 +45,7 @@ class ProgressBar:
     def __init__(self, accounted: int, ended: int, requests: int) -> None:
         self._counts = accounted, ended, max(1, requests)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
         """Cells are rounded down: a full bar is a full account."""
         accounted, ended, requests = self._counts
         width = options.max_width

@@ -7,12 +7,13 @@ holds up nobody. The area goes away in the end, the lines above it stay.
 import time
 from collections.abc import Callable
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from oku_cli.frame import Moment, build_frame
 from oku_cli.pace import Pace
+from oku_cli.terminal import Terminal
 from oku_core.progress import Tick
 
 REDRAWS_PER_S = 2
@@ -27,7 +28,7 @@ class LiveView:
         clock: monotonic time in seconds, to notice that no ticks come.
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, console: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._clock = clock
         self._pace = Pace()

@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from rich.console import Console
-
 from oku_cli.client import Client
 from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, InterruptedAtOnceError, Watch
@@ -16,8 +14,10 @@ from oku_cli.loki_delivery import wait_for_delivery
 from oku_cli.loki_options import LokiOptions
 from oku_cli.palette import CAUTION
 from oku_cli.parting import Parting
+from oku_cli.printable import write_error
 from oku_cli.report.files import leave_report
 from oku_cli.stack import LocalStack, StackError, StackPlan
+from oku_cli.terminal import Terminal
 from oku_core.errors import UserError
 from oku_core.open_files import raise_open_files
 from oku_core.spec import Spec
@@ -74,19 +74,21 @@ async def run_locally(
         data_dir.park_interrupted(time.time())
     code = driver.finish(summary)
     if undelivered:
-        console.print(f" loki        {undelivered}\n", style=CAUTION, soft_wrap=True)
+        console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
+        console.print()
     _leave_report(data_dir, run, None if watch.quiet else console)
     return code
 
 
-def _leave_report(data_dir: DataDir, run: str, console: Console | None) -> None:
+def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
     try:
         path = leave_report(data_dir, run, time.time())
     except Exception as error:  # noqa: BLE001  # the run is over and counted, whatever becomes of its page
-        sys.stderr.write(f"oku: the report could not be written: {error}\n")
+        write_error(f"the report could not be written: {error}")
         return
     if console:
-        console.print(f" report      {path}\n", soft_wrap=True)  # in line with the end screen
+        console.print(f" report      {path}", soft_wrap=True)  # in line with the end screen
+        console.print()
 
 
 def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
@@ -131,7 +133,7 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
     return spec.servers or max(processes, needed)
 
 
-def _give_up(console: Console, data_dir: DataDir, run: str, error: Exception) -> ExitCode:
+def _give_up(console: Terminal, data_dir: DataDir, run: str, error: Exception) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
     if run:
         resume = Parting(data_dir.flags).build_command("resume", run)

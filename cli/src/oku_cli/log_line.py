@@ -10,12 +10,13 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from oku_cli.printable import UNPRINTABLE
+
 _FIRST = ("run", "lease", "worker")
 _OWN = {"time", "level", "logger", "message", "pid", "error"}
 _NO_FACTS = _OWN | {"asctime", "taskName"} | logging.makeLogRecord({}).__dict__.keys()
 _BREAK = re.compile(r"\s*\n\s*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_PLAIN = re.compile(r'[^\s"=\x00-\x1f\x7f-\x9f]+')
+_PLAIN = re.compile(r'[^\s"=]+')
 
 
 class JsonFormatter(logging.Formatter):
@@ -74,8 +75,9 @@ def _format_error(formatter: logging.Formatter, record: logging.LogRecord) -> st
 
 
 def _escape(text: str) -> str:
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _quote(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else _escape(json.dumps(text, ensure_ascii=False))
+    is_plain = _PLAIN.fullmatch(text) and not UNPRINTABLE.search(text)
+    return text if is_plain else _escape(json.dumps(text, ensure_ascii=False))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from oku_cli.log_line import JsonFormatter, TextFormatter
+from oku_cli.printable import write_error
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -84,7 +85,7 @@ def tell_mistake(message: str) -> None:
     if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
         _log.error("%s", message)
     else:
-        click.echo(f"oku: {message}", err=True)
+        write_error(message)
 
 
 def _log_end(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:

@@ -45,7 +45,7 @@ def main() -> None:
     try:
         code = oku.main(prog_name="oku", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        click.echo(error.format_message())  # noqa: TID251  # our own help
         sys.exit(ExitCode.COMPLETED)
     except (UserError, click.UsageError) as error:
         tell_mistake(error.format_message() if isinstance(error, click.UsageError) else str(error))

@@ -1,6 +1,7 @@
 """What a command says of a run that it leaves before its end: on Ctrl-C, and how to go on with it."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -57,4 +58,4 @@ class Parting:
 
 def build_hint(*arguments: str) -> str:
     """A command to type, as this `oku` was called: `./task` says how in OKU_COMMAND."""
-    return " ".join([os.environ.get("OKU_COMMAND", "oku"), *arguments])
+    return " ".join([os.environ.get("OKU_COMMAND", "oku"), *map(shlex.quote, arguments)])

@@ -6,7 +6,6 @@ A line every few seconds of the ticks' own time, and at once when the state or w
 import time
 from collections.abc import Callable
 
-from rich.console import Console
 from rich.text import Text
 
 from oku_cli.figures import (
@@ -18,6 +17,7 @@ from oku_cli.figures import (
     format_rate,
 )
 from oku_cli.pace import Pace, Trend
+from oku_cli.terminal import Terminal
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Tick
 
@@ -33,7 +33,7 @@ class PlainView:
         clock: Unix time, for the lines that come with no tick.
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, console: Terminal, clock: Callable[[], float] = time.time) -> None:
         self._console = console
         self._clock = clock
         self._pace = Pace()

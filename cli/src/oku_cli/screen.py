@@ -5,13 +5,12 @@ standard error what is wrong, and nothing else. The others write to the console 
 standard output stays free for JSON.
 """
 
-import sys
 from typing import Protocol
-
-from rich.console import Console
 
 from oku_cli.live import LiveView
 from oku_cli.plain import PlainView
+from oku_cli.printable import write_error
+from oku_cli.terminal import Terminal
 from oku_core.progress import Tick
 
 
@@ -48,13 +47,13 @@ class QuietView:
 
     def warn(self, line: str) -> None:
         """Write it to standard error, for whoever reads the log of a job."""
-        sys.stderr.write(f"oku: {line}\n")
+        write_error(line)
 
     def stop(self) -> None:
         """Show nothing."""
 
 
-def build_view(console: Console, *, quiet: bool = False) -> View:
+def build_view(console: Terminal, *, quiet: bool = False) -> View:
     """The view that suits the console: live on a terminal that can move its cursor, else plain."""
     if quiet:
         return QuietView()

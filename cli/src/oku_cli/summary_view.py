@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.table import Table
@@ -15,6 +15,7 @@ from oku_cli.account_view import build_headline, build_outcomes, build_served, b
 from oku_cli.figures import choose_digits, format_count, format_latency, format_moment, format_rate
 from oku_cli.histogram_view import build_histogram
 from oku_cli.palette import MOST_COLUMNS, STRONG
+from oku_cli.terminal import Terminal
 from oku_cli.validity_view import build_validity
 from oku_cli.workers_view import build_workers
 from oku_core import hdr
@@ -22,7 +23,7 @@ from oku_core.quantity import format_bytes, format_duration
 from oku_core.summary import LatencySummary, Summary
 
 
-def print_summary(console: Console, summary: Summary, *, hint: str | None = None) -> None:
+def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
     """Write the end screen to the console. Arguments as in `build_summary`."""
     console.print(build_summary(summary, hint=hint))
 

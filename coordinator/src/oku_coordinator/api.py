@@ -33,6 +33,7 @@ from oku_core.errors import UserError
 from oku_core.interval import ConservationError
 from oku_core.run import TransitionError
 from oku_core.spec_parser import build_mapping
+from oku_core.strict_json import decode_json
 
 _log = logging.getLogger(__name__)
 
@@ -163,11 +164,11 @@ async def _write_event(response: web.StreamResponse, event: str, data: msgspec.S
 
 async def _read_object(request: web.Request) -> dict[str, Any]:
     try:
-        values = msgspec.json.decode(await request.read())
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"the body is no JSON: {error}") from error
+        values = decode_json(await request.read())
+    except ValueError as error:
+        raise UserError(f"the body: {error}") from error
     if not isinstance(values, dict):
-        raise UserError("the body is no JSON object")
+        raise UserError("the body is not a JSON object")
     return values
 
 

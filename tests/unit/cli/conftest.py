@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
+from oku_cli.terminal import Terminal
 from oku_core import hdr
 from oku_core.histogram import Histogram, Latency
 from oku_core.progress import Tick
@@ -38,7 +39,7 @@ def render() -> Render:
     """Gives the lines that a renderable makes on a console of a width."""
 
     def render_lines(renderable: RenderableType, width: int = 80) -> list[str]:
-        console = Console(file=io.StringIO(), record=True, width=width, force_terminal=True)
+        console = Terminal(file=io.StringIO(), record=True, width=width, force_terminal=True)
         console.print(renderable)
         return console.export_text().splitlines()
 

@@ -2,22 +2,22 @@ import io
 from collections.abc import Callable, Iterator
 
 import pytest
-from rich.console import Console
 
 from oku_cli.live import LiveView
+from oku_cli.terminal import Terminal
 from oku_core.progress import Tick
 
 MakeTick = Callable[..., Tick]
 
 
-class Terminal:
+class Screen:
     """A live view on a terminal that keeps what it was sent; it redraws when told, the clock stands."""
 
     def __init__(self) -> None:
         self.file = io.StringIO()
         self.now_s = 100.0
         self.view = LiveView(
-            Console(file=self.file, width=80, height=40, force_terminal=True), clock=lambda: self.now_s
+            Terminal(file=self.file, width=80, height=40, force_terminal=True), clock=lambda: self.now_s
         )
 
     def redraw(self) -> str:
@@ -28,17 +28,17 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
     """One whose view is started and draws only when told."""
     monkeypatch.setenv("TERM", "xterm-256color")
-    terminal = Terminal()
+    terminal = Screen()
     terminal.view._live.auto_refresh = False
     terminal.view.start("run 6f2c1a")
     yield terminal
     terminal.view.stop()
 
 
-def test_a_tick_is_drawn_at_the_next_redraw(terminal: Terminal, make_tick: MakeTick) -> None:
+def test_a_tick_is_drawn_at_the_next_redraw(terminal: Screen, make_tick: MakeTick) -> None:
     """Taking it in writes nothing and waits for nobody."""
     before = terminal.file.getvalue()
     terminal.view.show_tick(make_tick())
@@ -48,7 +48,7 @@ def test_a_tick_is_drawn_at_the_next_redraw(terminal: Terminal, make_tick: MakeT
     assert "400,000" in drawn
 
 
-def test_a_redraw_replaces_the_lines_in_place(terminal: Terminal, make_tick: MakeTick) -> None:
+def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeTick) -> None:
     """The cursor goes up over what was drawn; the screen is never cleared, so that nothing flickers."""
     terminal.view.show_tick(make_tick())
     drawn = terminal.redraw()
@@ -57,7 +57,7 @@ def test_a_redraw_replaces_the_lines_in_place(terminal: Terminal, make_tick: Mak
     assert "\x1b[2J" not in again
 
 
-def test_a_line_of_log_stands_above_the_frame(terminal: Terminal, make_tick: MakeTick) -> None:
+def test_a_line_of_log_stands_above_the_frame(terminal: Screen, make_tick: MakeTick) -> None:
     """It comes before the frame that is drawn again, with its brackets as they are."""
     terminal.view.show_tick(make_tick())
     terminal.redraw()
@@ -67,14 +67,14 @@ def test_a_line_of_log_stands_above_the_frame(terminal: Terminal, make_tick: Mak
     assert sent.index("started again [4711]") < sent.index("400,000")
 
 
-def test_silence_of_the_coordinator_is_noticed(terminal: Terminal, make_tick: MakeTick) -> None:
+def test_silence_of_the_coordinator_is_noticed(terminal: Screen, make_tick: MakeTick) -> None:
     """The view's own clock tells that no ticks come."""
     terminal.view.show_tick(make_tick())
     terminal.now_s += 9
     assert "no news for 9 s" in terminal.redraw()
 
 
-def test_stopping_leaves_the_console_as_it_was(terminal: Terminal, make_tick: MakeTick) -> None:
+def test_stopping_leaves_the_console_as_it_was(terminal: Screen, make_tick: MakeTick) -> None:
     """The cursor is shown again, a second stop does nothing, and the log may go on."""
     terminal.view.show_tick(make_tick())
     terminal.view.stop()
@@ -86,7 +86,7 @@ def test_stopping_leaves_the_console_as_it_was(terminal: Terminal, make_tick: Ma
     assert terminal.file.getvalue() == f"{sent}done\n"
 
 
-def test_standard_output_stays_free(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_output_stays_free(terminal: Screen, capsys: pytest.CaptureFixture[str]) -> None:
     """What a program prints there while the view is live, such as JSON, is not drawn by the view."""
     print("{}")  # noqa: T201  # this is the program
     assert capsys.readouterr().out == "{}\n"

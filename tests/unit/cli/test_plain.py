@@ -1,9 +1,8 @@
 import io
 from collections.abc import Callable
 
-from rich.console import Console
-
 from oku_cli.plain import PlainView
+from oku_cli.terminal import Terminal
 from oku_core.progress import Tick
 from oku_core.run import RunState
 
@@ -16,7 +15,7 @@ class Written:
 
     def __init__(self) -> None:
         self._file = io.StringIO()
-        self.view = PlainView(Console(file=self._file, width=80), clock=lambda: AT + 1)
+        self.view = PlainView(Terminal(file=self._file, width=80), clock=lambda: AT + 1)
 
     @property
     def lines(self) -> list[str]:

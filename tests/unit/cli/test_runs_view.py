@@ -1,9 +1,8 @@
 from collections.abc import Callable
 from io import StringIO
 
-from rich.console import Console
-
 from oku_cli.runs_view import RunRow, build_runs_table
+from oku_cli.terminal import Terminal
 from oku_core.run import RunState
 
 Render = Callable[..., list[str]]
@@ -45,7 +44,7 @@ def test_a_long_name_is_cut_and_no_number(render: Render) -> None:
 def test_nothing_is_cut_for_a_program() -> None:
     """Where the table does not have to fit on a screen, names are whole."""
     output, name = StringIO(), "x" * 95
-    Console(file=output, width=10_000).print(
+    Terminal(file=output, width=10_000).print(
         build_runs_table([make_row("aaaaaa", 0.0, name=name)], fits=False)
     )
     assert name in output.getvalue()

@@ -2,11 +2,11 @@ import io
 from collections.abc import Callable
 
 import pytest
-from rich.console import Console
 
 from oku_cli.live import LiveView
 from oku_cli.plain import PlainView
 from oku_cli.screen import QuietView, View, build_view
+from oku_cli.terminal import Terminal
 from oku_core.progress import Tick
 
 
@@ -25,14 +25,14 @@ def test_the_view_suits_the_console(
 ) -> None:
     """A terminal that can move its cursor gets the live view, all else lines, and --quiet no progress."""
     monkeypatch.setenv("TERM", term)
-    console = Console(file=io.StringIO(), force_terminal=is_terminal)
+    console = Terminal(file=io.StringIO(), force_terminal=is_terminal)
     assert type(build_view(console, quiet=quiet)) is view_type
 
 
 def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest.CaptureFixture[str]) -> None:
     """It takes all that the others take and writes nothing anywhere, while nothing is wrong."""
     file = io.StringIO()
-    view = build_view(Console(file=file, force_terminal=True), quiet=True)
+    view = build_view(Terminal(file=file, force_terminal=True), quiet=True)
     view.start("run 6f2c1a")
     view.show_tick(make_tick())
     view.log("worker-1 died")
@@ -45,7 +45,7 @@ def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest
 def test_what_is_wrong_is_said_to_everybody(*, quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Beside the progress, or on standard error where none is wanted: standard output may be JSON."""
     file = io.StringIO()
-    view = build_view(Console(file=file), quiet=quiet)
+    view = build_view(Terminal(file=file), quiet=quiet)
     view.warn("the coordinator does not answer")
     assert file.getvalue().endswith("" if quiet else " the coordinator does not answer\n")
     assert capsys.readouterr() == ("", "oku: the coordinator does not answer\n" if quiet else "")

@@ -2,9 +2,9 @@ import io
 from collections.abc import Callable
 
 import pytest
-from rich.console import Console
 
 from oku_cli.summary_view import build_summary, print_summary
+from oku_cli.terminal import Terminal
 from oku_core.histogram import Histogram
 from oku_core.run import RunState
 from oku_core.summary import Flag, OutcomeCounts, Summary, Validity, WorkerSummary
@@ -140,7 +140,7 @@ def test_the_end_screen_goes_to_the_console_it_is_given(
 ) -> None:
     """Standard output stays free for JSON."""
     file = io.StringIO()
-    print_summary(Console(file=file, width=80), make_summary(), hint="Look at it with: oku show 6f2c1a")
+    print_summary(Terminal(file=file, width=80), make_summary(), hint="Look at it with: oku show 6f2c1a")
     assert "run 6f2c1a" in file.getvalue()
     assert "oku show 6f2c1a" in file.getvalue()
     assert capsys.readouterr().out == ""

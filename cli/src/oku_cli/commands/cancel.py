@@ -10,6 +10,7 @@ from oku_cli.data_dir import DataDir
 from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
+from oku_cli.printable import write_line
 from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
 from oku_core.run import RunState, TransitionError
@@ -34,7 +35,7 @@ def command(run: str, data_dir: Path, elsewhere: Place | None) -> int:
         raise UserError(str(error)) from error
     finally:
         folder.release()
-    click.echo(f"run {run} is cancelled")
+    write_line(f"run {run} is cancelled")
     return ExitCode.COMPLETED
 
 
@@ -45,5 +46,5 @@ def _cancel(ledger: Ledger, run: str) -> None:
 async def _cancel_at(place: Place, run: str) -> ExitCode:
     async with Client(place) as client:
         document = await client.act(run, "cancel")
-    click.echo(f"run {run} is {document['state']}")
+    write_line(f"run {run} is {document['state']}")
     return ExitCode.COMPLETED

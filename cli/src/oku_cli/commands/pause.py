@@ -10,6 +10,7 @@ from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
 from oku_cli.parting import Parting
+from oku_cli.printable import write_line
 from oku_core.errors import UserError
 
 
@@ -29,5 +30,5 @@ def command(run: str, data_dir: Path, elsewhere: Place | None) -> int:
 async def _pause(place: Place, run: str, parting: Parting) -> ExitCode:
     async with Client(place) as client:
         document = await client.act(run, "pause")
-    click.echo(f"run {run} is {document['state']}; go on with: {parting.build_command('resume', run)}")
+    write_line(f"run {run} is {document['state']}; go on with: {parting.build_command('resume', run)}")
     return ExitCode.COMPLETED

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 import msgspec
-import yaml
 
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
@@ -22,7 +21,7 @@ from oku_cli.options import (
     watch_options,
 )
 from oku_cli.parting import Parting
-from oku_core.errors import UserError
+from oku_cli.spec_file import read_spec_file
 from oku_core.spec import Spec
 from oku_core.spec_parser import Source, build_mapping, parse_spec
 from oku_workers.engines.tls import build_tls
@@ -31,14 +30,14 @@ _FILES = ("cacert", "cert", "key")
 
 
 @click.command(name="run")
-@click.argument("spec_file", required=False, type=click.Path(path_type=Path), metavar="[SPEC.YAML]")
+@click.argument("spec_file", required=False, metavar="[SPEC.YAML]")
 @spec_options
 @data_dir_option
 @remote_options
 @watch_options
 @loki_options
 def command(
-    spec_file: Path | None,
+    spec_file: str | None,
     data_dir: Path,
     elsewhere: Place | None,
     json_file: str | None,
@@ -47,8 +46,9 @@ def command(
 ) -> int:
     """Make requests and account for every one.
 
-    The spec comes from a file, from flags, or both: flags override the file. Ctrl-C stops taking requests
-    and says how to resume; a second one stops at once, or leaves a run elsewhere to its coordinator.
+    The spec comes from a file (- is standard input), from flags, or both: flags override the file. Ctrl-C
+    stops taking requests and says how to resume; a second one stops at once, or leaves a run elsewhere to
+    its coordinator.
     """
     sources = [read_spec_file(spec_file)] if spec_file else []
     loki = pick_loki_options(options)
@@ -59,19 +59,6 @@ def command(
         refuse_loki(loki)
         return run_async(_run_remotely(elsewhere, spec, watch))
     return run_async(_run_here(DataDir(data_dir), find_files(spec), watch, loki))
-
-
-def read_spec_file(path: Path) -> Source:
-    """A YAML (or JSON) file as a source of values; `UserError` when it is none."""
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(document, dict):
-        raise UserError(f"{path}: is no mapping of keys to values")
-    return Source(str(path), document)
 
 
 def find_files(spec: Spec) -> Spec:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
@@ -13,6 +12,7 @@ from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
 from oku_cli.runs_view import RunRow, build_runs_table
+from oku_cli.terminal import Terminal
 from oku_coordinator.api import build_run_object
 from oku_core.run import RunState
 
@@ -50,7 +50,7 @@ def _show(runs: list[dict[str, Any]]) -> None:
         )
         for run in runs
     ]
-    console = Console(highlight=False)
+    console = Terminal()
     if not console.is_terminal:
         console.width = _PIPE_COLUMNS
     console.print(build_runs_table(rows, fits=console.is_terminal))

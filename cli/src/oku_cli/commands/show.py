@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
@@ -12,6 +11,7 @@ from oku_cli.drive import run_async, write_json
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
 from oku_cli.summary_view import print_summary
+from oku_cli.terminal import Terminal
 from oku_coordinator.summaries import build_summary
 from oku_core.summary import Summary
 
@@ -48,4 +48,4 @@ def _show(summary: Summary, *, as_json: bool) -> None:
     if as_json:
         write_json("-", summary)
     else:
-        print_summary(Console(highlight=False), summary)
+        print_summary(Terminal(), summary)

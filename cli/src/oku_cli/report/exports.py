@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from oku_cli.printable import escape_json
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_coordinator.dossier import Dossier
@@ -28,7 +29,7 @@ CSV_COLUMNS = (
 
 def build_json(dossier: Dossier) -> bytes:
     """All that is known of the run, without secrets, in one line."""
-    return msgspec.json.encode(replace(dossier, spec=mask_spec(dossier.spec))) + b"\n"
+    return escape_json(msgspec.json.encode(replace(dossier, spec=mask_spec(dossier.spec)))) + b"\n"
 
 
 def build_csv(dossier: Dossier) -> str:

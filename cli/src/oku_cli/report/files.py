@@ -6,9 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from oku_cli.data_dir import DataDir
+from oku_cli.printable import write_note
 from oku_cli.report.page import build_page
 from oku_coordinator.dossier import Dossier, build_dossier
 from oku_coordinator.summaries import build_summary
@@ -54,7 +53,7 @@ class OutputFile:
             Path(self.path).write_bytes(data)
         except OSError as error:
             raise UserError(f"{self.flag}: {self.path}: {error.strerror}") from error
-        click.echo(f"wrote {self.path} ({format_bytes(len(data))})", err=True)
+        write_note(f"wrote {self.path} ({format_bytes(len(data))})")
 
 
 def leave_report(data_dir: DataDir, run: str, now: float) -> Path:

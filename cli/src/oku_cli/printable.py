@@ -1,0 +1,52 @@
+"""What others wrote, as it may stand in a terminal: what steers one appears as a visible sign.
+
+Escape sequences, line breaks and changes of direction can then neither move the cursor nor look like a line
+of Oku's own.
+"""
+
+import re
+
+import click
+
+UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+"""Control characters, what changes direction or is invisible, and halves of a character.
+
+Joiners stay: scripts and emoji need them."""
+_UNPRINTABLE_IN_JSON = re.compile("(?!\n)" + UNPRINTABLE.pattern)
+"""JSON has a line break between strings alone."""
+_PICTURES, _DELETE, _DELETE_PICTURE = 0x2400, "\x7f", "\u2421"
+"""Unicode has signs for the 32 control characters from there on, in their order, and one for this."""
+
+
+def make_printable(text: str) -> str:
+    """The text with one visible sign for each character that steers a terminal."""
+    return UNPRINTABLE.sub(_picture, text)
+
+
+def escape_json(document: bytes) -> bytes:
+    """JSON that is the same to a program, and steers no terminal."""
+    return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()).encode()
+
+
+def write_line(line: str) -> None:
+    """Write a line to standard output."""
+    click.echo(make_printable(line))  # noqa: TID251
+
+
+def write_note(line: str) -> None:
+    """Write a line to standard error."""
+    click.echo(make_printable(line), err=True)  # noqa: TID251
+
+
+def write_error(line: str) -> None:
+    """Write a line that `oku` has to say to standard error."""
+    write_note(f"oku: {line}")
+
+
+def _picture(found: re.Match[str]) -> str:
+    character = found[0]
+    if character == _DELETE:
+        return _DELETE_PICTURE
+    return chr(_PICTURES + ord(character)) if character < " " else "\N{REPLACEMENT CHARACTER}"
