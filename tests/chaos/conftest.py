@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.local_run import LocalRun, Start, starting_runs, wait_until
+from tests.kit.local_run import LocalRun, Start, starting_runs
 
 from oku_core.spec import Engine
 
@@ -39,18 +39,9 @@ def start_both(start: Start) -> Callable[..., dict[Engine, LocalRun]]:
     def start_each(requests: int, *flags: str) -> dict[Engine, LocalRun]:
         runs: dict[Engine, LocalRun] = {}
         for engine in Engine:
-            # A stack draws ports that nobody listens on, so those of the others must be in use.
-            for other in runs.values():
-                wait_until(lambda other=other: is_listening(other), 30, "the other stack listens")  # type: ignore[misc]
             runs[engine] = start(
                 "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, data_dir=str(engine)
             )
         return runs
 
     return start_each
-
-
-def is_listening(run: LocalRun) -> bool:
-    """Whether both ports of its stack are in use."""
-    logs = [run.data_dir / "logs" / f"{name}.log" for name in ("coordinator", "server")]
-    return all(log.exists() and "listening on" in log.read_text() for log in logs)

@@ -23,6 +23,7 @@ class Child:
         log: the file that takes its output.
         environment: all of its environment.
         folder: where it works; where this process does unless given.
+        inherited: numbers of open files that it gets, each time that it is started.
     """
 
     def __init__(
@@ -32,12 +33,14 @@ class Child:
         log: Path,
         environment: Mapping[str, str],
         folder: Path | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
         self.name = name
         self.command = tuple(command)
         self._log = log
         self.environment = dict(environment)
         self.folder = folder
+        self.inherited = tuple(inherited)
         self._process: subprocess.Popen[bytes] | None = None
         self.started_at = 0.0
 
@@ -57,6 +60,7 @@ class Child:
                 stderr=output,
                 env=self.environment,
                 cwd=self.folder,
+                pass_fds=self.inherited,
                 start_new_session=True,
             )
         self.started_at = time.monotonic()

@@ -2,11 +2,10 @@
 
 import asyncio
 import os
-import random
 import secrets
 import socket
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from oku_cli.child import Child, describe_death
 from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
+from oku_core.listener import format_address, open_sockets
 from oku_core.supervision import Health, Supervisor
 
 _T = TypeVar("_T")
@@ -29,8 +29,7 @@ _MAX_QUICK_ENDS = 5
 _MAX_QUICK_KILLS = 25
 """One that is killed from outside is given more chances."""
 _END_TIMEOUT_S = 3.0
-_PORTS = range(18_000, 32_000)
-"""Below those that the system gives to outgoing connections, so that a restarted child finds its own free."""
+_HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +73,15 @@ class LocalStack:
         self._watching: asyncio.Task[None] | None = None
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Raises `StackError` when a child cannot be kept alive."""
-        port, server_port = _pick_ports(2)
-        self.endpoint = Endpoint(f"http://127.0.0.1:{port}", secrets.token_urlsafe(24))
-        self._server_url = f"http://127.0.0.1:{server_port}" if plan.servers else None
+        # They listen before any child is started: a port that is only promised can be taken by another user
+        # of this machine first, who would then be sent the token. Here they stay open, so that a child that
+        # is started again gets the same, and who connects meanwhile waits for it.
+        self._api_sockets = open_sockets(_HOST, 0, 1)
+        self._server_sockets = open_sockets(_HOST, 0, plan.servers) if plan.servers else []
+        self.endpoint = Endpoint(_build_url(self._api_sockets), secrets.token_urlsafe(24))
+        self._server_url = _build_url(self._server_sockets) if plan.servers else None
         self._socket = valkey.choose_socket(data_dir.broker)
-        self.children = list(self._build_children(plan, port, server_port))
+        self.children = list(self._build_children(plan))
         """The broker first; the order is that of starting."""
 
     async def start(self) -> None:
@@ -129,6 +132,8 @@ class LocalStack:
             for child in group:
                 child.wait(_END_TIMEOUT_S)
         valkey.remove_socket(self._socket, self._data_dir.broker)
+        for listening in (*self._api_sockets, *self._server_sockets):
+            listening.close()
 
     async def _watch(self, health: Health) -> None:
         while True:
@@ -163,29 +168,34 @@ class LocalStack:
                 while not await _answers(session, probe):  # noqa: ASYNC110  # they are asked, they do not call
                     await asyncio.sleep(0.02)
 
-    def _build_children(self, plan: StackPlan, port: int, server_port: int) -> Iterator[Child]:
+    def _build_children(self, plan: StackPlan) -> Iterator[Child]:
         """The broker first; the order is that of starting."""
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
         environment = build_environment(os.environ)
         environment["OKU_LOG_FORMAT"] = "text"  # people read the files, and the last line is shown to them
         oku = [*PYTHON, "-m", "oku_cli"]
 
-        def build(name: str, *command: str, **extra: str) -> Child:
+        def build(name: str, *command: str, listening: Sequence[socket.socket] = (), **extra: str) -> Child:
+            numbers = [each.fileno() for each in listening]
+            flags = [word for number in numbers for word in ("--listen-fd", str(number))]
             log = data_dir.logs / f"{name}.log"
-            return Child(name, command, log, environment | extra, data_dir.absolute)
+            return Child(
+                name, [*command, *flags], log, environment | extra, data_dir.absolute, inherited=numbers
+            )
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
         server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
-            "--data-dir", str(data_dir.absolute), "--port", str(port), *server_flags,
-            OKU_TOKEN=self.endpoint.token, **plan.loki.build_environment(),
+            "--data-dir", str(data_dir.absolute), *server_flags,
+            listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, **plan.loki.build_environment(),
         )  # fmt: skip
         if self._server_url:
             yield build(
-                "server", *oku, "server", "--port", str(server_port), "--processes", str(plan.servers),
-                "--delay", plan.delay, "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
+                "server", *oku, "server", "--processes", str(plan.servers), "--delay", plan.delay,
+                "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
+                listening=self._server_sockets,
             )  # fmt: skip
         for number in range(1, plan.workers + 1):
             name = f"worker-{number}"
@@ -201,15 +211,5 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-def _pick_ports(count: int) -> list[int]:
-    ports: list[int] = []
-    for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        ports.append(port)
-        if len(ports) == count:
-            return ports
-    raise StackError("no port is free between 18000 and 32000")
+def _build_url(listening: Sequence[socket.socket]) -> str:
+    return f"http://{format_address(listening[0])}"

@@ -24,7 +24,7 @@ def tether(command: list[str]) -> None:
         if os.getppid() != parent:
             sys.exit(1)  # it died before we asked
         os.execvp(command[0], command)  # noqa: S606  # no shell is wanted
-    child = subprocess.Popen(command)  # noqa: S603
+    child = subprocess.Popen(command, close_fds=False)  # noqa: S603  # it may have been given sockets
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     while child.poll() is None:
         if os.getppid() != parent:

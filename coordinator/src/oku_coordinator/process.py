@@ -9,6 +9,7 @@ import contextlib
 import logging
 import math
 import signal
+import socket
 import sqlite3
 import sys
 import threading
@@ -39,7 +40,7 @@ from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.history import Event, EventType
 from oku_core.lease import Message
-from oku_core.listener import format_address, open_sockets
+from oku_core.listener import adopt_sockets, format_address, open_sockets
 from oku_core.messaging import build_app, find_connection_errors
 from oku_core.progress import Progress
 from oku_core.ready_file import write_ready_file
@@ -161,12 +162,17 @@ class Coordinator:
         )
         self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        [listening] = open_sockets(self._settings.host, self._settings.port, 1)
+        [listening] = self._open_sockets()
         await web.SockSite(self._runner, listening).start()
         address = format_address(listening)
         _log.info("listening on http://%s", address)
         if ready_file := self._settings.ready_file:
             write_ready_file(ready_file, address)
+
+    def _open_sockets(self) -> list[socket.socket]:
+        if self._settings.listen_fd is not None:
+            return adopt_sockets([self._settings.listen_fd])
+        return open_sockets(self._settings.host, self._settings.port, 1)
 
     async def _main_loop(self, health: Health) -> None:
         while not self._ending.is_set():

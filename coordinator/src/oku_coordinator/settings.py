@@ -54,6 +54,7 @@ class CoordinatorSettings:
         token: what every API call but the probes has to bear.
         host: address that the API listens on; `*` is all addresses, of IPv4 and of IPv6.
         port: port of the API; 0 takes a free one.
+        listen_fd: number of an inherited socket that listens already, instead of host and port.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         server_shape: what they were started with, so that a run which wants just that need not say so in
             each request.
@@ -69,6 +70,7 @@ class CoordinatorSettings:
     token: str
     host: str = "127.0.0.1"
     port: int = 8700
+    listen_fd: int | None = None
     server_urls: tuple[str, ...] = ()
     server_shape: ServerShape = ServerShape()
     term_s: float = 5.0

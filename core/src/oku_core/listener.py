@@ -1,11 +1,13 @@
 """The listening sockets of a server: one for each process, all on one port.
 
 The kernel spreads connections over them (SO_REUSEPORT). They are made before any process is forked, so that
-a port in use is found at once, and connections wait rather than fail while a process is started again.
+a port in use is found at once, and connections wait rather than fail while a process is started again. Who
+starts a server may have made them for it: then nobody else can take the port before it does.
 """
 
 import errno
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 from oku_core.errors import UserError
@@ -48,6 +50,27 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
             listening.close()
         raise UserError(_explain(error, host, port)) from error
     return sockets
+
+
+def adopt_sockets(numbers: Sequence[int]) -> list[socket.socket]:
+    """Take over listening sockets that whoever started this process has left open, by their numbers.
+
+    Raises:
+        UserError: one of them is not a listening socket.
+    """
+    return [_adopt_socket(number) for number in numbers]
+
+
+def _adopt_socket(number: int) -> socket.socket:
+    try:
+        adopted = socket.socket(fileno=number)
+    except (OSError, OverflowError) as error:
+        raise UserError(f"--listen-fd: {number} is not an open socket") from error
+    if not adopted.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        adopted.close()
+        raise UserError(f"--listen-fd: {number} is not a socket that listens")
+    adopted.set_inheritable(False)
+    return adopted
 
 
 def format_address(listening: socket.socket) -> str:

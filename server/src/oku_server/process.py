@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import uvloop
 
-from oku_core.listener import BACKLOG, format_address, open_sockets
+from oku_core.listener import BACKLOG, adopt_sockets, format_address, open_sockets
 from oku_core.open_files import raise_open_files
 from oku_core.ready_file import remove_ready_file, write_ready_file
 from oku_server.connection import Connection
@@ -46,7 +46,7 @@ def serve(settings: ServerSettings) -> None:
         remove_ready_file(settings.ready_file)
     raise_open_files()
     store = _open_store(settings)
-    sockets = open_sockets(settings.host, settings.port, settings.processes)
+    sockets = _open_sockets(settings)
 
     def announce() -> None:
         _announce(settings, format_address(sockets[0]))
@@ -109,6 +109,12 @@ async def _answer(
     on_started()
     await stop.wait()
     server.close()
+
+
+def _open_sockets(settings: ServerSettings) -> list[socket.socket]:
+    if settings.listen_fds:
+        return adopt_sockets(settings.listen_fds)
+    return open_sockets(settings.host, settings.port, settings.processes)
 
 
 def _open_store(settings: ServerSettings) -> CountStore:

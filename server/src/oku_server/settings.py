@@ -22,6 +22,8 @@ class ServerSettings:
     Args:
         host: the address or name to listen on; `*` is all addresses, of IPv4 and of IPv6.
         port: the port to listen on; 0 lets the system choose a free one.
+        listen_fds: numbers of inherited sockets that listen already, one for each process, instead of host
+            and port.
         processes: how many processes share the port.
         delay: the distribution of the delays.
         seed: chooses which delay and which fault each index gets.
@@ -36,6 +38,7 @@ class ServerSettings:
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    listen_fds: tuple[int, ...] = ()
     processes: int = 1
     delay: Delay = field(default_factory=lambda: parse_delay("0s"))
     seed: int = 0

@@ -75,3 +75,28 @@ def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(UserError, match=r"^--host: 'nowhere' is not a host that can be resolved$"):
         listener.open_sockets("nowhere", 0, 1)
+
+
+def test_sockets_that_listen_already_are_taken_over() -> None:
+    """They answer under the same number, and are not handed on by accident."""
+    [listening] = listener.open_sockets("127.0.0.1", 0, 1)
+    listening.set_inheritable(True)
+
+    [adopted] = listener.adopt_sockets([listening.fileno()])
+
+    assert adopted.getsockname() == listening.getsockname()
+    assert not adopted.get_inheritable()
+    listening.detach()
+    adopted.close()
+
+
+def test_what_is_no_listening_socket_is_not_taken_over() -> None:
+    """A closed number, another kind of file, a socket that does not listen."""
+    with socket.socket() as idle, pytest.raises(UserError, match="is not a socket that listens"):
+        listener.adopt_sockets([os.dup(idle.fileno())])
+    reading, writing = os.pipe()
+    for number in (reading, 99_999, 2**70):
+        with pytest.raises(UserError, match=f"^--listen-fd: {number} is not an open socket$"):
+            listener.adopt_sockets([number])
+    os.close(reading)
+    os.close(writing)

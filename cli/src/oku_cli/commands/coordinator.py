@@ -58,6 +58,12 @@ _log = logging.getLogger(__name__)
     help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
+    "--listen-fd",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Number of an inherited socket that listens already, instead of --host and --port.",
+)
+@click.option(
     "--server-url",
     "server_urls",
     envvar="OKU_SERVER_URLS",

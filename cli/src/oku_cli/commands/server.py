@@ -59,6 +59,15 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     help="Port to listen on; 0 takes any free one.",
 )
 @click.option(
+    "--listen-fd",
+    "listen_fds",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Number of an inherited socket that listens already, instead of --host and --port; "
+    "once for each process.",
+)
+@click.option(
     "--processes",
     default="1",
     metavar="N",
@@ -116,6 +125,8 @@ def command(**given: Any) -> None:
     A delay, then status 200, a header Delay with its seconds, and a body; with the rates below, something
     worse. The header Oku-Run of a request names the run that it is counted for.
     """
+    if given["listen_fds"] and len(given["listen_fds"]) != given["processes"]:
+        raise UserError(f"--listen-fd: {len(given['listen_fds'])} is not the number of --processes")
     rates = {name: given.pop(f"{name}_rate") for name in ("error", "reset", "stall", "truncate")}
     try:
         faults = FaultRates(**rates)
