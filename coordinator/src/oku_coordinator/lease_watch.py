@@ -5,7 +5,7 @@ Each look goes through all active leases of the run that has its turn; which of 
 """
 
 import logging
-import time
+from collections.abc import Callable
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.expiry import ExpiryJudge
@@ -25,13 +25,17 @@ class LeaseWatch:
         roster: who lives.
         broker: takes orders to workers.
         metrics: where leases that are taken back are counted.
+        clock: Unix time.
     """
 
-    def __init__(self, ledger: Ledger, roster: Roster, broker: Broker, metrics: Metrics) -> None:
+    def __init__(
+        self, ledger: Ledger, roster: Roster, broker: Broker, metrics: Metrics, clock: Callable[[], float]
+    ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._broker = broker
         self._metrics = metrics
+        self._clock = clock
         self._expiry = ExpiryJudge(roster)
 
     def forgive(self, now: float) -> None:
@@ -53,7 +57,7 @@ class LeaseWatch:
         lost = dict(self._expiry.find_lost(leases, listed, now, closing=closing))
         for lease in [lease for lease in leases if lease.id in lost]:
             reason = lost[lease.id]
-            if self._ledger.expire_leases([lease.id], reason, time.time()):
+            if self._ledger.expire_leases([lease.id], reason, self._clock()):
                 facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
                 self._metrics.count_expired(reason)

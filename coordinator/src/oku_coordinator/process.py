@@ -38,6 +38,7 @@ from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
+from oku_core.clock import SteadyClock
 from oku_core.history import Event, EventType
 from oku_core.lease import Message
 from oku_core.listener import adopt_sockets, format_address, open_sockets
@@ -86,14 +87,17 @@ class Coordinator:
         self._lock = lock_ledger(settings.ledger_path, wait_s=_LOCK_WAIT_S)
         self._ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
         self._metrics = Metrics()
+        self._clock = SteadyClock()
         self._publisher = (
-            Publisher(self._ledger, settings.loki, settings.most_outbox_bytes, self._metrics)
+            Publisher(self._ledger, settings.loki, settings.most_outbox_bytes, self._metrics, self._clock)
             if settings.loki is not None
             else None
         )
         self._roster = Roster(settings.term_s)
         self._broker = Broker(app, self._is_ready)
-        self._lease_watch = LeaseWatch(self._ledger, self._roster, self._broker, self._metrics)
+        self._lease_watch = LeaseWatch(
+            self._ledger, self._roster, self._broker, self._metrics, self._clock.now
+        )
         may_decode = threading.Event()
         may_decode.set()
         self._reports = ReportListener(
@@ -105,7 +109,9 @@ class Coordinator:
         self._kube = _enter_cluster(settings, self._ledger, self._wake)
         named = NamedServers(settings.server_urls)
         counter = ServedCounter((self._kube and self._kube.servers) or named, self._ledger)
-        self._server_watch = ServerWatch(counter, self._ledger, self._wake) if settings.server_urls else None
+        self._server_watch = (
+            ServerWatch(counter, self._ledger, self._wake, self._clock.now) if settings.server_urls else None
+        )
         self._conditions = Conditions(
             self._ledger,
             self._roster,
@@ -119,11 +125,11 @@ class Coordinator:
             settings.server_shape,
         )  # fmt: skip
         self._pacemaker = Pacemaker(self._broker)
-        self._runs = Runs(self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions)
-        chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
-        self._pulse = Pulse(
-            self._ledger, self._roster, self._conditions, self._runs, chronicle, self._metrics
+        self._runs = Runs(
+            self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions, self._clock.now
         )
+        chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
+        self._pulse = Pulse(self._ledger, self._roster, self._runs, chronicle, self._metrics, self._clock.now)
         self._next_look = -math.inf
         self._round_at = time.monotonic()
         self._woken = asyncio.Event()
@@ -213,6 +219,7 @@ class Coordinator:
     async def _round(self, now: float) -> None:
         if now >= self._next_look:
             self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
+            self._look_at_clock()
             self._pulse.remove_silent(now)
             self._lease_watch.look(now)
             self._pacemaker.step(self._roster.pace_s, now)
@@ -221,10 +228,20 @@ class Coordinator:
             if self._publisher is not None:
                 self._publisher.bound()
             self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
-        run = await self._dispatcher.step(now, time.time())
+        run = await self._dispatcher.step(now, self._clock.now())
         if self._dispatcher.has_more:
             self._wake()
         await self._watch_end(run)
+
+    def _look_at_clock(self) -> None:
+        """Note that the wall clock was set; follow it again when nothing is measured and no line waits."""
+        run = self._ledger.fetch_next_run()
+        if step_s := self._clock.find_step():
+            _log.warning("the clock of this machine was set by %+.1f s", step_s)
+            if run is not None and run.state in ACTIVE_STATES:
+                self._ledger.note_clock_step(run.run, step_s, self._clock.now())
+        if self._clock.wall_ahead_s and run is None and not self._ledger.measure_outbox().lines:
+            self._clock.anchor()
 
     async def _watch_end(self, run: RunRecord | None) -> None:
         """Ask the delay servers for their counts when the active run comes to rest."""
@@ -238,12 +255,13 @@ class Coordinator:
         run = self._ledger.fetch_next_run()
         if run is not None and run.state in ACTIVE_STATES:
             text = "a coordinator has started and finds the run active"
-            event = Event(at=time.time(), type=EventType.COORDINATOR_STARTED, text=text)
+            event = Event(at=self._clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
             self._ledger.note(run.run, [event])
 
     def _take_in(self, messages: Sequence[Message]) -> None:
         begun = time.monotonic()
-        self._metrics.count_messages(take_in(self._ledger, messages, time.time()), time.monotonic() - begun)
+        verdicts = take_in(self._ledger, messages, self._clock.now())
+        self._metrics.count_messages(verdicts, time.monotonic() - begun)
         self._loop.call_soon_threadsafe(self._wake)
 
     def _hear_from_thread(self, heard: Sequence[Progress]) -> None:

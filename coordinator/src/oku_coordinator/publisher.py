@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.outbox_table import OutboxLine
 from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
 from oku_coordinator.metrics import Metrics
+from oku_core.clock import SteadyClock
 from oku_core.history import Event, EventType
 from oku_core.supervision import Health, Supervisor, cancel
 
@@ -18,6 +19,8 @@ _log = logging.getLogger(__name__)
 BATCH_LINES, BATCH_BYTES = 1000, 512_000
 _LOOK_S = 0.5
 """So often is an empty outbox looked at."""
+_EARLY = "it says that lines are from the future: the clock of this machine or of its own is wrong"
+_EARLY_PAUSE_S = 1.0
 _DROP_TO = 0.9
 """An outbox that is over its bound is cut back to this share of it, so that it lasts a while."""
 
@@ -30,13 +33,17 @@ class Publisher:
         target: where to, and as whom.
         most_bytes: that the outbox may take; what exceeds it is dropped, oldest first, if it may be lost.
         metrics: where lines are counted.
+        clock: the one that gives lines their times.
     """
 
-    def __init__(self, ledger: Ledger, target: LokiTarget, most_bytes: int, metrics: Metrics) -> None:
+    def __init__(
+        self, ledger: Ledger, target: LokiTarget, most_bytes: int, metrics: Metrics, clock: SteadyClock
+    ) -> None:
         self._ledger = ledger
         self._target = target
         self._most_bytes = most_bytes
         self._metrics = metrics
+        self._clock = clock
         self.trouble = ""
         """Why Loki does not take lines; empty when it does."""
         self._refused = self._dropped = 0
@@ -63,7 +70,7 @@ class Publisher:
         self._metrics.show_outbox(size.lines, size.bytes)
         if size.bytes <= self._most_bytes:
             return
-        now = time.time()
+        now = self._clock.now()
         for run, lines in self._ledger.drop_lines(int(_DROP_TO * self._most_bytes)).items():
             self._dropped += lines
             self._metrics.count_lines("dropped", lines)
@@ -91,15 +98,24 @@ class Publisher:
                     health.note_well()
                     await asyncio.sleep(_LOOK_S)
                     continue
-                refusals = await pusher.push([_build_entry(line) for line in lines])
-                self._count(lines, refusals)
-                await asyncio.to_thread(self._ledger.remove_lines, lines)
+                entries = {_build_entry(line): line for line in lines}
+                refusals = await pusher.push(list(entries))
+                early = [entry for refusal in refusals if refusal.is_early for entry in refusal.entries]
+                for entry in early:
+                    del entries[entry]
+                self._count(entries, [refusal for refusal in refusals if not refusal.is_early])
+                await asyncio.to_thread(self._ledger.remove_lines, list(entries.values()))
+                if early:
+                    self._note_trouble(_EARLY)
+                    await asyncio.sleep(_EARLY_PAUSE_S)
+                elif self.trouble == _EARLY:
+                    self._note_trouble("")
                 health.note_well()
 
     def _take(self) -> list[OutboxLine]:
         if not self._ledger.measure_outbox().lines:
             return []
-        return self._ledger.take_lines(BATCH_LINES, BATCH_BYTES, time.time())
+        return self._ledger.take_lines(BATCH_LINES, BATCH_BYTES, self._clock.now(), self._clock.wall_ahead_s)
 
     def _note_trouble(self, trouble: str) -> None:
         if trouble:
@@ -108,7 +124,7 @@ class Publisher:
             _log.info("Loki takes lines again")
         self.trouble = trouble
 
-    def _count(self, lines: Sequence[OutboxLine], refusals: Sequence[Refusal]) -> None:
+    def _count(self, lines: Sized, refusals: Sequence[Refusal]) -> None:
         refused = sum(len(refusal.entries) for refusal in refusals)
         self._metrics.count_lines("accepted", len(lines) - refused)
         if not refused:
@@ -123,7 +139,8 @@ class Publisher:
             if kinds == {"event"}:
                 continue  # an event about these could be refused as well, and so on
             for run in sorted(runs):
-                event = Event(at=time.time(), type=EventType.LINES_REFUSED, text=text, reason=refusal.reason)
+                now = self._clock.now()
+                event = Event(at=now, type=EventType.LINES_REFUSED, text=text, reason=refusal.reason)
                 self._note(run, event)
 
     def _note(self, run: str, event: Event) -> None:

@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oku_coordinator.chronicle import Chronicle
-from oku_coordinator.conditions import Conditions
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
@@ -30,27 +29,27 @@ class Pulse:
     Args:
         ledger: how far runs are.
         roster: who lives.
-        conditions: what a run waits for.
-        runs: those who follow them get the ticks.
+        runs: those who follow them get the ticks; say what a run waits for.
         chronicle: keeps ticks and what became of workers.
         metrics: show the last tick.
+        clock: Unix time.
     """
 
     def __init__(
         self,
         ledger: Ledger,
         roster: Roster,
-        conditions: Conditions,
         runs: Runs,
         chronicle: Chronicle,
         metrics: Metrics,
+        clock: Callable[[], float],
     ) -> None:
         self._ledger = ledger
         self._roster = roster
-        self._conditions = conditions
         self._runs = runs
         self._chronicle = chronicle
         self._metrics = metrics
+        self._clock = clock
         self._ticks = TickMaker()
         self._active: str | None = None
 
@@ -62,7 +61,7 @@ class Pulse:
         self._metrics.count_progress()
         is_new = not self._roster.is_current(progress.worker, progress.boot)
         replaced = self._roster.find_replaced(progress.worker, progress.boot)
-        self._roster.hear(progress, time.monotonic(), time.time())
+        self._roster.hear(progress, time.monotonic(), self._clock())
         if replaced is not None:
             self._note_gone(replaced)
         if is_new:
@@ -119,9 +118,9 @@ class Pulse:
 
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
         standing = self._ledger.fetch_standing(run)
-        notices = self._conditions.build_notices(standing.record)
+        notices = self._runs.build_notices(standing.record)
         return (ticks or self._ticks).build_tick(
-            standing, workers=len(self._roster), now=time.time(), notices=notices
+            standing, workers=len(self._roster), now=self._clock(), notices=notices
         )
 
     def _note_gone(self, worker: WorkerState) -> None:
@@ -130,7 +129,7 @@ class Pulse:
         )
 
     def _note_worker(self, what: EventType, worker: str) -> None:
-        self._chronicle.note_worker(what, worker, time.time(), is_active=self._active is not None)
+        self._chronicle.note_worker(what, worker, self._clock(), is_active=self._active is not None)
 
 
 def find_next_due(due: float, now: float) -> float:

@@ -106,8 +106,11 @@ class Runs:
         snapshot = self._ledger.fetch_snapshot(record.run)
         if served is not None and not snapshot.record.is_at_rest:
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
-        notices = self._conditions.build_notices(snapshot.record)
-        return build_summary(snapshot, self._clock(), notices)
+        return build_summary(snapshot, self._clock(), self.build_notices(snapshot.record))
+
+    def build_notices(self, record: RunRecord) -> list[str]:
+        """What a run waits for, and what does not go as it should."""
+        return self._conditions.build_notices(record)
 
     async def tell(self, run: str) -> Dossier:
         """A run with all that is kept of it, read beside the event loop: there may be much."""

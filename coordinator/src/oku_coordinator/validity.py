@@ -22,6 +22,8 @@ def judge_report(report: Report) -> Mapping[Flag, float]:
         flags[Flag.WORKER_SATURATED] = report.busy_share
     if report.max_lag_s >= LAG_LIMIT_S:
         flags[Flag.LOOP_LAG] = report.max_lag_s
+    if report.clock_step_s:
+        flags[Flag.CLOCK_SET] = report.clock_step_s
     return flags
 
 
@@ -66,4 +68,7 @@ def _describe(flag: Flag, worst: float) -> str:
         return f"a worker was busy for {worst:.0%} of a second: latencies include its own queueing"
     if flag == Flag.LOOP_LAG:
         return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that"
+    if flag == Flag.CLOCK_SET:
+        by = format_duration(worst)
+        return f"a clock was set by up to {by}: durations are right, times of day may not be"
     return "leases of lost workers were dealt out again; the load had a dip"

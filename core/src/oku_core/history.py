@@ -34,6 +34,8 @@ class EventType(StrEnum):
     WORKER_LOST = "worker_lost"
     LEASE_EXPIRED = "lease_expired"
     """A lease was taken back."""
+    CLOCK_SET = "clock_set"
+    """The coordinator's clock was set forward or back."""
     VALIDITY = "validity"
     """It came to rest with this flag."""
     LINES_DROPPED = "lines_dropped"

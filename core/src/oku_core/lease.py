@@ -75,6 +75,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
         max_lag_s: largest lateness of its event loop while the lease was in hand; never below 0.
         busy_share: largest share of any second of it that the worker spent on a processor or waiting for
             one, 0 to 1.
+        clock_step_s: the most that the clock of its machine was set by meanwhile.
         refusal: why the worker could not begin, because what the spec asks for is not there, such as a file
             or an engine; one line, empty when it could. Such a report covers nothing.
     """
@@ -96,6 +97,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     peak_rss_mb: float = 0.0
     max_lag_s: float = 0.0
     busy_share: float = 0.0
+    clock_step_s: float = 0.0
     refusal: str = ""
 
     @property
@@ -114,7 +116,8 @@ _STATUS = re.compile(r"[0-9]{1,3}")
 LONGEST_REFUSAL = 300
 """Characters."""
 _FIGURES = (
-    "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share"
+    "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share",
+    "clock_step_s",
 )  # fmt: skip
 
 

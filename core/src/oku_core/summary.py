@@ -22,6 +22,8 @@ class Flag(StrEnum):
     """A worker's event loop was late: latencies include its stalls."""
     WORKER_LOST = "worker_lost"
     """A worker died; its leases were given to others."""
+    CLOCK_SET = "clock_set"
+    """The clock of a machine was set: times of day before and after do not agree, durations do."""
     RESENT = "resent"
     """Requests may have been sent more than once."""
     INTERRUPTED = "interrupted"

@@ -33,7 +33,7 @@ class World:
         self.broker = BrokerTwin()
         self.roster = Roster(5.0)
         self.metrics = Metrics()
-        self.watch = LeaseWatch(ledger, self.roster, self.broker, self.metrics)
+        self.watch = LeaseWatch(ledger, self.roster, self.broker, self.metrics, lambda: 0.0)
 
     def hear(self, *leases: str, now: float = 0.0) -> None:
         """Worker w1 speaks and names the leases that it has."""

@@ -12,7 +12,10 @@ from oku_core.lease import Report, find_fault
 from oku_core.outcome import OUTCOMES, Outcome
 
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
-FIGURES = ["bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share"]
+FIGURES = [
+    "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share",
+    "clock_step_s",
+]  # fmt: skip
 FIELDS = [field.name for field in msgspec.structs.fields(Report)]
 
 
@@ -63,6 +66,7 @@ def true_reports(draw: st.DrawFn) -> Case:
         peak_rss_mb=draw(st.floats(0, 1e6)),
         max_lag_s=draw(st.floats(0, 60)),
         busy_share=draw(st.floats(0, 1)),
+        clock_step_s=draw(st.floats(0, 1e6)),
     )
     return Case(report, start, stop)
 

@@ -1,6 +1,7 @@
 """How hypothesis looks for counterexamples here: without a time limit, for a laptop may be busy."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,12 +26,12 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @pytest.fixture
-def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[[int, int], Hand]:
-    """Makes hands with a lease on `[start, stop)`."""
+def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[..., Hand]:
+    """Makes hands with a lease on `[start, stop)`, and a clock if the test has one."""
 
-    def build(start: int, stop: int) -> Hand:
+    def build(start: int, stop: int, now: Callable[[], float] = time.time) -> Hand:
         lease = Lease(id=f"{start}-{stop}", run="r1", start=start, stop=stop, start_by=0.0, spec=Spec())
-        return Hand(lease, loop.create_future())
+        return Hand(lease, loop.create_future(), now)
 
     return build
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from oku_core.clock import SteadyClock
 from oku_core.lease import Lease, Report, find_fault
 from oku_core.spec import Spec
 from oku_core.supervision import Supervisor
@@ -398,12 +399,12 @@ async def test_a_lease_that_waits_has_no_share_in_the_seconds_before_it(
 
 @pytest.mark.usefixtures("no_waiting")
 async def test_a_lease_shorter_than_a_second_has_the_share_of_all_of_it(
-    crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And never more than all of a processor, however many threads there were."""
     cpu_s, now = 0.0, 1000.0
+    crew = Crew("w1", "b1", Supervisor(), clock=SteadyClock(lambda: now, lambda: now))
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    monkeypatch.setattr(time, "time", lambda: now)
     shares = []
     for new_cpu_s in (0.05, 0.4):
         task = begin(crew, build_lease(0, 3))
@@ -474,7 +475,24 @@ async def test_too_few_open_files_are_told(
 def test_an_empty_report_gives_everything_back() -> None:
     """It covers nothing, and is believed."""
     lease = build_lease(7, 9)
-    report = build_empty_report(lease, "e1", "w1", "b1")
+    report = build_empty_report(lease, "e1", "w1", "b1", 1.0)
     assert (report.lease, report.execution, report.worker, report.boot) == (lease.id, "e1", "w1", "b1")
     assert (report.start, report.done, report.covered) == (7, 7, 0)
     assert find_fault(report, 7, 9) is None
+
+
+async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar) -> None:
+    """A lease lasts as long as it did; its report says that the clock was set, and no later one does."""
+    wall = elapsed_s = 1000.0
+    crew = Crew("w1", "b1", Supervisor(), clock=SteadyClock(lambda: wall, lambda: elapsed_s))
+    reports = []
+    for step_s in (-3600.0, 0.0):
+        task = begin(crew, build_lease(0, 3))
+        await settle()
+        wall, elapsed_s = wall + step_s + 2, elapsed_s + 2
+        await hangar.engine.work()
+        report = await receive(task)
+        crew.let_go(report.lease)
+        reports.append(report)
+    assert [report.clock_step_s for report in reports] == [3600, 0]
+    assert [report.ended_at - report.started_at for report in reports] == [2, 2]

@@ -1,7 +1,6 @@
 import asyncio
 from collections.abc import Callable
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -13,7 +12,7 @@ from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import Second, SecondMeter
 
-BuildHand = Callable[[int, int], Hand]
+BuildHand = Callable[..., Hand]
 
 FAILURES = range(2, 6)
 
@@ -222,13 +221,10 @@ async def test_an_empty_lease_wakes_nobody(build_hand: BuildHand) -> None:
     waiting.cancel()
 
 
-def test_the_clock_of_a_lease_starts_with_its_turn(
-    build_hand: BuildHand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_clock_of_a_lease_starts_with_its_turn(build_hand: BuildHand) -> None:
     """One that waits behind another begins when the other has no index left."""
     now = 100.0
-    monkeypatch.setattr("time.time", lambda: now)
-    feed, first, second = Feed(), build_hand(0, 1), build_hand(1, 2)
+    feed, first, second = Feed(), build_hand(0, 1, lambda: now), build_hand(1, 2, lambda: now)
     feed.add(first)
     feed.add(second)
     now = 107.0

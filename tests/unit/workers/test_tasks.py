@@ -45,7 +45,7 @@ class FakeCrew:
             raise self.error
         if self.is_doubled:
             return None
-        return build_empty_report(lease, execution, "w1", "b1")
+        return build_empty_report(lease, execution, "w1", "b1", 1.0)
 
     def let_go(self, lease: str) -> None:
         """As the crew."""
@@ -59,7 +59,7 @@ class Desk:
         self.diary: list[object] = []
         self.crew = FakeCrew(self.diary)
         self.app = build_app("memory://")
-        tasks.register_lease_task(self.app, FakeStation(), self.crew, "w1", "b1")  # type: ignore[arg-type]
+        tasks.register_lease_task(self.app, FakeStation(), self.crew, "w1", "b1", time.time)  # type: ignore[arg-type]
 
     def send(self, _: Celery, message: Message) -> None:
         """Stands for `send_message`."""

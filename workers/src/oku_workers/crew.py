@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterable
 
+from oku_core.clock import SteadyClock
 from oku_core.histogram import coarsen
 from oku_core.lease import Lease, Report
 from oku_core.memory import measure_peak_rss_mb, measure_rss_mb
@@ -34,15 +35,22 @@ class Crew:
         boot: of its process.
         supervisor: of the tasks of its engines.
         local_address: what to send from; the system chooses unless given.
+        clock: of this process.
     """
 
     def __init__(
-        self, name: str, boot: str, supervisor: Supervisor, local_address: str | None = None
+        self,
+        name: str,
+        boot: str,
+        supervisor: Supervisor,
+        local_address: str | None = None,
+        clock: SteadyClock | None = None,
     ) -> None:
         self._name = name
         self._boot = boot
         self._supervisor = supervisor
         self._local_address = local_address
+        self._clock = clock or SteadyClock()
         self._feed = Feed()
         self._hands: dict[str, Hand] = {}
         self._under_way: set[Hand] = set()
@@ -77,7 +85,9 @@ class Crew:
         if not self._hands:
             # Start-up and idle time belong to no run.
             self._reported_cpu_s = time.process_time()
-        hand = self._hands[lease.id] = Hand(lease, asyncio.get_running_loop().create_future())
+        hand = self._hands[lease.id] = Hand(
+            lease, asyncio.get_running_loop().create_future(), self._clock.now
+        )
         if self.is_stopping:
             hand.withdraw()
         try:
@@ -114,6 +124,7 @@ class Crew:
         """What happened since the last call of this; coarse latencies are shorter to tell."""
         second = self._seconds.take(self._hands.values())
         lag_s = self._lag.take_worst_s()
+        self._note_clock_step()
         for hand in self._hands.values():
             hand.max_lag_s = max(hand.max_lag_s, lag_s)
             if hand.has_begun:
@@ -121,7 +132,7 @@ class Crew:
         return Progress(
             worker=self._name,
             boot=self._boot,
-            at=time.time(),
+            at=self._clock.now(),
             seconds=max(round(second.seconds, 3), 0.001),
             leases={lease: list(hand.outcomes) for lease, hand in self._hands.items()},
             in_flight=self._engine.in_flight if self._engine else 0,
@@ -184,8 +195,17 @@ class Crew:
                 )  # fmt: skip
                 self._engine.cut_off(hand)
 
+    def _note_clock_step(self) -> None:
+        step_s = self._clock.find_step()
+        if step_s is None:
+            return
+        _log.warning("the clock of this machine was set by %+.1f s", step_s)
+        for hand in self._hands.values():
+            hand.clock_step_s = max(hand.clock_step_s, abs(step_s))
+
     def _build_report(self, hand: Hand, execution: str) -> Report:
         lease = hand.lease
+        self._note_clock_step()
         new_cpu_s = time.process_time() - self._reported_cpu_s
         self._reported_cpu_s += new_cpu_s
         return Report(
@@ -206,6 +226,7 @@ class Crew:
             peak_rss_mb=measure_peak_rss_mb(),
             max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
             busy_share=_measure_busy_share(hand),
+            clock_step_s=hand.clock_step_s,
         )
 
 
@@ -223,12 +244,13 @@ def _measure_busy_share(hand: Hand) -> float:
     return min((measure_busy_s() - hand.busy_at_start_s) / wall_s, 1.0) if wall_s > 0 else 0.0
 
 
-def build_empty_report(lease: Lease, execution: str, name: str, boot: str, refusal: str = "") -> Report:
+def build_empty_report(
+    lease: Lease, execution: str, name: str, boot: str, now: float, refusal: str = ""
+) -> Report:
     """The report of a lease that was not begun: all of it is given back.
 
-    With a refusal, no worker could begin with it, and the run has failed.
+    With a refusal, no worker could begin with it, and the run has failed. `now` is Unix time.
     """
-    now = time.time()
     return Report(
         lease=lease.id,
         execution=execution,

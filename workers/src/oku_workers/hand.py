@@ -6,6 +6,7 @@ attributes, no allocation that lasts.
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from oku_core.histogram import BUCKETS, HIGHEST_US, SUB_BUCKET_BITS, Latency, bucket_index, build_buckets
 from oku_core.lease import Lease
@@ -23,11 +24,18 @@ class Hand:
 
     `finished` is done when every index that was taken has ended or was given back, and none will be taken
     any more.
+
+    Args:
+        lease: what it is to send.
+        finished: belongs to it.
+        now: Unix time.
     """
 
     __slots__ = (
+        "_now",
         "busy_at_start_s",
         "bytes_received",
+        "clock_step_s",
         "counts",
         "ended",
         "ended_at",
@@ -46,7 +54,10 @@ class Hand:
         "unfinished",
     )
 
-    def __init__(self, lease: Lease, finished: asyncio.Future[None]) -> None:
+    def __init__(
+        self, lease: Lease, finished: asyncio.Future[None], now: Callable[[], float] = time.time
+    ) -> None:
+        self._now = now
         self.lease = lease
         self.finished = finished
         self.next_index = lease.start
@@ -62,11 +73,12 @@ class Hand:
         self.unfinished: list[int] = []
         self.max_lag_s = 0.0
         self.max_busy_share: float | None = None
+        self.clock_step_s = 0.0
         self.restart_clock()
 
     def restart_clock(self) -> None:
         """The first request is about to be sent: the lease has come to the front of the feed."""
-        self.started_at = self.ended_at = time.time()
+        self.started_at = self.ended_at = self._now()
         self.busy_at_start_s = measure_busy_s()
 
     @property
@@ -126,7 +138,7 @@ class Hand:
     def settle(self) -> None:
         """Finish if nothing is in flight and nothing is left to take."""
         if self.next_index == self.stop and not self.in_flight and not self.finished.done():
-            self.ended_at = time.time()
+            self.ended_at = self._now()
             self.unfinished.sort()
             self.finished.set_result(None)
 

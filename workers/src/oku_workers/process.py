@@ -20,6 +20,7 @@ from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 from celery.worker.control import control_command
 
+from oku_core.clock import SteadyClock
 from oku_core.messaging import (
     LEASES_QUEUE,
     PACE_COMMAND,
@@ -54,17 +55,17 @@ class Worker:
         self, settings: WorkerSettings, build_supervisor: Callable[..., Supervisor] = Supervisor
     ) -> None:
         self._settings = settings
-        boot = secrets.token_hex(8)
+        boot, clock = secrets.token_hex(8), SteadyClock()
         self._app = build_worker_app(settings.broker_url)
         self._station = Station()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        self._crew = Crew(settings.name, boot, supervisor, settings.local_address)
+        self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock)
         # Nobody hears of the beat's own trouble: its silence is the notice.
         health = supervisor.build_health("beat", LONGEST_PAUSE_S)
         self._beat = Beat(self._app, health, self._station, self._crew, settings.idle_limit_s)
         self._consumer: Any = None
         self._has_signal = False
-        register_lease_task(self._app, self._station, self._crew, settings.name, boot)
+        register_lease_task(self._app, self._station, self._crew, settings.name, boot, clock.now)
         _register_orders(self._station, self._crew, self._beat)
 
     def run(self) -> int:

@@ -6,7 +6,7 @@ be in other hands by now, and the coordinator knows.
 
 import logging
 import secrets
-import time
+from collections.abc import Callable
 from typing import Any
 
 from celery import Celery, Task
@@ -20,8 +20,10 @@ from oku_workers.station import Station
 _log = logging.getLogger(__name__)
 
 
-def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, boot: str) -> None:
-    """Give the application its task."""
+def register_lease_task(
+    app: Celery, station: Station, crew: Crew, name: str, boot: str, now: Callable[[], float]
+) -> None:
+    """Give the application its task; `now` is Unix time, by the clock that also stands in progress."""
 
     @app.task(name=LEASE_TASK, bind=True, shared=False)
     def carry_out_lease(task: Task, document: Any) -> None:
@@ -31,17 +33,17 @@ def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, bo
             _log.warning("dropped a message that is no lease: %s", error)
             return
         execution, facts = secrets.token_hex(8), {"run": lease.run, "lease": lease.id}
-        if reason := _find_reason_to_decline(task, lease, crew):
+        if reason := _find_reason_to_decline(task, lease, crew, now()):
             _log.info("lease %s is given back: %s", lease.id, reason, extra=facts)
-            send_message(app, build_empty_report(lease, execution, name, boot))
+            send_message(app, build_empty_report(lease, execution, name, boot, now()))
             return
-        send_message(app, Claim(lease=lease.id, execution=execution, worker=name, boot=boot, at=time.time()))
+        send_message(app, Claim(lease=lease.id, execution=execution, worker=name, boot=boot, at=now()))
         try:
             report = station.await_result(crew.carry_out(lease, execution))
         except EngineError as error:
             _log.error("lease %s cannot be carried out here: %s", lease.id, error, extra=facts)
             refusal = str(error)[:LONGEST_REFUSAL]
-            send_message(app, build_empty_report(lease, execution, name, boot, refusal))
+            send_message(app, build_empty_report(lease, execution, name, boot, now(), refusal))
             return
         except Exception as error:
             # Celery logs the traceback, and does not know the lease.
@@ -54,11 +56,11 @@ def register_lease_task(app: Celery, station: Station, crew: Crew, name: str, bo
         station.ask(lambda: crew.let_go(lease.id))
 
 
-def _find_reason_to_decline(task: Task, lease: Lease, crew: Crew) -> str | None:
+def _find_reason_to_decline(task: Task, lease: Lease, crew: Crew, now: float) -> str | None:
     if crew.is_stopping:
         return "the worker is about to leave"
     if task.request.delivery_info.get("redelivered"):
         return "its message was delivered before"
-    if time.time() > lease.start_by:
+    if now > lease.start_by:
         return "its message is stale"
     return None

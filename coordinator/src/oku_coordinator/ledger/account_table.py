@@ -52,6 +52,11 @@ def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: 
     )  # fmt: skip
 
 
+def note_clock_step(transaction: Transaction, run: str, requests: int, step_s: float) -> None:
+    """The coordinator's clock was set while so many requests were out."""
+    _add_flag(transaction, run, Flag.CLOCK_SET, requests, abs(step_s))
+
+
 def write_accounts(transaction: Transaction) -> None:
     """Write the accounts that have changed in memory."""
     for run in transaction.reported:

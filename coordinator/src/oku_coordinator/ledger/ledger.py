@@ -38,9 +38,10 @@ from oku_coordinator.ledger.record import (
 )
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
 from oku_coordinator.lines import Fields
-from oku_core.history import Event, Moment
+from oku_core.history import Event, EventType, Moment
 from oku_core.interval import Lengths, Slice
 from oku_core.lease import Message
+from oku_core.quantity import format_duration
 from oku_core.run import RunState
 from oku_core.spec import Spec
 from oku_core.summary import ProcessSummary
@@ -221,6 +222,18 @@ class Ledger:
 
         self._file.change(note)
 
+    def note_clock_step(self, run: str, step_s: float, now: float) -> None:
+        """The coordinator's clock was set while a run was active."""
+
+        def note(transaction: Transaction) -> None:
+            leased = slice_table.sum_lengths(transaction, run).leased
+            account_table.note_clock_step(transaction, run, leased, step_s)
+            how = f"{'forward' if step_s > 0 else 'back'} by {format_duration(abs(step_s))}"
+            text = f"the coordinator's clock was set {how}"
+            history_table.note(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))
+
+        self._file.change(note)
+
     def put_summary(self, run: str, fields: Fields, events: Iterable[Event], now: float) -> bool:
         """Put the summary of a run at rest, and its flags as events, into the outbox, once for each rest.
 
@@ -247,11 +260,18 @@ class Ledger:
             ]
         )
 
-    def take_lines(self, most_lines: int, most_bytes: int, now: float) -> list[OutboxLine]:
-        """The oldest lines of the outbox; they stay there until `remove_lines`."""
-        return self._file.change(
-            lambda transaction: outbox_table.take_batch(transaction, most_lines, most_bytes, now)
-        )
+    def take_lines(
+        self, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float = 0.0
+    ) -> list[OutboxLine]:
+        """The oldest lines of the outbox; they stay there until `remove_lines`.
+
+        `wall_ahead_s` says how far the wall clock is ahead of the one that `now` is of.
+        """
+
+        def take(transaction: Transaction) -> list[OutboxLine]:
+            return outbox_table.take_batch(transaction, most_lines, most_bytes, now, wall_ahead_s)
+
+        return self._file.change(take)
 
     def remove_lines(self, lines: Sequence[OutboxLine]) -> None:
         """Loki has taken these, or will never do."""

@@ -4,6 +4,7 @@ A line is entered in the transaction that makes it true, with a time that no oth
 that one which is sent twice is the same line.
 """
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +31,9 @@ class Kind(StrEnum):
 LASTING_KINDS = frozenset({Kind.RANGE, Kind.STATUS, Kind.EVENT, Kind.SUMMARY})
 """Lines of these are never dropped."""
 LATE_NS = 3600 * 10**9
-"""A line that is older than this when it is first sent goes to a stream of its own."""
+"""A line that is so much older than the newest of its stream, or than now, goes to a stream of its own."""
+FUTURE_NS = 60 * 10**9
+"""A line that is later than this has its time from a clock that was set back since."""
 _ROW_BYTES = 80
 """About what a row takes beside its line."""
 
@@ -76,7 +79,10 @@ def put(
     if row is None or not row["is_published"]:
         return
     clock = transaction.select_one("SELECT last_ns FROM clocks WHERE run = ? AND kind = ?", run, kind)
-    before_ns = first_ns = max(int(at * 1e9), clock["last_ns"] + 1 if clock else 0)
+    before_ns = first_ns = int(at * 1e9)
+    if clock and first_ns <= clock["last_ns"] <= first_ns + FUTURE_NS:
+        first_ns = clock["last_ns"] + 1
+        before_ns = first_ns
     rows: list[tuple[str, Kind, int, str]] = []
     for line in lines:
         text = msgspec.json.encode({name: value for name, value in line.items() if value is not None})
@@ -93,36 +99,97 @@ def put(
     )  # fmt: skip
 
 
-def take_batch(transaction: Transaction, most_lines: int, most_bytes: int, now: float) -> list[OutboxLine]:
-    """The oldest lines, one at least if there is any; into which stream they go is decided with this."""
+def take_batch(
+    transaction: Transaction, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float
+) -> list[OutboxLine]:
+    """The oldest lines, one at least if there is any.
+
+    Their times become those of the wall clock, and into which stream they go is decided, when a line is taken
+    for the first time. It keeps both as long as the wall clock is not set back behind it.
+
+    Args:
+        transaction: of the ledger.
+        most_lines: so many at most.
+        most_bytes: so large together at most.
+        now: Unix time, by the clock that gave the lines their times.
+        wall_ahead_s: how far the wall clock is ahead of that one.
+    """
     rows = transaction.select(
-        "SELECT id, runs.run, name, kind, at_ns, line, is_late FROM outbox JOIN runs USING (run)"
+        "SELECT id, runs.run, name, kind, at_ns, told_ns, line, is_late FROM outbox JOIN runs USING (run)"
         " ORDER BY id LIMIT ?",
         most_lines,
     )
-    now_ns, size = int(now * 1e9), 0
+    stamps = _Stamps(transaction, now, wall_ahead_s)
+    size = 0
     batch: list[OutboxLine] = []
     for row in rows:
         size += len(row["line"])
         if batch and size > most_bytes:
             break
-        is_late = now_ns - row["at_ns"] > LATE_NS if row["is_late"] is None else bool(row["is_late"])
+        at_ns, is_late = stamps.stamp(row)
         batch.append(
             OutboxLine(
                 id=row["id"],
                 run=row["run"],
                 name=row["name"],
                 kind=Kind(row["kind"]),
-                at_ns=row["at_ns"],
+                at_ns=at_ns,
                 text=row["line"],
                 is_late=is_late,
             )
         )
     transaction.execute_each(
-        "UPDATE outbox SET is_late = ? WHERE id = ? AND is_late IS NULL",
-        [(line.is_late, line.id) for line in batch],
+        "UPDATE outbox SET is_late = ?, told_ns = ? WHERE id = ?",
+        stamps.list_changed(),
     )
+    stamps.keep_newest()
     return batch
+
+
+class _Stamps:
+    """Gives lines their time by the wall clock, and finds those that are too old for their stream."""
+
+    def __init__(self, transaction: Transaction, now: float, wall_ahead_s: float) -> None:
+        self._transaction = transaction
+        self._ahead_ns = int(wall_ahead_s * 1e9)
+        self._now_ns = int(now * 1e9) + self._ahead_ns
+        self._newest_ns: dict[tuple[str, str], int] = {}
+        """Of what went to each stream that is not the late one."""
+        self._changed: list[tuple[bool, int, int]] = []
+
+    def stamp(self, row: sqlite3.Row) -> tuple[int, bool]:
+        latest_ns = self._now_ns + FUTURE_NS
+        if row["told_ns"] is not None and row["told_ns"] <= latest_ns:
+            return row["told_ns"], bool(row["is_late"])
+        at_ns = row["at_ns"] + self._ahead_ns
+        if at_ns > latest_ns:
+            # Another process gave it a time by a clock that was ahead. The number keeps the lines apart.
+            at_ns = self._now_ns + len(self._changed)
+        newest_ns = self._fetch_newest(row)
+        is_late = max(self._now_ns, newest_ns) - at_ns > LATE_NS
+        if not is_late:
+            self._newest_ns[row["run"], row["kind"]] = max(newest_ns, at_ns)
+        self._changed.append((is_late, at_ns, row["id"]))
+        return at_ns, is_late
+
+    def list_changed(self) -> list[tuple[bool, int, int]]:
+        """Whether it is late, its time and its id, for each line that was stamped."""
+        return self._changed
+
+    def keep_newest(self) -> None:
+        self._transaction.execute_each(
+            "UPDATE clocks SET newest_ns = ? WHERE run = ? AND kind = ?",
+            [(newest_ns, run, kind) for (run, kind), newest_ns in self._newest_ns.items()],
+        )
+
+    def _fetch_newest(self, row: sqlite3.Row) -> int:
+        stream = row["run"], row["kind"]
+        if stream not in self._newest_ns:
+            kept = self._transaction.select_one(
+                "SELECT newest_ns FROM clocks WHERE run = ? AND kind = ?", *stream
+            )
+            self._newest_ns[stream] = kept["newest_ns"] if kept else 0
+        return self._newest_ns[stream]
 
 
 def remove(transaction: Transaction, lines: Sequence[OutboxLine]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from oku_core.errors import UserError
 
-_VERSION = 4
+_VERSION = 5
 
 _TABLES = """
 CREATE TABLE runs (
@@ -140,6 +140,10 @@ CREATE TABLE servers (
     PRIMARY KEY (run, store)
 ) WITHOUT ROWID;
 """
+_LINE_TIMES = """
+ALTER TABLE clocks ADD COLUMN newest_ns INTEGER NOT NULL DEFAULT 0;  -- of what was sent, by the wall clock
+ALTER TABLE outbox ADD COLUMN told_ns INTEGER;  -- its time by the wall clock; decided when it is first sent
+"""
 _FROM_VERSION_1 = """
 ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
@@ -149,7 +153,7 @@ UPDATE runs SET is_broken = 1 WHERE state = 'failed';
 """
 
 
-_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS)
+_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES)
 """What leads from each version to the next."""
 
 
@@ -213,7 +217,7 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         if version != _VERSION:
-            steps = "".join(_STEPS[version:] if version else (_TABLES, _PROCESSES, _HISTORY, _SERVERS))
+            steps = "".join(_STEPS[version:] if version else (_TABLES, _PROCESSES, *_STEPS[2:]))
             database.executescript(f"BEGIN; {steps} PRAGMA user_version = {_VERSION}; COMMIT;")
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is no ledger: {error}") from error

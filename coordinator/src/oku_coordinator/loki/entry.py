@@ -32,3 +32,11 @@ class Refusal:
     entries: Sequence[Entry]
     status: int
     reason: str
+
+    @property
+    def is_early(self) -> bool:
+        """Whether Loki would take them later, or with the time of a clock that is right.
+
+        They are further in the future than its `creation_grace_period` allows (Loki, pkg/validation).
+        """
+        return self.status == 400 and "timestamp too new" in self.reason

@@ -205,3 +205,61 @@ def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..
     assert (line["type"], line["reason"]) == ("lease_expired", "not_claimed")
     assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
     assert line["text"] == "the requests 0 to 9 are taken back: not claimed"
+
+
+def begin(ledger: Ledger) -> None:
+    """A run whose first lines are gone."""
+    ledger.create_run("r1", Spec(requests=100), 0.0)
+    empty(ledger)
+
+
+def test_lines_get_the_time_of_the_wall_clock_when_they_are_first_taken(ledger: Ledger) -> None:
+    """Theirs is of a clock that does not jump; once told, a time stays, so that a line is not there twice."""
+    begin(ledger)
+    note(ledger, 100.0, 101.0)
+    first = ledger.take_lines(1000, 10**9, 102.0, wall_ahead_s=3600.0)
+    assert [line.at_ns for line in first] == [3700 * 10**9, 3701 * 10**9]
+    again = ledger.take_lines(1000, 10**9, 103.0, wall_ahead_s=3660.0)
+    assert [line.at_ns for line in again] == [line.at_ns for line in first]
+
+
+def test_a_time_that_is_still_to_come_is_given_anew(ledger: Ledger) -> None:
+    """The clock was set back: Loki would refuse such lines, and takes them with the new time."""
+    begin(ledger)
+    note(ledger, 5000.0, 5001.0)
+    ledger.take_lines(1000, 10**9, 5001.0)
+    lines = ledger.take_lines(1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
+    assert [line.at_ns for line in lines] == [1400 * 10**9, 1401 * 10**9]
+
+
+def test_lines_of_a_process_whose_clock_was_ahead_have_the_time_of_now(ledger: Ledger) -> None:
+    """Nobody knows any more how far it was."""
+    begin(ledger)
+    note(ledger, 5000.0, 5001.0)
+    lines = ledger.take_lines(1000, 10**9, 1402.0)
+    assert [line.at_ns for line in lines] == [1402 * 10**9, 1402 * 10**9 + 1]
+
+
+def test_after_a_long_step_back_lines_go_where_loki_takes_them(ledger: Ledger) -> None:
+    """It refuses what is an hour older than the newest of a stream; there is one for what comes late."""
+    begin(ledger)
+    note(ledger, 10_000.0)
+    assert not ledger.take_lines(1000, 10**9, 10_000.0)[0].is_late
+    empty(ledger)
+    note(ledger, 10_001.0)
+    [line] = ledger.take_lines(1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
+    assert line.is_late
+    empty(ledger)
+    note(ledger, 10_003.0)
+    assert not ledger.take_lines(1000, 10**9, 10_003.0)[0].is_late
+
+
+def test_a_new_process_with_its_clock_set_back_does_not_wait_for_the_old_time(
+    ledger: Ledger,
+) -> None:
+    """What it notes has the time of now, and not one after the last of the process before it."""
+    begin(ledger)
+    note(ledger, 10_000.0)
+    empty(ledger)
+    note(ledger, 6_400.0, 6_400.0)
+    assert [line.at_ns for line in take(ledger, now=6_401.0)] == [6400 * 10**9, 6400 * 10**9 + 1]

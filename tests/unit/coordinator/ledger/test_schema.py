@@ -99,6 +99,7 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 _BACK = {
+    4: "ALTER TABLE clocks DROP COLUMN newest_ns; ALTER TABLE outbox DROP COLUMN told_ns;",
     3: "DROP TABLE servers;",
     2: """
         DROP TABLE moments; DROP TABLE events; DROP TABLE outbox; DROP TABLE outbox_size; DROP TABLE clocks;
