@@ -4,17 +4,22 @@ Each look goes through all active leases of the run that has its turn; which of 
 `expiry`.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.expiry import ExpiryJudge
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
 from oku_core.run import ACTIVE_STATES, RunState
 
 _log = logging.getLogger(__name__)
+
+_BATCH = 50
+"""So many leases are taken back in one transaction, which takes about 20 ms."""
 
 
 class LeaseWatch:
@@ -42,8 +47,12 @@ class LeaseWatch:
         """Begin every lease's time anew: we could not have heard of them."""
         self._expiry.forgive(now)
 
-    def look(self, now: float) -> None:
-        """One look, at `now` in monotonic seconds."""
+    async def look(self, now: float) -> None:
+        """One look, at `now` in monotonic seconds.
+
+        A thousand workers may be lost in one: their leases are taken back some at a time, a transaction each,
+        and others have their turn in between.
+        """
         run = self._ledger.fetch_next_run()
         leases = self._ledger.fetch_active_leases(run.run) if run else []
         active = {lease.id for lease in leases}
@@ -54,10 +63,19 @@ class LeaseWatch:
             self._broker.send_stop(run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
         closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
-        lost = dict(self._expiry.find_lost(leases, listed, now, closing=closing))
-        for lease in [lease for lease in leases if lease.id in lost]:
-            reason = lost[lease.id]
-            if self._ledger.expire_leases([lease.id], reason, self._clock()):
+        lost: dict[ExpiryReason, list[str]] = {}
+        for lease, reason in self._expiry.find_lost(leases, listed, now, closing=closing):
+            lost.setdefault(reason, []).append(lease)
+        by_id = {lease.id: lease for lease in leases}
+        for reason, names in lost.items():
+            for place in range(0, len(names), _BATCH):
+                self._take_back([by_id[name] for name in names[place : place + _BATCH]], reason)
+                await asyncio.sleep(0)
+
+    def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason) -> None:
+        expired = set(self._ledger.expire_leases([lease.id for lease in leases], reason, self._clock()))
+        for lease in leases:
+            if lease.id in expired:  # the others were reported meanwhile
                 facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
                 self._metrics.count_expired(reason)

@@ -221,12 +221,12 @@ class Coordinator:
             self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
             self._look_at_clock()
             self._pulse.remove_silent(now)
-            self._lease_watch.look(now)
+            await self._lease_watch.look(now)
             self._pacemaker.step(self._roster.pace_s, now)
             for resting in self._ledger.fetch_owing():
                 await self._runs.end(resting)
             if self._publisher is not None:
-                self._publisher.bound()
+                await self._publisher.bound()
             self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
         run = await self._dispatcher.step(now, self._clock.now())
         if self._dispatcher.has_more:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
@@ -64,14 +65,18 @@ class Publisher:
             await asyncio.sleep(0.05)
         await cancel([self._task])
 
-    def bound(self) -> None:
-        """Drop what exceeds the bound of the outbox."""
+    async def bound(self) -> None:
+        """Drop what exceeds the bound of the outbox, with a chance for others after each some."""
         size = self._ledger.measure_outbox()
         self._metrics.show_outbox(size.lines, size.bytes)
         if size.bytes <= self._most_bytes:
             return
         now = self._clock.now()
-        for run, lines in self._ledger.drop_lines(int(_DROP_TO * self._most_bytes)).items():
+        all_lines: Counter[str] = Counter()
+        while dropped := self._ledger.drop_lines(int(_DROP_TO * self._most_bytes)):
+            all_lines.update(dropped)
+            await asyncio.sleep(0)
+        for run, lines in all_lines.items():
             self._dropped += lines
             self._metrics.count_lines("dropped", lines)
             text = f"the outbox was full: {lines:,} lines of ticks and the like are lost"

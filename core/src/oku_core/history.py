@@ -1,11 +1,12 @@
 """The history of a run, as the ledger keeps it for reports and dashboards: moments and events.
 
 Moments are made of progress, which may be lost: they show how a run went, they are not its account. A long
-run has fewer and longer ones (`thin_out`): what they count is merged, never sampled.
+run has fewer and longer ones (`merge_steps`): what they count is merged, never sampled.
 """
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import groupby
 
 import msgspec
 
@@ -130,21 +131,20 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         return self.ended / self.seconds
 
 
-def thin_out(moments: Sequence[Moment], most: int = MOST_MOMENTS) -> list[Moment]:
-    """The same history in at most half of `most` moments, if there are more than `most`.
+def choose_step_s(ends: Sequence[float], most: int) -> int:
+    """Along which steps of time to merge moments that end then, so that at most half of `most` are left.
 
-    Moments are merged that end in the same step of time; steps are the shortest power of two of a second
-    that leaves few enough. What was merged already is merged along the same steps again.
+    The shortest power of two of a second from 2 on. What was merged along shorter ones fits.
     """
-    if len(moments) <= most:
-        return list(moments)
     step_s = 2
-    while len({int(moment.at // step_s) for moment in moments}) > most // 2:
+    while len({int(end // step_s) for end in ends}) > most // 2:
         step_s *= 2
-    groups: dict[int, list[Moment]] = {}
-    for moment in moments:
-        groups.setdefault(int(moment.at // step_s), []).append(moment)
-    return [merge(group) for group in groups.values()]
+    return step_s
+
+
+def merge_steps(moments: Iterable[Moment], step_s: int) -> list[Moment]:
+    """The same moments, in order of time, with those merged that end in the same step."""
+    return [merge(list(group)) for _, group in groupby(moments, lambda moment: int(moment.at // step_s))]
 
 
 def merge(moments: Sequence[Moment]) -> Moment:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -5,7 +6,7 @@ import pytest
 from oku_coordinator.broker import Broker
 from oku_coordinator.lease_watch import LeaseWatch
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import LeaseRecord
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.liveness import Roster
 from oku_coordinator.metrics import Metrics
 from oku_core.progress import Progress
@@ -51,12 +52,12 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
     """Those of a failed run, also while no run is active; once for each time that they name them."""
     lease = cut()
     world.hear(lease.id)
-    world.watch.look(0.0)
+    await world.watch.look(0.0)
     assert world.broker.stops == []
     world.hear(lease.id)
     world.ledger.change_state("r1", RunState.FAILED, 3.0)
-    world.watch.look(0.0)
-    world.watch.look(0.0)
+    await world.watch.look(0.0)
+    await world.watch.look(0.0)
     assert world.broker.stops == [(None, [lease.id], 0.0)]
 
 
@@ -67,7 +68,7 @@ async def test_a_lease_that_is_lost_is_taken_back(
     lease = cut()
     for now in (0.0, 10.0, 10.1, 11.0):
         world.hear(now=now)
-        world.watch.look(now)
+        await world.watch.look(now)
         assert (world.ledger.fetch_active_leases("r1") == []) == (now > 10.0)
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
     assert b'oku_leases_expired_total{reason="not_claimed"} 1.0' in world.metrics.expose()
@@ -76,10 +77,47 @@ async def test_a_lease_that_is_lost_is_taken_back(
 async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, cut: Cut) -> None:
     """Every lease has a full new term after it."""
     cut()
-    world.watch.look(0.0)
+    await world.watch.look(0.0)
     world.watch.forgive(100.0)
     world.hear(now=110.0)
-    world.watch.look(110.0)
+    await world.watch.look(110.0)
     assert len(world.ledger.fetch_active_leases("r1")) == 1
-    world.watch.look(110.1)
+    await world.watch.look(110.1)
     assert world.ledger.fetch_active_leases("r1") == []
+
+
+async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactions(
+    world: World, cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each synchronises the disk; others have their turn between them, and the law holds after each."""
+    cut(requests=10_000)
+    for _ in range(9):
+        world.ledger.cut_leases("r1", [lambda _: 1] * 100, 2.0)
+    batches: list[int] = []
+    turns: list[int] = []
+    expire = world.ledger.expire_leases
+
+    def count(leases: Sequence[str], reason: ExpiryReason, now: float) -> list[str]:
+        batches.append(len(leases))
+        expired = expire(leases, reason, now)
+        world.ledger.fetch_lengths("r1")
+        return expired
+
+    async def take_turns() -> None:
+        while True:
+            turns.append(len(batches))
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(world.ledger, "expire_leases", count)
+    world.hear(now=0.0)
+    await world.watch.look(0.0)
+    world.hear(now=10.1)
+    other = asyncio.create_task(take_turns())
+    await world.watch.look(10.1)
+    other.cancel()
+    assert sum(batches) == 901
+    assert len(batches) <= 20
+    assert max(batches) <= 100
+    assert set(range(1, len(batches))) <= set(turns)
+    assert world.ledger.fetch_active_leases("r1") == []
+    assert world.ledger.fetch_lengths("r1").pending == 10_000

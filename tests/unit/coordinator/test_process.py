@@ -252,7 +252,7 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     coordinator._pacemaker._tell_at = 1e9
     looks: list[float] = []
 
-    def look(now: float) -> None:
+    async def look(now: float) -> None:
         looks.append(now)
 
     monkeypatch.setattr(coordinator._lease_watch, "look", look)

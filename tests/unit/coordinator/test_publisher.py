@@ -146,14 +146,14 @@ async def test_at_the_end_what_waits_is_delivered(ledger: Ledger) -> None:
     assert len(FakePusher.taken) == 3
 
 
-def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
+async def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
     """The loss is told, once for many lines."""
     publisher = Publisher(ledger, TARGET, 20_000, Metrics(), SteadyClock())
     keep_ticks(ledger, *map(float, range(10)))
-    publisher.bound()
+    await publisher.bound()
     assert publisher.describe()["dropped"] == 0
     keep_ticks(ledger, *map(float, range(10, 40)))
-    publisher.bound()
+    await publisher.bound()
     dropped = publisher.describe()["dropped"]
     assert dropped > 20
     assert ledger.measure_outbox().bytes < 20_000

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.histogram import Histogram, Latency
-from oku_core.history import Moment, build_quantiles_ms, merge, thin_out
+from oku_core.history import Moment, build_quantiles_ms, choose_step_s, merge, merge_steps
 from oku_core.run import RunState
 
 
@@ -74,17 +74,11 @@ def test_moments_without_answers_have_no_quantiles() -> None:
     assert merge([empty, build_moment(2.0)]).max_ms == 1.0
 
 
-def test_a_short_history_stays_as_it_is() -> None:
-    """As long as there is room."""
-    moments = [build_moment(float(at)) for at in range(10)]
-    assert thin_out(moments, most=10) == moments
-
-
 @given(st.integers(11, 300), st.integers(0, 10**9), st.floats(0.3, 3.0))
 def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, step_s: float) -> None:
     """Nothing of what was counted is lost, and order and length stay."""
     moments = [build_moment(begin + step_s * place, seconds=step_s) for place in range(count)]
-    thin = thin_out(moments, most=10)
+    thin = merge_steps(moments, choose_step_s([moment.at for moment in moments], most=10))
     assert len(thin) <= 5
     assert [moment.at for moment in thin] == sorted({moment.at for moment in thin})
     assert sum(moment.ended for moment in thin) == count
@@ -93,10 +87,12 @@ def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, 
     assert thin[-1].at == moments[-1].at
 
 
-def test_thinning_out_again_keeps_what_was_merged_together() -> None:
+def test_merging_again_keeps_what_was_merged_together() -> None:
     """A history that grows for ever is cut in steps of powers of two, evenly, however often."""
     moments: list[Moment] = []
     for at in range(1000):
-        moments = thin_out([*moments, build_moment(float(at))], most=16)
+        moments.append(build_moment(float(at)))
+        if len(moments) > 16:
+            moments = merge_steps(moments, choose_step_s([moment.at for moment in moments], most=16))
     assert sum(moment.ended for moment in moments) == 1000
     assert [moment.seconds for moment in moments] == [128.0] * 7 + [104.0]

@@ -7,11 +7,12 @@ has written since; else, and at each change of state, all of the run is.
 from oku_coordinator.ledger.account_table import fetch_account, sum_requests, write_accounts
 from oku_coordinator.ledger.lease_table import read_active_leases
 from oku_coordinator.ledger.record import BreachError
-from oku_coordinator.ledger.run_table import fetch_run
+from oku_coordinator.ledger.run_table import fetch_run, fetch_state
 from oku_coordinator.ledger.slice_table import fetch_slices
 from oku_coordinator.ledger.tally import Tally, check_worker_requests
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import ConservationError, Lengths, SliceState, check_partition
+from oku_core.run import ACTIVE_STATES
 
 
 def finish(transaction: Transaction) -> None:
@@ -24,6 +25,10 @@ def finish(transaction: Transaction) -> None:
             _begin_tally(transaction, run)
         else:
             _check_changes(transaction, run, tally)
+        if fetch_state(transaction, run) not in ACTIVE_STATES:
+            # Nothing more is reported of it; one account takes as much memory as thousands of leases.
+            transaction.accounts.pop(run, None)
+            transaction.tallies.pop(run, None)
 
 
 def _begin_tally(transaction: Transaction, run: str) -> None:

@@ -1,5 +1,7 @@
 """The history of runs in the ledger: moments, events, and what became of each lease."""
 
+import math
+import sqlite3
 import zlib
 
 import msgspec
@@ -8,10 +10,12 @@ from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.ledger.record import LeaseMark, LeaseState
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.history import MOST_MOMENTS, Event, Moment, thin_out
+from oku_core.history import MOST_MOMENTS, Event, Moment, choose_step_s, merge_steps
 
 MOST_EVENTS = 10_000
 """Of one run; what happens more often than that is not kept here, Loki gets it all the same."""
+_MERGED_AT_ONCE = 64
+"""Moments; takes some milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_moment = msgspec.msgpack.Decoder(Moment).decode
@@ -20,27 +24,71 @@ _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 def note(transaction: Transaction, run: str, event: Event) -> None:
     """Keep an event, and put it into the outbox."""
-    kept = transaction.select("SELECT count(*) AS kept FROM events WHERE run = ?", run)[0]["kept"]
-    if kept < MOST_EVENTS:
+    transaction.execute(
+        "INSERT INTO histories (run, events) VALUES (?, 1) ON CONFLICT DO UPDATE SET events = events + 1", run
+    )
+    if _fetch_history(transaction, run)["events"] <= MOST_EVENTS:
         transaction.execute("INSERT INTO events (run, body) VALUES (?, ?)", run, _pack(event))
     fields = {name: value for name, value in msgspec.to_builtins(event).items() if name != "at"}
     outbox_table.put(transaction, run, Kind.EVENT, event.at, [fields])
 
 
 def keep_moment(transaction: Transaction, run: str, moment: Moment) -> None:
-    """Keep a moment; when there are many, all are merged into half as many."""
+    """Keep a moment. When there are many, they are merged into half as many, some with each that is kept:
+    all at once would take half a second.
+    """
     _insert_moments(transaction, run, [moment])
-    kept = transaction.select("SELECT count(*) AS kept FROM moments WHERE run = ?", run)[0]["kept"]
-    if kept > MOST_MOMENTS:
-        thinned = thin_out(fetch_moments(transaction, run))
-        transaction.execute("DELETE FROM moments WHERE run = ?", run)
-        _insert_moments(transaction, run, thinned)
+    transaction.execute(
+        "INSERT INTO histories (run, moments) VALUES (?, 1) ON CONFLICT DO UPDATE SET moments = moments + 1",
+        run,
+    )
+    history = _fetch_history(transaction, run)
+    if history["step_s"]:
+        _merge_some(transaction, run, history)
+    elif history["moments"] > MOST_MOMENTS:
+        _begin_merging(transaction, run)
+
+
+def _begin_merging(transaction: Transaction, run: str) -> None:
+    ends = [row["at"] for row in transaction.select("SELECT at FROM moments WHERE run = ? ORDER BY at", run)]
+    transaction.execute(
+        "UPDATE histories SET moments = ?, step_s = ?, merged_to = ?, merge_until = ? WHERE run = ?",
+        len(ends), choose_step_s(ends, MOST_MOMENTS), -math.inf, ends[-1], run,
+    )  # fmt: skip
+
+
+def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> None:
+    """Merge the oldest moments that were not; of a step that has more of them, what was taken counts as one.
+
+    So the last one that comes of this is the first of the next time, for its step may go on.
+    """
+    rows = transaction.select(
+        "SELECT at, body FROM moments WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
+        run, history["merged_to"], history["merge_until"], _MERGED_AT_ONCE,
+    )  # fmt: skip
+    merged = merge_steps(map(_unpack_row, rows), history["step_s"])
+    transaction.execute_each(
+        "DELETE FROM moments WHERE run = ? AND at = ?", [(run, row["at"]) for row in rows]
+    )
+    _insert_moments(transaction, run, merged)
+    is_last = len(rows) < _MERGED_AT_ONCE
+    transaction.execute(
+        "UPDATE histories SET moments = moments - ?, step_s = ?, merged_to = ? WHERE run = ?",
+        len(rows) - len(merged),
+        0 if is_last else history["step_s"],
+        history["merged_to"] if len(merged) < 2 else merged[-2].at,
+        run,
+    )
+
+
+def _fetch_history(transaction: Transaction, run: str) -> sqlite3.Row:
+    return transaction.select("SELECT * FROM histories WHERE run = ?", run)[0]
 
 
 def fetch_moments(transaction: Transaction, run: str) -> list[Moment]:
     """The moments of a run, oldest first."""
     rows = transaction.select("SELECT body FROM moments WHERE run = ? ORDER BY at", run)
-    return [_unpack_moment(zlib.decompress(row["body"])) for row in rows]
+    return [_unpack_row(row) for row in rows]
 
 
 def fetch_events(transaction: Transaction, run: str) -> list[Event]:
@@ -57,6 +105,10 @@ def fetch_lease_marks(transaction: Transaction, run: str) -> list[LeaseMark]:
         run,
     )
     return [LeaseMark(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
+
+
+def _unpack_row(row: sqlite3.Row) -> Moment:
+    return _unpack_moment(zlib.decompress(row["body"]))
 
 
 def _insert_moments(transaction: Transaction, run: str, moments: list[Moment]) -> None:

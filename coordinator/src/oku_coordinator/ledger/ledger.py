@@ -137,12 +137,12 @@ class Ledger:
         Its leases are taken back: nobody has them any more. The run `but` keeps its state, to go on. A run
         that does not balance has failed after this, the others are parked all the same.
         """
-        for record in self.fetch_runs():
-            park = functools.partial(recall.park_run, run=record.run, now=now, goes_on=record.run == but)
+        for run in self._file.read(run_table.fetch_live_runs):
+            park = functools.partial(recall.park_run, run=run, now=now, goes_on=run == but)
             try:
                 self._change(park, now)
             except BreachError:
-                _log.exception("a run has failed", extra={"run": record.run})
+                _log.exception("a run has failed", extra={"run": run})
 
     # Leases
 
@@ -173,10 +173,15 @@ class Ledger:
         """Which of these leases nobody waits for any more."""
         return self._file.read(lambda transaction: lease_table.find_void(transaction, leases))
 
-    def expire_leases(self, leases: Iterable[str], reason: ExpiryReason, now: float) -> int:
-        """Take active leases back: their ranges are pending again. Returns how many were active."""
+    def expire_leases(self, leases: Iterable[str], reason: ExpiryReason, now: float) -> list[str]:
+        """Take active leases back, all in one transaction: their ranges are pending again.
+
+        Returns those that were active.
+        """
         return self._change(
-            lambda transaction: sum(recall.expire_lease(transaction, lease, reason, now) for lease in leases),
+            lambda transaction: [
+                lease for lease in leases if recall.expire_lease(transaction, lease, reason, now)
+            ],
             now,
         )
 
@@ -256,7 +261,10 @@ class Ledger:
         """The runs at rest whose summary has not been put into the outbox."""
         return self._file.read(
             lambda transaction: [
-                row["run"] for row in transaction.select("SELECT run FROM runs WHERE owes_summary = 1")
+                row["run"]
+                for row in transaction.select(
+                    "SELECT run FROM runs INDEXED BY owing_runs WHERE owes_summary = 1"
+                )
             ]
         )
 
@@ -282,7 +290,7 @@ class Ledger:
         return self._file.read(outbox_table.measure)
 
     def drop_lines(self, most_bytes: int) -> dict[str, int]:
-        """Drop the oldest lines that may be lost until the outbox is within a bound; how many, by run."""
+        """Drop some of the oldest lines that may be lost while an outbox is too large; how many, by run."""
         return self._file.change(lambda transaction: outbox_table.drop_oldest(transaction, most_bytes))
 
     def fetch_history(self, run: str) -> History:
@@ -330,7 +338,7 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
     return Standing(
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
-        outcomes=list(account_table.fetch_account(transaction, run).outcomes),
+        outcomes=account_table.fetch_outcomes(transaction, run),
         leases=lease_table.fetch_active_ids(transaction, run),
     )
 

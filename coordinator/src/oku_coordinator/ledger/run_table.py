@@ -14,36 +14,57 @@ from oku_core.spec import Spec
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
     """Enter a new run; its whole request space is pending."""
     transaction.execute(
-        "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes, is_published)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        run, spec.name, msgspec.json.encode(spec).decode(), spec.requests, RunState.PENDING, now, now,
-        f"{build_no_counts()}", is_published,
+        "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
     )  # fmt: skip
+    transaction.execute("INSERT INTO specs VALUES (?, ?)", run, msgspec.json.encode(spec).decode())
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
     transaction.touched.add(run)
 
 
 def fetch_run(transaction: Transaction, run: str) -> RunRecord:
     """One run; `UnknownRunError` when there is none of that name."""
-    row = transaction.select_one("SELECT * FROM runs WHERE run = ?", run)
+    row = transaction.select_one("SELECT * FROM runs JOIN specs USING (run) WHERE run = ?", run)
     if row is None:
         raise UnknownRunError(run)
     return build_run_record(row)
 
 
+def fetch_state(transaction: Transaction, run: str) -> RunState | None:
+    """The state of a run, without a look at its spec; None when there is none of that name."""
+    row = transaction.select_one("SELECT state FROM runs WHERE run = ?", run)
+    return RunState(row["state"]) if row else None
+
+
 def fetch_runs(transaction: Transaction) -> list[RunRecord]:
     """All runs, newest first."""
-    rows = transaction.select("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC")
+    rows = transaction.select(
+        "SELECT runs.*, spec FROM runs JOIN specs USING (run) ORDER BY created_at DESC, runs.rowid DESC"
+    )
     return [build_run_record(row) for row in rows]
 
 
 def fetch_next_run(transaction: Transaction) -> RunRecord | None:
     """The run that has its turn: the active one, else the one that has waited longest."""
-    row = transaction.select_one(
-        "SELECT * FROM runs WHERE state IN ('running', 'pausing', 'cancelling', 'pending')"
-        " ORDER BY state = 'pending', queued_at, rowid LIMIT 1"
+    first = _select_live(transaction, 1)
+    return fetch_run(transaction, first[0]) if first else None
+
+
+def fetch_live_runs(transaction: Transaction) -> list[str]:
+    """The runs that are not at rest, in the order of their turns."""
+    return _select_live(transaction, -1)
+
+
+def _select_live(transaction: Transaction, most: int) -> list[str]:
+    rows = transaction.select(
+        # Told by name: by itself, SQLite may go through all runs that there ever were.
+        "SELECT run FROM runs INDEXED BY live_runs"
+        " WHERE state IN ('running', 'pausing', 'cancelling', 'pending')"
+        " ORDER BY state = 'pending', queued_at, rowid LIMIT ?",
+        most,
     )
-    return build_run_record(row) if row else None
+    return [row["run"] for row in rows]
 
 
 def add_resent(transaction: Transaction, run: str, count: int) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from oku_core.errors import UserError
 
-_VERSION = 5
+_VERSION = 6
 
 _TABLES = """
 CREATE TABLE runs (
     run TEXT PRIMARY KEY,
     name TEXT NOT NULL,
-    spec TEXT NOT NULL,
+    spec TEXT NOT NULL,               -- moved to a table of its own by version 6
     requests INTEGER NOT NULL,
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
@@ -144,6 +144,29 @@ _LINE_TIMES = """
 ALTER TABLE clocks ADD COLUMN newest_ns INTEGER NOT NULL DEFAULT 0;  -- of what was sent, by the wall clock
 ALTER TABLE outbox ADD COLUMN told_ns INTEGER;  -- its time by the wall clock; decided when it is first sent
 """
+_LONG_LIFE = """
+CREATE TABLE histories (
+    run TEXT PRIMARY KEY,
+    moments INTEGER NOT NULL DEFAULT 0,     -- about how many are kept; counted when they are thinned out
+    events INTEGER NOT NULL DEFAULT 0,      -- how many there were, also those that were too many to be kept
+    step_s INTEGER NOT NULL DEFAULT 0,      -- moments are being merged along such steps; 0 when they are not
+    merged_to REAL NOT NULL DEFAULT 0,      -- those that end by then have been
+    merge_until REAL NOT NULL DEFAULT 0     -- and those by then will be
+) WITHOUT ROWID;
+CREATE INDEX live_runs ON runs (queued_at, state, run)
+    WHERE state IN ('running', 'pausing', 'cancelling', 'pending');
+CREATE INDEX owing_runs ON runs (run) WHERE owes_summary = 1;
+CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('tick', 'latency', 'worker', 'coverage');
+CREATE TABLE specs (
+    run TEXT PRIMARY KEY,
+    spec TEXT NOT NULL                -- apart from what changes with each report: it may be large
+);
+INSERT INTO histories (run, moments, events)
+    SELECT run, (SELECT count(*) FROM moments WHERE moments.run = runs.run),
+        (SELECT count(*) FROM events WHERE events.run = runs.run) FROM runs;
+INSERT INTO specs SELECT run, spec FROM runs;
+ALTER TABLE runs DROP COLUMN spec;
+"""
 _FROM_VERSION_1 = """
 ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
@@ -153,7 +176,7 @@ UPDATE runs SET is_broken = 1 WHERE state = 'failed';
 """
 
 
-_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES)
+_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LONG_LIFE)
 """What leads from each version to the next."""
 
 

@@ -42,7 +42,7 @@ CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
 CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
     SELECT note_worker(old.run, -old.requests);
     SELECT note_worker(new.run, new.requests); END;
-CREATE TEMP TRIGGER spec_changed AFTER UPDATE OF run, spec ON runs BEGIN
+CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
     SELECT forget_run(old.run); END;
 """
 

@@ -56,7 +56,7 @@ TAMPERINGS = {
     "a lease has another range": "UPDATE leases SET start = start - 1 WHERE start = 20",
     "two leases have one range": "UPDATE leases SET start = 10, stop = 20 WHERE start = 20",
     "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
-    "the run is larger": """UPDATE runs SET spec = replace(spec, '"requests":100', '"requests":101')""",
+    "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
 }
 
 

@@ -212,7 +212,7 @@ def test_nothing_is_accounted_for_a_run_that_has_failed(
     ledger.change_state("r1", RunState.FAILED, 4.0, "a reason")
     ledger.apply([make_claim(lease)], 5.0)
     assert ledger.apply([make_report(lease)], 5.0) == [Verdict.LATE]
-    assert ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 6.0) == 0
+    assert ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
     assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
     record = ledger.fetch_run("r1")
     assert (record.state, record.reason, record.active_since) == (RunState.FAILED, "a reason", None)

@@ -22,8 +22,8 @@ def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
 ) -> None:
     """All of it, once, however often it is taken back."""
     lease, other = cut(), cut()
-    assert ledger.expire_leases([lease.id, lease.id], reason, 5.0) == 1
-    assert ledger.expire_leases([lease.id, "unknown"], reason, 6.0) == 0
+    assert ledger.expire_leases([lease.id, lease.id], reason, 5.0) == [lease.id]
+    assert ledger.expire_leases([lease.id, "unknown"], reason, 6.0) == []
     assert ledger.fetch_slices("r1") == [
         Slice(0, 10, SliceState.PENDING),
         Slice(10, 20, SliceState.LEASED),
@@ -35,7 +35,8 @@ def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
 
 def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, cut: Cut) -> None:
     """Its range is pending again and nothing is owned up to."""
-    assert ledger.expire_leases([cut().id], ExpiryReason.NOT_SENT, 5.0) == 1
+    lease = cut()
+    assert ledger.expire_leases([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
     assert ledger.fetch_run("r1").resent_at_most == 0
     assert ledger.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
 
@@ -46,7 +47,7 @@ def test_a_lease_that_somebody_has_was_sent(
     """When its claim is quicker than the broker's error, the error was wrong."""
     lease = cut()
     ledger.apply([make_claim(lease)], 4.0)
-    assert ledger.expire_leases([lease.id], ExpiryReason.NOT_SENT, 5.0) == 0
+    assert ledger.expire_leases([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
     assert ledger.apply([make_report(lease)], 6.0) == [Verdict.ACCOUNTED]
     assert ledger.fetch_run("r1").resent_at_most == 0
 
@@ -67,7 +68,7 @@ def test_a_reported_lease_is_not_taken_back(ledger: Ledger, cut: Cut, make_repor
     """It is accounted, once and for all."""
     lease = cut()
     ledger.apply([make_report(lease)], 4.0)
-    assert ledger.expire_leases([lease.id], ExpiryReason.REPORT_LOST, 5.0) == 0
+    assert ledger.expire_leases([lease.id], ExpiryReason.REPORT_LOST, 5.0) == []
     assert ledger.fetch_lengths("r1").accounted == 10
     assert ledger.fetch_run("r1").resent_at_most == 0
 

@@ -30,10 +30,10 @@ def test_a_ledger_is_opened_again_as_it_is(path: Path) -> None:
 def test_a_ledger_of_another_version_is_not_touched(path: Path) -> None:
     """The message says which version it is and which one is read."""
     other = sqlite3.connect(path)
-    other.execute("PRAGMA user_version = 7")
+    other.execute("PRAGMA user_version = 99")
     other.close()
     with pytest.raises(
-        UserError, match=rf"ledger\.sqlite3: is of version 7, this Oku reads version {_VERSION}"
+        UserError, match=rf"ledger\.sqlite3: is of version 99, this Oku reads version {_VERSION}"
     ):
         open_database(path)
 
@@ -99,6 +99,10 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 _BACK = {
+    5: """
+        DROP TABLE histories; DROP INDEX live_runs; DROP INDEX owing_runs; DROP INDEX losable_lines;
+        DROP TABLE specs; ALTER TABLE runs ADD COLUMN spec TEXT NOT NULL DEFAULT '{}';
+    """,
     4: "ALTER TABLE clocks DROP COLUMN newest_ns; ALTER TABLE outbox DROP COLUMN told_ns;",
     3: "DROP TABLE servers;",
     2: """
@@ -126,7 +130,7 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(path: Path, version:
         old.executescript(_BACK[step])
     old.execute(
         "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes)"
-        " VALUES ('r1', '', '', 1, 'failed', 0, 0, '[]')"
+        " VALUES ('r1', '', '{\"requests\":1}', 1, 'failed', 0, 0, '[]')"
     )
     old.execute(f"PRAGMA user_version = {version}")
     old.commit()
@@ -137,6 +141,7 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(path: Path, version:
     assert list_schema(database) == tables
     row = database.execute("SELECT sum_us_high, is_broken, is_published FROM runs").fetchone()
     assert tuple(row) == (0, int(version == 1), 0)
+    assert database.execute("SELECT spec FROM specs WHERE run = 'r1'").fetchone()[0] == '{"requests":1}'
     database.close()
 
 

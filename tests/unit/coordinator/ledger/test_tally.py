@@ -30,7 +30,7 @@ FAULTS = {
     "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
     "a lease was closed": "UPDATE leases SET state = 'expired' WHERE start = 20",
     "a lease is gone": "DELETE FROM leases WHERE start = 20",
-    "the run is larger": """UPDATE runs SET spec = replace(spec, '"requests":100', '"requests":101')""",
+    "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
 }
 
 

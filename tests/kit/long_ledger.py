@@ -1,0 +1,125 @@
+"""A ledger of many runs and of one that has very many leases, as days of use leave it, made in seconds.
+
+A few rows come about as always. The others are copies of them, and leases that tile what one report covered:
+the ledger cannot tell them from what a coordinator wrote, and the first law holds.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from oku_coordinator.ledger import Ledger
+from oku_core.histogram import Histogram
+from oku_core.history import Event, EventType, Moment
+from oku_core.lease import Report
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+LONG_RUN = "long-run"
+LEASE_LENGTH = 1000
+REST = 10_000_000
+"""Requests of the long run that are pending."""
+_BEGIN = 1_769_965_512.0
+_WORKERS = 1000
+_EVENTS = 20
+
+
+def make_long_ledger(path: Path, *, runs: int, leases: int, moments: int, body: str = "") -> None:
+    """Make a ledger at `path`, which must not be there.
+
+    Args:
+        path: of its file.
+        runs: that are completed.
+        leases: of `LONG_RUN`, all reported; it is paused.
+        moments: of each run, at most 120 of a completed one.
+        body: of the requests of completed runs.
+    """
+    with closing(Ledger(path)) as ledger:
+        if runs:
+            _carry_out(ledger, "run-0", Spec(requests=4000, name="short", method="POST", body=body), 4000)
+            _keep_history(ledger, "run-0", min(moments, 120))
+        requests = leases * LEASE_LENGTH + REST
+        _carry_out(ledger, LONG_RUN, Spec(requests=requests, name="long"), leases * LEASE_LENGTH)
+        _keep_history(ledger, LONG_RUN, moments)
+        ledger.change_state(LONG_RUN, RunState.PAUSING, _BEGIN + 7200)
+    with closing(sqlite3.connect(path)) as database, database:
+        _copy_run(database, "run-0", runs)
+        _tile(database, leases)
+
+
+def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
+    """One lease of so many requests, reported by one worker."""
+    ledger.create_run(run, spec, _BEGIN)
+    ledger.change_state(run, RunState.RUNNING, _BEGIN + 1)
+    lease = ledger.cut_lease(run, requests, _BEGIN + 1)
+    assert lease is not None
+    histogram = Histogram()
+    histogram.record(12_345)
+    latency = histogram.build_latency()
+    report = Report(
+        lease=lease.id, execution="e1", worker="worker-0", boot="b1", start=lease.start, done=lease.stop,
+        outcomes=[requests, 0, 0, 0, 0, 0], statuses={"200": requests}, bytes_received=13 * requests,
+        latency=type(latency)(
+            buckets=[latency.buckets[0], requests], sum_us=12_345 * requests, min_us=12_345, max_us=12_345
+        ),
+        started_at=_BEGIN + 1, ended_at=_BEGIN + 60,
+    )  # fmt: skip
+    ledger.apply([report], _BEGIN + 60)
+
+
+def _keep_history(ledger: Ledger, run: str, moments: int) -> None:
+    histogram = Histogram()
+    for place in range(200):
+        histogram.record(1000 + 97 * place)
+    latency = histogram.build_latency()
+    for second in range(moments):
+        moment = Moment(
+            at=_BEGIN + 2 + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0,
+            done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=[200, 0, 0, 0, 0, 0],
+            latency=latency,
+        )  # fmt: skip
+        ledger.keep_moment(run, moment)
+    events = [
+        Event(at=_BEGIN + place, type=EventType.WORKER_JOINED, text=f"worker worker-{place} is here")
+        for place in range(_EVENTS)
+    ]
+    ledger.note(run, events)
+
+
+def _copy_run(database: sqlite3.Connection, run: str, copies: int) -> None:
+    """The rows of a run under other names, in all tables that have rows of runs."""
+    tables = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    for table in tables:
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+        if "run" not in columns:
+            continue
+        # A whole number as the key of a table is chosen by SQLite.
+        kept = [name for name in columns if not (name == "id" and table in ("events", "outbox"))]
+        values = {name: name for name in kept} | {"run": "'run-' || number"}
+        if table == "leases":
+            values["id"] = "'run-' || number || substr(id, length(run) + 1)"
+        if table == "runs":
+            values["created_at"] = values["queued_at"] = "created_at - number"
+        database.execute(
+            "WITH RECURSIVE numbers(number) AS (VALUES (1) UNION ALL SELECT number + 1 FROM numbers"
+            f" WHERE number < {copies - 1}) INSERT INTO {table} ({', '.join(kept)})"
+            f" SELECT {', '.join(values[name] for name in kept)} FROM {table}, numbers WHERE run = ?",
+            (run,),
+        )
+
+
+def _tile(database: sqlite3.Connection, leases: int) -> None:
+    """Leases in the place of the one that covers as much as all of them, two hours of them."""
+    database.execute("DELETE FROM leases WHERE run = ?", (LONG_RUN,))
+    database.execute(
+        "WITH RECURSIVE numbers(number) AS (VALUES (0) UNION ALL SELECT number + 1 FROM numbers"
+        f" WHERE number < {leases - 1})"
+        " INSERT INTO leases"
+        " (id, run, start, stop, state, cut_at, execution, worker, boot, closed_at, covered)"
+        f" SELECT printf('{LONG_RUN}.%09d.%08x', number + 1, number), '{LONG_RUN}',"
+        f" number * {LEASE_LENGTH}, (number + 1) * {LEASE_LENGTH}, 'reported',"
+        f" {_BEGIN} + 7000.0 * number / {leases}, printf('e%08x', number),"
+        f" 'worker-' || (number % {_WORKERS}), 'b1',"
+        f" {_BEGIN} + 10 + 7000.0 * number / {leases}, {LEASE_LENGTH} FROM numbers"
+    )
+    database.execute("UPDATE runs SET leases_cut = ? WHERE run = ?", (leases, LONG_RUN))

@@ -1,0 +1,79 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import RunRecord
+from oku_core.histogram import Histogram
+from oku_core.history import Event, EventType, Moment, merge
+from oku_core.run import RunState
+
+MOST = 200
+
+
+@pytest.fixture(autouse=True)
+def _room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For fewer moments than there is outside."""
+    monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_MOMENTS", MOST)
+
+
+def build_moment(at: float) -> Moment:
+    """A second of a run in which three requests were answered."""
+    histogram = Histogram()
+    for value_us in (1000, 2000, 1000 * int(at % 97) + 1):
+        histogram.record(value_us)
+    return Moment(
+        at=at, seconds=1.0, state=RunState.RUNNING, accounted=int(at), leased=0, pending=0, done=int(at),
+        resent_at_most=0, in_flight=at % 7, workers=1, outcomes=[2, 1, 0, 0, 0, 0],
+        latency=histogram.build_latency(),
+    )  # fmt: skip
+
+
+def test_a_long_history_is_thinned_out_bit_by_bit(
+    ledger: Ledger, begin_run: Callable[..., RunRecord]
+) -> None:
+    """Nothing of what was counted is lost at any time, and there are never many more than there may be."""
+    begin_run()
+    whole = [build_moment(float(at)) for at in range(1, MOST + 140)]
+    for place, moment in enumerate(whole, 1):
+        ledger.keep_moment("r1", moment)
+        if place > MOST and place % 10 == 0:
+            kept = ledger.fetch_history("r1").moments
+            assert len(kept) <= MOST + 70
+            assert sum(each.ended for each in kept) == 3 * place
+            assert sum(each.seconds for each in kept) == place
+            assert [each.at for each in kept] == sorted({each.at for each in kept})
+    kept = ledger.fetch_history("r1").moments
+    assert merge(kept).latency == merge(whole).latency
+    assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
+    assert {each.seconds for each in kept[1:30]} == {4.0}
+
+
+def test_merging_goes_on_where_a_process_ended(
+    ledger: Ledger, begin_run: Callable[..., RunRecord], path: Path
+) -> None:
+    """What is merged and what is not is in the ledger."""
+    begin_run()
+    for at in range(MOST + 3):
+        ledger.keep_moment("r1", build_moment(float(at)))
+    ledger.close()
+    again = Ledger(path)
+    begun = len(again.fetch_history("r1").moments)
+    for at in range(MOST + 3, MOST + 10):
+        again.keep_moment("r1", build_moment(float(at)))
+    kept = again.fetch_history("r1").moments
+    again.close()
+    assert MOST / 4 + 20 < begun <= MOST + 3
+    assert len(kept) < MOST / 4 + 20
+    assert sum(each.seconds for each in kept) == MOST + 10
+
+
+def test_a_run_keeps_so_many_events_and_no_more(
+    ledger: Ledger, begin_run: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first ones, in their order."""
+    monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_EVENTS", 5)
+    begin_run()
+    ledger.note("r1", [Event(at=float(at), type=EventType.STATE, text=f"{at}") for at in range(9)])
+    assert [event.text for event in ledger.fetch_history("r1").events][-3:] == ["0", "1", "2"]

@@ -1,0 +1,142 @@
+"""What the ledger does often costs the same after days and hundreds of runs as at the beginning."""
+
+import gc
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.long_ledger import LONG_RUN, make_long_ledger
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
+from oku_core.history import Event, EventType, Moment
+from oku_core.run import RunState
+
+LATER = 1_770_000_000.0
+_GRAIN = 10
+_connect = sqlite3.connect
+
+
+class Work:
+    """Counts the instructions of SQLite's machine, which do not depend on how busy the processor is."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._done = 0
+        monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", self._open)
+
+    def _open(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
+        database: sqlite3.Connection = _connect(*arguments, **options)
+        database.set_progress_handler(self._count, _GRAIN)
+        return database
+
+    def _count(self) -> None:
+        self._done += _GRAIN
+
+    def measure(self, call: Callable[[], Any]) -> int:
+        """How many a call takes."""
+        before = self._done
+        call()
+        return self._done - before
+
+
+def take_back(ledger: Ledger) -> None:
+    """One lease that was cut before."""
+    active: list[LeaseRecord] = ledger.fetch_active_leases(LONG_RUN)
+    ledger.expire_leases([active[0].id], ExpiryReason.NOT_CLAIMED, LATER)
+
+
+CALLS: dict[str, Callable[[Ledger], Any]] = {
+    "the run that has its turn": lambda ledger: ledger.fetch_next_run(),
+    "the runs that owe a summary": lambda ledger: ledger.fetch_owing(),
+    "what a killed stack left": lambda ledger: ledger.park_interrupted(LATER, but=LONG_RUN),
+    "one run": lambda ledger: ledger.fetch_run(LONG_RUN),
+    "a standing": lambda ledger: ledger.fetch_standing(LONG_RUN),
+    "a snapshot": lambda ledger: ledger.fetch_snapshot(LONG_RUN),
+    "a lease": lambda ledger: ledger.cut_lease(LONG_RUN, 10, LATER),
+    "a moment": lambda ledger: ledger.keep_moment(LONG_RUN, build_moment(LATER + 1)),
+    "an event": lambda ledger: ledger.note(LONG_RUN, [build_event()]),
+    "a lease that is taken back": take_back,
+    "what exceeds the outbox": lambda ledger: ledger.drop_lines(0),
+}
+
+
+def build_moment(at: float) -> Moment:
+    """A second in which nothing ended."""
+    return Moment(
+        at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
+        resent_at_most=0, in_flight=0, workers=1,
+    )  # fmt: skip
+
+
+def build_event() -> Event:
+    """A worker has come."""
+    return Event(at=LATER, type=EventType.WORKER_JOINED, text="worker w1 is here")
+
+
+def open_long_ledger(path: Path, *, runs: int, leases: int, moments: int) -> Ledger:
+    """A ledger in which `LONG_RUN` is active."""
+    make_long_ledger(path, runs=runs, leases=leases, moments=moments, body="x" * 10_000)
+    ledger = Ledger(path)
+    ledger.change_state(LONG_RUN, RunState.PENDING, LATER)
+    ledger.change_state(LONG_RUN, RunState.RUNNING, LATER)
+    ledger.cut_leases(LONG_RUN, [lambda _: 10] * 3, LATER)
+    return ledger
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Of the ledgers that are opened from here on."""
+    return Work(monkeypatch)
+
+
+@pytest.fixture
+def short(tmp_path: Path, work: Work) -> Iterator[Ledger]:
+    """One with hardly anything in it."""
+    ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, moments=5)
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def long(tmp_path: Path, work: Work) -> Iterator[Ledger]:
+    """One of 200 runs, one of which has 50,000 leases."""
+    ledger = open_long_ledger(tmp_path / "long.sqlite3", runs=200, leases=50_000, moments=300)
+    yield ledger
+    ledger.close()
+
+
+def test_no_call_costs_more_the_longer_a_ledger_is(short: Ledger, long: Ledger, work: Work) -> None:
+    """Counted in instructions of the database, for all that is done each second or with each message."""
+    costs = {
+        name: (work.measure(lambda call=call: call(short)), work.measure(lambda call=call: call(long)))  # type: ignore[misc]
+        for name, call in CALLS.items()
+    }
+    grown = {name: cost for name, cost in costs.items() if cost[1] > 2 * cost[0] + 500}
+    assert grown == {}
+
+
+def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
+    """Its account is read when somebody asks for it, and not kept."""
+    for number in range(100):
+        long.fetch_snapshot(f"run-{number}")
+        long.fetch_standing(f"run-{number}")
+    gc.collect()
+    assert sum(isinstance(thing, Account) for thing in gc.get_objects()) <= 2
+
+
+def test_a_run_that_came_to_rest_takes_no_memory(tmp_path: Path) -> None:
+    """Nor does one that has only been submitted."""
+    ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, moments=5)
+    record = ledger.fetch_run(LONG_RUN)
+    for number in range(20):
+        run = f"other-{number}"
+        ledger.create_run(run, record.spec, LATER)
+        ledger.change_state(run, RunState.CANCELLED, LATER)
+        ledger.create_run(f"{run}-waiting", record.spec, LATER)
+    ledger.change_state(LONG_RUN, RunState.PAUSED, LATER)
+    gc.collect()
+    assert sum(isinstance(thing, Account) for thing in gc.get_objects()) <= 1
+    ledger.close()
