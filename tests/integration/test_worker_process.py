@@ -1,7 +1,9 @@
 """A real worker process over the real broker: leases that are right, doubled, stale or none."""
 
+import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ from oku_core.messaging import (
     send_order,
 )
 from oku_core.spec import Spec
+from oku_workers.beat import EXIT_STUCK
 
 
 class Desk:
@@ -36,6 +39,15 @@ class Desk:
         self._connection = app.connection_for_read()
         self._reports = self._connection.SimpleQueue(REPORTS_QUEUE)
         self._count = 0
+
+    def refuse(self, **fields: Any) -> str:
+        """The reason for which a worker refuses a lease whose spec says this, without beginning it."""
+        lease = self.build_lease(spec=Spec(urls=(f"{self.url}/{{i}}",), **fields))
+        send_lease(self.app, lease)
+        report = self.receive_report()
+        assert (report.lease, report.done) == (lease.id, lease.start)
+        assert report.refusal
+        return report.refusal
 
     def build_lease(self, size: int = 50, path: str = "{i}", **changes: Any) -> Lease:
         """A new lease on the target."""
@@ -113,12 +125,12 @@ def worker(desk: Desk, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @contextmanager
-def run_worker(desk: Desk, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def run_worker(desk: Desk, folder: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Runs a worker."""
     broker_url = desk.app.conf.broker_url
     with (folder / "worker.log").open("w") as log:
         process = subprocess.Popen(
-            [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--grace", "5s"], stderr=log
+            [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--grace", "5s", *flags], stderr=log
         )
         try:
             yield process
@@ -268,3 +280,78 @@ def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: "subprocess
 
     assert worker.wait(10) == 0
     assert time.monotonic() - begun < 4
+
+
+def test_a_file_that_never_ends_holds_no_worker_up(desk: Desk, tmp_path: Path) -> None:
+    """A pipe to which nobody writes: the lease is refused, the next one is carried out, SIGTERM drains."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with run_worker(desk, tmp_path, "--files-dir", str(tmp_path)) as worker:
+        for key in ("cacert", "cert"):
+            assert desk.refuse(**{key: str(pipe)}).endswith("it is not a regular file")
+        send_lease(desk.app, lease := desk.build_lease())
+        assert desk.receive_report().lease == lease.id
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(15) == 0
+
+
+def test_a_worker_tells_nothing_of_files_that_it_was_not_allowed(desk: Desk, tmp_path: Path) -> None:
+    """What is there, what is not, what hangs: one and the same answer, unless it is below `--files-dir`."""
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    allowed.mkdir()
+    other.mkdir()
+    (other / "ca.pem").write_text("there")
+    os.mkfifo(other / "pipe")
+    (allowed / "link").symlink_to(other / "ca.pem")
+    outside = [*(other / name for name in ("ca.pem", "missing", "pipe")), "/proc/self/fd/2", allowed / "link"]
+    with run_worker(desk, tmp_path, "--files-dir", str(allowed)):
+        answers = {desk.refuse(cacert=str(path)).replace(str(path), "PATH") for path in outside}
+        assert desk.refuse(cacert=str(allowed / "missing")).endswith("No such file or directory")
+    assert len(answers) == 1, answers
+
+
+_STUCK_WORKER = """
+import logging, sys, threading, time
+import uvloop
+make_loop = uvloop.new_event_loop
+
+def make_and_block():
+    loop = make_loop()
+    threading.Timer(float(sys.argv[2]), loop.call_soon_threadsafe, (time.sleep, 600)).start()
+    return loop
+
+uvloop.new_event_loop = make_and_block
+from oku_workers.process import serve
+from oku_workers.settings import WorkerSettings
+logging.basicConfig()
+sys.exit(serve(WorkerSettings(broker_url=sys.argv[1], name="w", grace_s=1, loop_limit_s=3)))
+"""
+"""A real worker, and something that blocks its event loop after some time."""
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["idle", "told to leave"])
+def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, leaves: bool) -> None:  # noqa: FBT001
+    """Also without a lease, and when it was told to leave: whoever started it starts another one."""
+    command = [sys.executable, "-c", _STUCK_WORKER, str(desk.app.conf.broker_url), "2"]
+    with (tmp_path / "worker.log").open("w") as log:
+        process = subprocess.Popen(command, stderr=log)
+    try:
+        if leaves:
+            send_lease(desk.app, desk.build_lease(1))
+            desk.receive_report()
+            time.sleep(2)
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == EXIT_STUCK
+    finally:
+        process.kill()
+        process.wait()
+    assert "the event loop has not answered for 3 s, it is at" in (tmp_path / "worker.log").read_text()
+
+
+def test_the_alive_file_is_touched_while_the_event_loop_answers(desk: Desk, tmp_path: Path) -> None:
+    """Again and again, from the start on: its age is what a liveness probe looks at."""
+    file = tmp_path / "alive"
+    with run_worker(desk, tmp_path, "--alive-file", str(file)):
+        wait_until(file.exists, 15, "the file is there")
+        first = file.stat().st_mtime_ns
+        wait_until(lambda: file.stat().st_mtime_ns > first, 10, "the file is touched again")

@@ -97,7 +97,15 @@ resources:
 {{- end -}}
 {{- end -}}
 
-{{/* The same of its volumes. */}}
+{{/* Which files specs may name: the coordinator refuses all others, and so do workers. */}}
+{{- define "oku.filesEnv" -}}
+{{- with .Values.workers.filesDirs -}}
+- name: OKU_FILES_DIR
+  value: {{ join ":" . | quote }}
+{{- end -}}
+{{- end -}}
+
+{{/* The extra volumes of a component, as extra variables. */}}
 {{- define "oku.extraVolumes" -}}
 {{- with (include "oku.podValues" . | fromYaml).extraVolumes -}}
 {{- toYaml . -}}

@@ -17,6 +17,7 @@ from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
 from oku_core.listener import format_address, open_sockets
+from oku_core.spec_files import EVERYWHERE
 from oku_core.supervision import Health, Supervisor
 
 _T = TypeVar("_T")
@@ -184,11 +185,13 @@ class LocalStack:
             )
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
+        # The stack serves who has started it, and may read what that user may.
+        files = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
         server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
-            "--data-dir", str(data_dir.absolute), *server_flags,
+            "--data-dir", str(data_dir.absolute), *files, *server_flags,
             listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, **plan.loki.build_environment(),
         )  # fmt: skip
         if self._server_url:
@@ -200,7 +203,7 @@ class LocalStack:
         for number in range(1, plan.workers + 1):
             name = f"worker-{number}"
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
-            yield build(name, *oku, "worker", "--broker-url", broker_url, "--name", name, *address)
+            yield build(name, *oku, "worker", "--broker-url", broker_url, "--name", name, *files, *address)
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:

@@ -14,6 +14,7 @@ from oku_coordinator.liveness import Roster
 from oku_coordinator.server_watch import ServerWatch
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.spec_files import NOWHERE, SpecFiles
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.part import KubePart
@@ -32,6 +33,9 @@ class Conditions:
         kube: scales for runs, in a cluster.
         server_watch: sees the delay servers, where there are any.
         find_troubles: what else does not go as it should, a line each.
+
+    Attributes:
+        files: says which files specs may name; none unless it is set.
     """
 
     def __init__(
@@ -49,9 +53,11 @@ class Conditions:
         self._kube = kube
         self._server_watch = server_watch
         self._find_troubles = find_troubles
+        self.files: SpecFiles = NOWHERE
 
     def check(self, spec: Spec) -> None:
         """Refuse a spec that cannot be carried out here, with a `UserError`."""
+        self.files.check(spec)
         if self._kube is not None:
             self._kube.check(spec)
 

@@ -120,6 +120,7 @@ class Coordinator:
             self._server_watch,
             self._find_troubles,
         )
+        self._conditions.files = settings.files
         self._dispatcher = Dispatcher(
             self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
             settings.server_shape,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oku_coordinator.loki import LokiTarget
+from oku_core.spec_files import NOWHERE, SpecFiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,7 @@ class CoordinatorSettings:
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
         kube: what it may scale; None outside a cluster.
+        files: says which files specs may name.
         ready_file: file to write the API's `host:port` into once it listens.
     """
 
@@ -77,6 +79,7 @@ class CoordinatorSettings:
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000
     kube: KubeSettings | None = None
+    files: SpecFiles = NOWHERE
     ready_file: Path | None = None
 
     @property

@@ -95,6 +95,15 @@ def test_certificates_of_ones_own_are_mounted_and_named() -> None:
         assert {"name": "certs", "mountPath": "/certs", "readOnly": True} in container["volumeMounts"]
 
 
+def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
+    """The former refuses all others at once, the latter read them; there is none unless it is named."""
+    pods = find_pods(render({"workers": {"filesDirs": ["/certs", "/more"]}}))
+    for component, command in (("coordinator", "coordinator"), ("workers", "worker")):
+        assert read_environment(pods[component])["OKU_FILES_DIR"] == "/certs:/more"
+        assert "OKU_FILES_DIR" in _list_variables(command)
+        assert "OKU_FILES_DIR" not in read_environment(find_pods(render())[component])
+
+
 def test_the_delay_server_takes_its_flags() -> None:
     """As `oku server` would read them."""
     values = {"servers": {"delay": "lognormal:40ms,0.5", "seed": 7, "processes": 2,

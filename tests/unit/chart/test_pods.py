@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -117,3 +121,23 @@ def test_a_worker_is_given_longer_than_it_takes_to_drain() -> None:
     spec = find_pods(render({"workers": {"graceSeconds": 60}}))["workers"]
     assert read_environment(spec)["OKU_GRACE"] == "60s"
     assert spec["spec"]["terminationGracePeriodSeconds"] == 85
+
+
+def test_the_liveness_probe_of_a_worker_sees_how_old_its_file_is(tmp_path: Path) -> None:
+    """Touched lately it is alive; touched a minute ago, or never, it is not."""
+    pod = find_pods(render())["workers"]
+    (container,) = pod["spec"]["containers"]
+    named, file = read_environment(pod)["OKU_ALIVE_FILE"], tmp_path / "alive"
+    assert str(named) in container["livenessProbe"]["exec"]["command"][-1]
+    python, *rest = container["livenessProbe"]["exec"]["command"]
+    assert python == "python"
+    command = [sys.executable, *(each.replace(str(named), str(file)) for each in rest)]
+
+    def probe() -> int:
+        return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
+
+    assert probe() != 0
+    file.touch()
+    assert probe() == 0
+    os.utime(file, (time.time() - 60,) * 2)
+    assert probe() != 0

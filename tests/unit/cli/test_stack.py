@@ -55,6 +55,14 @@ async def test_a_coordinator_knows_what_its_servers_were_started_with(build: Bui
     assert "--server-delay" not in build(without).children[1].command
 
 
+async def test_files_of_the_user_may_be_named(build: Build) -> None:
+    """The stack serves nobody else."""
+    children = {child.name: child for child in build(PLAN).children}
+    for name in ("coordinator", "worker-1", "worker-2"):
+        command = children[name].command
+        assert command[command.index("--files-dir") + 1] == "/"
+
+
 async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> None:
     """More connections than an address has ports need several of them."""
     plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -11,6 +12,7 @@ from oku_core.errors import UserError
 from oku_core.progress import Progress
 from oku_core.run import RunState
 from oku_core.spec import Spec
+from oku_core.spec_files import SpecFiles
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.part import KubePart
@@ -186,6 +188,15 @@ def test_a_cluster_refuses_what_it_cannot_carry_out(world: World) -> None:
     with pytest.raises(UserError, match="workers: 9 is too many"):
         world.in_cluster.check(Spec(workers=9))
     world.alone.check(Spec(workers=9))
+
+
+def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: Path) -> None:
+    """It is refused before a worker hears of it."""
+    spec = Spec(cacert=f"{tmp_path}/ca.pem")
+    with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read from the folders"):
+        world.alone.check(spec)
+    world.alone.files = SpecFiles((tmp_path,))
+    world.alone.check(spec)
 
 
 def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None:

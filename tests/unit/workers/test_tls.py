@@ -7,6 +7,7 @@ import pytest
 from tests.kit.certificates import Certificates
 
 from oku_core.spec import Spec
+from oku_core.spec_files import EVERYWHERE
 from oku_workers.engines.error import EngineError
 from oku_workers.engines.tls import build_tls
 
@@ -15,7 +16,7 @@ URLS = ("https://h/",)
 
 def build(**fields: Any) -> ssl.SSLContext:
     """The settings for an https target."""
-    context = build_tls(Spec(**({"urls": URLS} | fields)))
+    context = build_tls(Spec(**({"urls": URLS} | fields)), EVERYWHERE)
     assert context is not None
     return context
 
@@ -70,7 +71,7 @@ def test_one_https_target_is_enough(urls: tuple[str, ...]) -> None:
 def test_what_comes_to_speak_no_tls_has_no_settings() -> None:
     """The certificates of the system are not loaded for nothing; a redirection may lead to https."""
     urls = ("http://https/https:",)
-    assert build_tls(Spec(urls=urls)) is None
+    assert build_tls(Spec(urls=urls), EVERYWHERE) is None
     assert build(urls=urls, max_redirects=1).check_hostname
 
 
@@ -80,7 +81,7 @@ def test_a_file_that_cannot_be_used(files: Certificates, case: str) -> None:
     fields = BAD_FILES[case](files)
 
     with pytest.raises(EngineError) as caught:
-        build_tls(Spec(urls=("http://h/",), **fields))
+        build_tls(Spec(urls=("http://h/",), **fields), EVERYWHERE)
 
     message = str(caught.value)
     assert message.isprintable()

@@ -29,7 +29,7 @@ LONGEST_PAUSE_S = 1.0
 _LOOP_TIMEOUT_S = 5.0
 _QUEUE_LOOK_S = 5.0
 EXIT_STUCK = 70
-"""Exit code of a worker that got no lease although leases waited (EX_SOFTWARE of sysexits.h)."""
+"""Exit code of a worker that is stuck and ends, to be started anew (EX_SOFTWARE of sysexits.h)."""
 
 
 class Beat(threading.Thread):

@@ -6,6 +6,7 @@ in flight may finish within the grace time, the rest is given back.
 
 import asyncio
 import logging
+import ssl
 import time
 from collections.abc import Iterable
 
@@ -17,14 +18,20 @@ from oku_core.open_files import read_open_files
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import MOST_TROUBLES, Progress
 from oku_core.spec import Spec
+from oku_core.spec_files import NOWHERE, SpecFiles
 from oku_core.supervision import Supervisor
 from oku_workers.engines import EngineProtocol, build_engine
+from oku_workers.engines.error import EngineError
+from oku_workers.engines.tls import build_tls, may_speak_tls
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import SecondMeter
 from oku_workers.vitals import LagMeter, measure_busy_s
 
 _log = logging.getLogger(__name__)
+
+_FILES_TIMEOUT_S = 10.0
+"""A file system that is away answers never; other runs have to go on."""
 
 
 class Crew:
@@ -36,6 +43,7 @@ class Crew:
         supervisor: of the tasks of its engines.
         local_address: what to send from; the system chooses unless given.
         clock: of this process.
+        files: reads the files that specs name.
     """
 
     def __init__(
@@ -45,12 +53,14 @@ class Crew:
         supervisor: Supervisor,
         local_address: str | None = None,
         clock: SteadyClock | None = None,
+        files: SpecFiles = NOWHERE,
     ) -> None:
         self._name = name
         self._boot = boot
         self._supervisor = supervisor
         self._local_address = local_address
         self._clock = clock or SteadyClock()
+        self._files = files
         self._feed = Feed()
         self._hands: dict[str, Hand] = {}
         self._under_way: set[Hand] = set()
@@ -165,10 +175,22 @@ class Crew:
             if self._engine_spec != spec:
                 await self._close_engine()
                 _warn_of_open_files(spec.concurrency)
-                self._engine = build_engine(spec, self._feed, self._supervisor, self._local_address)
+                tls = await self._prepare_tls(spec)
+                self._engine = build_engine(spec, self._feed, self._supervisor, self._local_address, tls)
                 self._engine_spec = spec
                 self._engine.start()
             self._under_way.add(hand)
+
+    async def _prepare_tls(self, spec: Spec) -> ssl.SSLContext | None:
+        if not may_speak_tls(spec):
+            return None
+        try:
+            async with asyncio.timeout(_FILES_TIMEOUT_S):
+                return await asyncio.to_thread(build_tls, spec, self._files)
+        except TimeoutError:
+            raise EngineError(
+                f"the files that the spec names could not be read within {_FILES_TIMEOUT_S:.0f} s"
+            ) from None
 
     def _list_others(self, spec: Spec) -> list[asyncio.Future[None]]:
         # Those that wait for an engine themselves are none of them: two would wait for each other.

@@ -2,11 +2,13 @@
 
 SIGTERM and SIGINT drain: no further lease, no further index, what is in flight may finish within the grace
 time, every lease is reported and acknowledged, and only then does Celery shut down. Celery's own warm
-shutdown closes its connection first, and a lease whose acknowledgement is lost comes again.
+shutdown closes its connection first, and a lease whose acknowledgement is lost comes again. A worker that
+cannot drain, for its event loop or its broker does not answer, ends some seconds after that time.
 """
 
 import gc
 import logging
+import os
 import secrets
 import signal
 import threading
@@ -31,9 +33,10 @@ from oku_core.messaging import (
 )
 from oku_core.open_files import raise_open_files
 from oku_core.supervision import Supervisor
-from oku_workers.beat import LONGEST_PAUSE_S, Beat
+from oku_workers.beat import EXIT_STUCK, LONGEST_PAUSE_S, Beat
 from oku_workers.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.crew import Crew
+from oku_workers.loop_watch import LoopWatch
 from oku_workers.settings import WorkerSettings
 from oku_workers.station import Station
 from oku_workers.tasks import register_lease_task
@@ -41,6 +44,8 @@ from oku_workers.tasks import register_lease_task
 _log = logging.getLogger(__name__)
 
 _DRAIN_POLL_S = 0.02
+_REPORTING_S = 20.0
+"""So long after the grace time may reporting take; a pod is killed 25 s after it."""
 
 
 class Worker:
@@ -59,10 +64,11 @@ class Worker:
         self._app = build_worker_app(settings.broker_url)
         self._station = Station()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock)
+        self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock, settings.files)
         # Nobody hears of the beat's own trouble: its silence is the notice.
         health = supervisor.build_health("beat", LONGEST_PAUSE_S)
         self._beat = Beat(self._app, health, self._station, self._crew, settings.idle_limit_s)
+        self._loop_watch = LoopWatch(self._station, settings.loop_limit_s, settings.alive_file)
         self._consumer: Any = None
         self._has_signal = False
         register_lease_task(self._app, self._station, self._crew, settings.name, boot, clock.now)
@@ -78,12 +84,14 @@ class Worker:
         gc.set_threshold(50_000, 20, 50)
         self._station.start()
         self._station.ask(self._crew.start)
+        self._loop_watch.start()
         self._beat.start()
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name)
         celery_worker.start()
         self._beat.end()
         self._station.await_result(self._crew.close())
+        self._loop_watch.end()
         self._station.end()
         return int(celery_worker.exitcode or 0)
 
@@ -98,6 +106,13 @@ class Worker:
             return
         self._has_signal = True
         threading.Thread(target=self._drain, name="drain", daemon=True).start()
+        deadline = threading.Timer(self._settings.grace_s + _REPORTING_S, self._give_up_draining)
+        deadline.daemon = True
+        deadline.start()
+
+    def _give_up_draining(self) -> None:
+        _log.error("what is in hand could not be reported %.0f s after the grace time: ending", _REPORTING_S)
+        os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
         _log.info("draining")

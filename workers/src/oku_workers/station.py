@@ -1,6 +1,7 @@
 """The event loop of a worker, in a thread of its own, and the way into it for Celery's threads."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -46,6 +47,15 @@ class Station:
             return answer.result(timeout_s)
         finally:
             answer.cancel()
+
+    def post(self, call: Callable[[], object]) -> None:
+        """Call a function in the loop, and wait for nothing."""
+        self._loop.call_soon_threadsafe(call)
+
+    def find_place(self) -> str:
+        """Where in the code the loop is now."""
+        frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001  # there is no other way
+        return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "no place, its thread has ended"
 
     def end(self) -> None:
         """Stop the loop and wait for its thread."""

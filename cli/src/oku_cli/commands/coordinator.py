@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from oku_cli.allow_options import files_dir_option
 from oku_cli.api_token import read_token
 from oku_cli.kube_options import kube_options, pick_kube_settings
 from oku_cli.logs import log_options
@@ -85,6 +86,7 @@ _log = logging.getLogger(__name__)
 )
 @loki_options
 @kube_options
+@files_dir_option
 @click.option(
     "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
 )

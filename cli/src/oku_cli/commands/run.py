@@ -23,6 +23,7 @@ from oku_cli.options import (
 from oku_cli.parting import Parting
 from oku_cli.spec_file import read_spec_file
 from oku_core.spec import Spec
+from oku_core.spec_files import EVERYWHERE
 from oku_core.spec_parser import Source, build_mapping, parse_spec
 from oku_workers.engines.tls import build_tls
 
@@ -65,7 +66,7 @@ def find_files(spec: Spec) -> Spec:
     """Name the files of a spec in full, so that it is the same from any folder; `UserError` if unusable."""
     paths = {key: Path(path).expanduser() for key in _FILES if (path := getattr(spec, key)) is not None}
     spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
-    build_tls(spec)
+    build_tls(spec, EVERYWHERE)
     return spec
 
 

@@ -4,12 +4,15 @@ import ipaddress
 import platform
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
+from oku_cli.allow_options import files_dir_option
 from oku_cli.logs import add_facts, log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
+from oku_core.spec_files import SpecFiles
 
 
 def _check_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -51,10 +54,15 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
     type=click.Path(path_type=Path, dir_okay=False),
     help="File that is there while leases can be taken.",
 )
+@click.option(
+    "--alive-file",
+    envvar="OKU_ALIVE_FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that is touched each second while the worker is not stuck.",
+)
+@files_dir_option
 @log_options
-def command(
-    broker_url: str, name: str, grace: str, local_address: str | None, ready_file: Path | None
-) -> None:
+def command(broker_url: str, name: str, grace: str, files: SpecFiles, **settings: Any) -> None:
     """Take leases from the broker, send their requests, report them; SIGTERM drains."""
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
@@ -64,11 +72,8 @@ def command(
         grace_s = parse_duration_s(grace)
     except ValueError as error:
         raise UserError(f"--grace: {error}") from error
-    settings = WorkerSettings(
-        broker_url=broker_url,
-        name=name,
-        grace_s=grace_s,
-        local_address=local_address,
-        ready_file=ready_file,
-    )
-    sys.exit(serve(settings))
+    for folder in files.folders:
+        if not folder.is_dir():
+            raise UserError(f"--files-dir: {folder} is not a folder here")
+    own = WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s, files=files, **settings)
+    sys.exit(serve(own))

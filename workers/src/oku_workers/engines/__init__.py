@@ -1,5 +1,6 @@
 """The engines: what sends the requests of a worker, behind one small interface."""
 
+import ssl
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -33,7 +34,11 @@ class EngineProtocol(Protocol):
 
 
 def build_engine(
-    spec: Spec, feed: Feed, supervisor: Supervisor, local_address: str | None = None
+    spec: Spec,
+    feed: Feed,
+    supervisor: Supervisor,
+    local_address: str | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> EngineProtocol:
     """The engine that the spec names.
 
@@ -42,14 +47,16 @@ def build_engine(
         feed: where the indices come from.
         supervisor: of the engine's tasks.
         local_address: what to send from; the system chooses unless given.
+        tls: how to speak TLS, by `build_tls`.
 
     Raises:
         EngineError: the spec cannot be carried out here.
     """
-    return _ENGINES[spec.engine](spec, feed, supervisor, local_address)
+    return _ENGINES[spec.engine](spec, feed, supervisor, local_address, tls)
 
 
-_ENGINES: Mapping[Engine, Callable[[Spec, Feed, Supervisor, str | None], EngineProtocol]] = {
+_Build = Callable[[Spec, Feed, Supervisor, str | None, ssl.SSLContext | None], EngineProtocol]
+_ENGINES: Mapping[Engine, _Build] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,
 }

@@ -5,6 +5,7 @@ takes the next. What each setting is worth is written down in docs/decisions/000
 """
 
 import asyncio
+import ssl
 from functools import partial
 from time import perf_counter_ns
 
@@ -63,7 +64,12 @@ class AiohttpEngine:
     """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
 
     def __init__(
-        self, spec: Spec, feed: Feed, supervisor: Supervisor, local_address: str | None = None
+        self,
+        spec: Spec,
+        feed: Feed,
+        supervisor: Supervisor,
+        local_address: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._feed = feed
         self._supervisor = supervisor
@@ -80,7 +86,7 @@ class AiohttpEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
-        self._session = build_session(spec, local_address)
+        self._session = build_session(spec, local_address, tls)
 
     @property
     def in_flight(self) -> int:

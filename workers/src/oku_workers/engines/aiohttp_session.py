@@ -4,6 +4,7 @@ Two habits of aiohttp would make requests that nobody counts or answers that nob
 public switch, so an aiohttp that does not know the names used here is refused at the start.
 """
 
+import ssl
 from time import monotonic
 from typing import Any
 
@@ -23,21 +24,22 @@ from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.error import EngineError
 from oku_workers.engines.sockets import build_socket
-from oku_workers.engines.tls import build_tls
 
 
-def build_session(spec: Spec, local_address: str | None = None) -> ClientSession:
+def build_session(
+    spec: Spec, local_address: str | None = None, tls: ssl.SSLContext | None = None
+) -> ClientSession:
     """A session that sends each request once; the engine sees to timeouts.
 
     Raises:
-        EngineError: a file of the spec cannot be used here, or this aiohttp cannot.
+        EngineError: this aiohttp cannot be used.
     """
     session = ClientSession(
         connector=_Connector(
             limit=0,
             keepalive_timeout=KEEPALIVE_S,
             socket_factory=lambda address: build_socket(address[0], local_address),
-            ssl=build_tls(spec) or True,
+            ssl=tls or True,
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
         # Cookies of addresses count as well: many targets of a load test have no name.

@@ -9,6 +9,7 @@ docs/decisions/0011-httptools-engine.md.
 
 import asyncio
 import logging
+import ssl
 from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ from oku_workers.engines.httptools_connection import Connection
 from oku_workers.engines.httptools_known import KnownResponses
 from oku_workers.engines.httptools_origin import Origin
 from oku_workers.engines.httptools_request import BuildRequest, build_request
-from oku_workers.engines.tls import build_tls
 from oku_workers.engines.urls import parse_origin
 from oku_workers.feed import Feed
 from oku_workers.hand import CONNECT_ERROR, TIMEOUT, Hand
@@ -47,7 +47,12 @@ class HttptoolsEngine:
     """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
 
     def __init__(
-        self, spec: Spec, feed: Feed, supervisor: Supervisor, local_address: str | None = None
+        self,
+        spec: Spec,
+        feed: Feed,
+        supervisor: Supervisor,
+        local_address: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
@@ -56,7 +61,7 @@ class HttptoolsEngine:
         self.known = KnownResponses()
         self.feed = feed
         self._window = self._free = max(1, spec.concurrency)
-        self._urls = _build_urls(spec, local_address)
+        self._urls = _build_urls(spec, local_address, tls)
         self._turns = len(self._urls)
         self.build = self._urls[0][0] if self._turns == 1 else None
         self._origins = list({origin for _, origin in self._urls if origin is not None})
@@ -229,9 +234,10 @@ def _choose_most_connections(window: int, origins: int) -> int:
     return max(window, min(window + spare, read_open_files() - FILES_BESIDE))
 
 
-def _build_urls(spec: Spec, local_address: str | None) -> list[tuple[BuildRequest, Origin | None]]:
+def _build_urls(
+    spec: Spec, local_address: str | None, tls: ssl.SSLContext | None
+) -> list[tuple[BuildRequest, Origin | None]]:
     """For each URL the bytes of its requests, and where they go; None where nobody can be asked."""
-    tls = build_tls(spec)
     origins: dict[URL, Origin] = {}
     urls: list[tuple[BuildRequest, Origin | None]] = []
     for url in spec.urls:

@@ -1,43 +1,75 @@
 """How the engines speak TLS: certificates are checked unless the spec says otherwise."""
 
 import ssl
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from oku_core.spec import Spec
+from oku_core.spec_files import SpecFileError, SpecFiles
 from oku_workers.engines.error import EngineError
 
+_PEM = b"-----BEGIN "
 
-def build_tls(spec: Spec) -> ssl.SSLContext | None:
+
+def may_speak_tls(spec: Spec) -> bool:
+    """Whether anything of the spec can come to speak TLS; a file that is named is looked at in any case."""
+    asks_https = any(url.lower().startswith("https:") for url in spec.urls)
+    return bool(asks_https or spec.cacert or spec.cert or spec.max_redirects)
+
+
+def build_tls(spec: Spec, files: SpecFiles) -> ssl.SSLContext | None:
     """The settings for connections to https targets; None when nothing of the spec can come to speak TLS.
 
-    The system's certificates take 2 MB, so they are not loaded for nothing.
+    The system's certificates take 2 MB, so they are not loaded for nothing. Reading files may block.
 
     Raises:
         EngineError: a file that the spec names cannot be read here, or is not what it should be.
     """
-    asks_https = any(url.lower().startswith("https:") for url in spec.urls)
-    if not (asks_https or spec.cacert or spec.cert or spec.max_redirects):
+    if not may_speak_tls(spec):
         return None
-    try:
-        context = ssl.create_default_context(cafile=spec.cacert)
-    except (OSError, ValueError) as error:
-        raise EngineError(
-            f"cacert {spec.cacert} cannot be used: {_explain(error, 'it holds no certificate in PEM')}"
-        ) from error
+    context = _build_context(spec, files)
     if spec.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if spec.cert is not None:
-        try:
-            # A key that wants a passphrase must not ask the terminal for it.
-            context.load_cert_chain(spec.cert, spec.key, password="")
-        except (OSError, ValueError) as error:
-            files = spec.cert if spec.key is None else f"{spec.cert} with the key {spec.key}"
-            reason = _explain(error, "that is no certificate and its key in PEM, without a passphrase")
-            raise EngineError(f"cert {files} cannot be used: {reason}") from error
+        _load_certificate(context, spec.cert, spec.key, files)
     return context
 
 
-def _explain(error: Exception, malformed: str) -> str:
-    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
-        return error.strerror or str(error)
-    return malformed
+def _build_context(spec: Spec, files: SpecFiles) -> ssl.SSLContext:
+    if spec.cacert is None:
+        return ssl.create_default_context()
+    place = f"cacert {spec.cacert}"
+    content = _read(place, spec.cacert, files)
+    try:
+        if _PEM not in content:
+            raise ValueError("no PEM")
+        # Certificates are ASCII; what people write between them need not be.
+        return ssl.create_default_context(cadata=content.decode("ascii", "ignore"))
+    except (ssl.SSLError, ValueError) as error:
+        raise EngineError(f"{place} cannot be used: it holds no certificate in PEM") from error
+
+
+def _load_certificate(context: ssl.SSLContext, cert: str, key: str | None, files: SpecFiles) -> None:
+    place = f"cert {cert}" if key is None else f"cert {cert} with the key {key}"
+    contents = [_read(place, path, files) for path in (cert, key) if path is not None]
+    try:
+        # OpenSSL reads files only. It gets copies: what is at a path may have changed since it was checked.
+        with TemporaryDirectory(prefix="oku-") as folder:
+            copies = [Path(folder, str(number)) for number, _ in enumerate(contents)]
+            for copy, content in zip(copies, contents, strict=True):
+                copy.write_bytes(content)
+            # A key that wants a passphrase must not ask the terminal for it.
+            context.load_cert_chain(copies[0], copies[-1], password="")
+    except (ssl.SSLError, ValueError) as error:
+        reason = "that is no certificate and its key in PEM, without a passphrase"
+        raise EngineError(f"{place} cannot be used: {reason}") from error
+    except OSError as error:
+        raise EngineError(f"{place} cannot be used: no copy can be made here: {error.strerror}") from error
+
+
+def _read(place: str, path: str, files: SpecFiles) -> bytes:
+    try:
+        return files.read(path)
+    except SpecFileError as error:
+        raise EngineError(f"{place} cannot be used: {error}") from error
