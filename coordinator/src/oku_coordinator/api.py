@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.record import RunRecord
@@ -29,7 +30,7 @@ from oku_coordinator.metrics import Metrics
 from oku_coordinator.publisher import Publisher
 from oku_coordinator.runs import Runs
 from oku_coordinator.summaries import format_time
-from oku_core.errors import UserError
+from oku_core.errors import UserError, format_value
 from oku_core.interval import ConservationError
 from oku_core.run import TransitionError
 from oku_core.spec_parser import build_mapping
@@ -47,6 +48,12 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 }
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_BODY = 1 << 20
+_BODY_S = 30.0
+"""A body must be complete so soon after its head."""
+_MOST_FOLLOWERS = 64
+"""Half of the connections that one address may have: those behind one proxy have the rest for other calls."""
+_NO_TICK = b":\n\n"
+"""A comment (WHATWG HTML, section 9.2)."""
 
 
 def build_api(
@@ -89,9 +96,6 @@ def build_api(
             build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
         )
 
-    async def follow(request: web.Request) -> web.StreamResponse:
-        return await _stream_ticks(request, runs)
-
     async def show_outbox(_: web.Request) -> web.Response:
         return _json(publisher.describe() if publisher is not None else None)
 
@@ -107,7 +111,7 @@ def build_api(
             web.get("/api/runs", fetch_all),
             web.get("/api/runs/{run}", show),
             web.get("/api/runs/{run}/history", tell),
-            web.get("/api/runs/{run}/ticks", follow),
+            web.get("/api/runs/{run}/ticks", _build_follower(runs)),
             web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
             web.get("/api/outbox", show_outbox),
             web.get("/api/scaling", _build_teller(describe_scaling)),
@@ -144,6 +148,22 @@ async def _probe(_: web.Request) -> web.Response:
     return web.Response(text="ok\n")
 
 
+def _build_follower(runs: Runs) -> _Handler:
+    followers = 0
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        nonlocal followers
+        if followers >= _MOST_FOLLOWERS:
+            return _json({"error": f"{_MOST_FOLLOWERS} callers follow runs, and no more may"}, status=503)
+        followers += 1
+        try:
+            return await _stream_ticks(request, runs)
+        finally:
+            followers -= 1
+
+    return follow
+
+
 async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
     run = request.match_info["run"]
     await runs.summarize(run)  # answers 404 before the stream begins
@@ -151,7 +171,10 @@ async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
     await response.prepare(request)
     try:
         async for tick in runs.follow(run):
-            await _write_event(response, "tick", tick)
+            if tick is None:
+                await response.write(_NO_TICK)
+            else:
+                await _write_event(response, "tick", tick)
         await _write_event(response, "end", await runs.summarize(run))
     except ConnectionResetError:
         pass  # the follower has left
@@ -163,8 +186,18 @@ async def _write_event(response: web.StreamResponse, event: str, data: msgspec.S
 
 
 async def _read_object(request: web.Request) -> dict[str, Any]:
+    if coding := request.headers.get("Content-Encoding"):
+        text = f"Content-Encoding: {format_value(coding)} is not supported, send the body as it is"
+        raise web.HTTPUnsupportedMediaType(reason=text)
     try:
-        values = decode_json(await request.read())
+        async with asyncio.timeout(_BODY_S):
+            body = await request.read()
+    except TimeoutError:
+        raise web.HTTPRequestTimeout(reason=f"the body did not come within {_BODY_S:g} s") from None
+    except (web.RequestPayloadError, HttpProcessingError, ConnectionError):
+        raise UserError("the body did not come whole") from None
+    try:
+        values = decode_json(body)
     except ValueError as error:
         raise UserError(f"the body: {error}") from error
     if not isinstance(values, dict):

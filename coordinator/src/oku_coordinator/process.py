@@ -17,9 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
 from oku_coordinator.api import build_api
+from oku_coordinator.api_server import ApiServer
 from oku_coordinator.broker import Broker
 from oku_coordinator.chronicle import Chronicle
 from oku_coordinator.conditions import Conditions
@@ -167,10 +166,9 @@ class Coordinator:
         api = build_api(
             self._runs, self._metrics, self._settings.token, self._is_ready, self._publisher, scaling
         )
-        self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
+        self._api_server = ApiServer(api)
         [listening] = self._open_sockets()
-        await web.SockSite(self._runner, listening).start()
+        await self._api_server.start(listening)
         address = format_address(listening)
         _log.info("listening on http://%s", address)
         if ready_file := self._settings.ready_file:
@@ -206,7 +204,7 @@ class Coordinator:
     async def _shutdown(self) -> None:
         self._reports.end()
         self._progress.end()
-        await self._runner.cleanup()
+        await self._api_server.stop()
         await asyncio.to_thread(self._reports.join, _LISTENER_ENDS_S)
         if self._server_watch is not None:
             await self._server_watch.end()

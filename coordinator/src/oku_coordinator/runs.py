@@ -26,6 +26,8 @@ from oku_core.summary import ProcessSummary, Summary
 _log = logging.getLogger(__name__)
 
 _FOLLOWER_TICKS = 60
+_SILENCE_S = 10.0
+"""A follower without a tick hears so often that there is none; one that has left is found out by it."""
 
 
 class Runs:
@@ -156,15 +158,24 @@ class Runs:
         _log.error("a run has failed", exc_info=error, extra={"run": error.run})
         self.announce_rest()
 
-    async def follow(self, run: str) -> AsyncIterator[Tick]:
-        """The ticks of a run until it is over or paused, about one a second."""
+    async def follow(self, run: str) -> AsyncIterator[Tick | None]:
+        """The ticks of a run until it is over or paused, about one a second; None after a silence."""
         queue: asyncio.Queue[Tick | None] = asyncio.Queue(_FOLLOWER_TICKS)
         self._followers[queue] = run
+        clock = asyncio.get_running_loop().time
+        told_at = clock()
         try:
             while not self._ledger.fetch_run(run).is_at_rest:
-                tick = await queue.get()
+                try:
+                    async with asyncio.timeout_at(told_at + _SILENCE_S):
+                        tick = await queue.get()
+                except TimeoutError:
+                    yield None
+                    told_at = clock()
+                    continue
                 if tick is not None and tick.run == run:
                     yield tick
+                    told_at = clock()
         finally:
             del self._followers[queue]
 

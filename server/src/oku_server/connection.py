@@ -32,7 +32,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_is_blocked", "_is_free", "_is_reading", "_reader", "_reply", "_service", "_tick", "_transport",
+        "_is_blocked", "_is_free", "_is_reading", "_is_unfinished", "_reader", "_reply", "_service", "_tick",
+        "_transport",
     )  # fmt: skip
 
     _transport: asyncio.Transport
@@ -43,7 +44,7 @@ class Connection(asyncio.Protocol):
         self._reply: Reply | None = None
         self._tick = 0
         self._is_free = self._is_reading = True
-        self._is_blocked = False
+        self._is_blocked = self._is_unfinished = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
@@ -81,10 +82,22 @@ class Connection(asyncio.Protocol):
         """The connection has ended; nothing is kept of what it waited for."""
         if self._tick:
             self._service.wheel.remove(self, self._tick)
+        if self._is_unfinished:
+            self._service.unfinished.remove(self)
         if self._reader is not None:
             self._reader.close()
         self._reply = self._reader = None
         self._is_free = False
+
+    def refuse_slow(self) -> bool:
+        """The request under way has taken too long to arrive; False if it waits for those before it."""
+        reader = self._reader
+        if reader is None or self._reply is not None or reader.requests or not self._is_reading:
+            return False
+        self._is_unfinished = False
+        reader.refuse_slow()
+        self._go_on()
+        return True
 
     def _read(self, data: bytes) -> None:
         reader = self._reader
@@ -95,7 +108,18 @@ class Connection(asyncio.Protocol):
         if was_free and len(reader.requests) == 1 and not (reader.is_partial or reader.is_over):
             find_reply = self._service.find_responder(reader.wish).find_plain
             self._service.known_heads.add(data, reader.run, find_reply)
+        if self._is_unfinished or reader.is_partial:
+            self._note_unfinished(reader)
         self._go_on()
+
+    def _note_unfinished(self, reader: RequestReader) -> None:
+        self._is_unfinished = reader.is_partial and not reader.is_over
+        if not self._is_unfinished:
+            self._service.unfinished.remove(self)
+        elif reader.is_in_body:
+            self._service.unfinished.note_body(self)
+        else:
+            self._service.unfinished.note_head(self)
 
     def _go_on(self) -> None:
         """Begin with the requests that are read, as far as that is possible now."""

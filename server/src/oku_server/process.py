@@ -25,8 +25,9 @@ from oku_server.plan import Planner
 from oku_server.question import Description
 from oku_server.service import Service
 from oku_server.settings import ServerSettings
-from oku_server.sizes import list_sizes
+from oku_server.sizes import RecentSizes
 from oku_server.supervisor import Supervisor
+from oku_server.unfinished import UnfinishedRequests
 from oku_server.wheel import Wheel
 
 GC_THRESHOLD = 10_000
@@ -75,18 +76,20 @@ def _run(
 ) -> None:
     planner = Planner(settings.delay, settings.faults, settings.seed, random.random)
     counts = CountTable(store.blocks[number])
+    sizes = RecentSizes(settings.processes, time.monotonic)
 
     def describe(run: str) -> Description:
         return {
             "run": run,
             "served": store.fetch_served(run),
             "store": store.id,
-            "processes": list_sizes(settings.processes),
+            "processes": sizes.list(),
         }
 
     def build_service(loop: asyncio.AbstractEventLoop) -> Service:
         wheel = Wheel(loop.call_later, time.monotonic)
-        return Service(planner, settings.body, counts, wheel, describe)
+        unfinished = UnfinishedRequests(loop.call_later, time.monotonic)
+        return Service(planner, settings.body, counts, wheel, unfinished, describe)
 
     # What is there by now stays: the garbage collector need not look at it again.
     gc.collect()

@@ -24,6 +24,7 @@ LONGEST_HEAD_BYTES = 65_536
 _RUN, _DELAY, _SEED = (name.lower().encode() for name in (RUN_HEADER, DELAY_HEADER, SEED_HEADER))
 _BAD_REQUEST = b"400 Bad Request"
 _TOO_LARGE = b"431 Request Header Fields Too Large"
+_TOO_SLOW = b"408 Request Timeout"
 
 
 class Request(NamedTuple):
@@ -102,6 +103,15 @@ class RequestReader:
                 break
         if self._unaccounted > LONGEST_HEAD_BYTES and self.is_partial and not self.is_over:
             self._refuse(_TOO_LARGE)
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether the head of the partial request is complete."""
+        return self._request is not None
+
+    def refuse_slow(self) -> None:
+        """Refuse the partial request, because its sender takes too long."""
+        self._refuse(_TOO_SLOW)
 
     def close(self) -> None:
         """Read nothing more, forget everything."""

@@ -15,6 +15,7 @@ from oku_server.question import Description, answer_question
 from oku_server.reply import Replies, Reply, build_reply
 from oku_server.request_reader import OWN_PREFIX, Request
 from oku_server.responder import Responder
+from oku_server.unfinished import UnfinishedRequests
 from oku_server.wheel import Wheel
 from oku_server.wish import MOST, NO_WISH, Wish
 
@@ -27,6 +28,7 @@ class Service:
         body: the body of a proper answer.
         counts: the table of this process.
         wheel: wakes the connections whose requests have waited long enough.
+        unfinished: refuses requests that take too long to arrive.
         describe: what the server says of itself and a run.
 
     Attributes:
@@ -39,11 +41,13 @@ class Service:
         body: bytes,
         counts: CountTable,
         wheel: Wheel,
+        unfinished: UnfinishedRequests,
         describe: Callable[[str], Description],
     ) -> None:
         self.counts = counts
         self.known_heads = KnownHeads()
         self.wheel = wheel
+        self.unfinished = unfinished
         self._planner = planner
         self._replies = Replies(body)
         self._describe = describe

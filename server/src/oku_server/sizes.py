@@ -1,13 +1,14 @@
 """How large the processes of this server are, as the system says: for the summaries of runs."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
 from oku_core.memory import measure_peak_rss_mb
 
 _PROC = Path("/proc")
+_FRESH_S = 1.0
 
 
 class ProcessSize(TypedDict):
@@ -15,6 +16,27 @@ class ProcessSize(TypedDict):
 
     pid: int
     peak_rss_mb: float
+
+
+class RecentSizes:
+    """The sizes of all processes that share the port, looked up once a second at most: anybody may ask.
+
+    Args:
+        processes: how many there are.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, processes: int, clock: Callable[[], float]) -> None:
+        self._processes = processes
+        self._clock = clock
+        self._sizes: list[ProcessSize] = []
+        self._stale_at = clock()
+
+    def list(self) -> list[ProcessSize]:
+        """As they were within the last second."""
+        if (now := self._clock()) >= self._stale_at:
+            self._sizes, self._stale_at = list_sizes(self._processes), now + _FRESH_S
+        return self._sizes
 
 
 def list_sizes(processes: int) -> list[ProcessSize]:

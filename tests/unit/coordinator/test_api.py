@@ -339,3 +339,20 @@ async def test_a_follower_may_leave(client: Client, world: World, caplog: pytest
             world.runs.publish(build_tick(world.runs._ledger, run))
             await asyncio.sleep(0)
     assert caplog.records == []
+
+
+async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more is told to come again, until one has left."""
+    monkeypatch.setattr("oku_coordinator.api._MOST_FOLLOWERS", 2)
+    monkeypatch.setattr("oku_coordinator.runs._SILENCE_S", 0.02)
+    path = f"/api/runs/{await submit(client)}/ticks"
+    first, second = await client.get(path), await client.get(path)
+    assert (first.status, second.status) == (200, 200)
+    status, document = await call(client, "GET", path)
+    assert (status, document) == (503, {"error": "2 callers follow runs, and no more may"})
+    first.close()
+    async with asyncio.timeout(10):
+        while (third := await client.get(path)).status != 200:  # noqa: ASYNC110  # it is asked anew
+            await asyncio.sleep(0.01)
+    third.close()
+    second.close()

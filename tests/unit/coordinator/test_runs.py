@@ -259,16 +259,32 @@ async def test_servers_of_others_are_not_asked(runs: Runs, served: ServedTwin) -
     assert served.asked == []
 
 
-async def collect(runs: Runs, run: str) -> list[Tick]:
-    """All ticks of a run until it rests."""
+async def collect(runs: Runs, run: str) -> list[Tick | None]:
+    """All ticks of a run until it rests, None for a silence."""
     return [tick async for tick in runs.follow(run)]
 
 
-async def begin_to_follow(runs: Runs, run: str) -> "asyncio.Task[list[Tick]]":
+async def begin_to_follow(runs: Runs, run: str) -> "asyncio.Task[list[Tick | None]]":
     """Follow a run in a task that has begun to wait."""
     task = asyncio.create_task(collect(runs, run))
     await asyncio.sleep(0)
     return task
+
+
+async def test_who_follows_a_silent_run_hears_that_it_is_silent(
+    runs: Runs, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ticks others have: so whoever has left is found out."""
+    monkeypatch.setattr("oku_coordinator.runs._SILENCE_S", 0.02)
+    run, other = (runs.submit({"requests": 1}).run for _ in range(2))
+    following = runs.follow(run)
+    asking = asyncio.ensure_future(anext(following))
+    while not asking.done():
+        runs.publish(build_tick(ledger, other))
+        await asyncio.sleep(0.001)
+    assert asking.result() is None
+    runs.cancel(run)
+    assert [tick async for tick in following] == []
 
 
 async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs, ledger: Ledger) -> None:

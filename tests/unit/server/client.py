@@ -11,6 +11,7 @@ from oku_server.fault import FaultRates
 from oku_server.plan import Planner
 from oku_server.question import Description
 from oku_server.service import Service
+from oku_server.unfinished import UnfinishedRequests
 from oku_server.wheel import Wheel
 from oku_server.wish import NO_WISH
 
@@ -128,7 +129,8 @@ class Server:
         self.time = Time()
         planner = Planner(parse_delay(delay), FaultRates(**rates), 0, lambda: 0.0)
         wheel = Wheel(self.time.set_timer, self.time.clock)
-        self.service = Service(planner, body, CountTable(self.block), wheel, self.describe)
+        unfinished = UnfinishedRequests(self.time.set_timer, self.time.clock)
+        self.service = Service(planner, body, CountTable(self.block), wheel, unfinished, self.describe)
 
     def connect(self) -> Client:
         """A new connection."""

@@ -1,0 +1,195 @@
+"""The open connections of the API: how many there may be, and for how long one may wait.
+
+Whoever bears no token can still connect. A connection is therefore waiting (for a request, or the rest of its
+head) or busy (with a request, until its answer is written). Waiting has an end, and when there are too many
+connections the one that has waited longest makes room for a new one: a caller that sends its request at once
+always gets through. A busy connection is never closed to make room.
+"""
+
+import enum
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+_IPV6_NETWORK_BITS = 64
+"""One customer has such a network, and all of its addresses (RFC 6177)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionLimits:
+    """How many connections, and how long and how large what they wait for may be.
+
+    Args:
+        most: in all. Each takes an open file of the 1,024 that systems allow, and some 15 kB.
+        most_per_address: from one address. Behind a port-forward or a proxy all callers have the same: a
+            follower of a run takes one connection, a command one or two for a moment.
+        head_s: a request's head must be complete so soon after the connection was made, or its first byte
+            came.
+        idle_s: between two requests; longer than clients and proxies keep a connection (15 s to 60 s).
+        stalled_s: who does not read its answer for so long is let go.
+        closing_s: until a connection that is about to be closed has taken its last answer.
+        longest_head_bytes: what may come of a head that is not complete.
+    """
+
+    most: int = 256
+    most_per_address: int = 128
+    head_s: float = 10.0
+    idle_s: float = 75.0
+    stalled_s: float = 60.0
+    closing_s: float = 10.0
+    longest_head_bytes: int = 32_768
+
+
+class Phase(enum.Enum):
+    """What a connection does."""
+
+    HEAD = enum.auto()
+    """It has not sent all of a head yet."""
+    BUSY = enum.auto()
+    """Its request is being answered."""
+    IDLE = enum.auto()
+    """It was answered and may send another request."""
+    CLOSING = enum.auto()
+    """It was answered and will be closed."""
+
+
+class DropReason(enum.StrEnum):
+    """Why a connection is closed before its time."""
+
+    CROWDED = "there are too many connections, and it had waited longest"
+    OVERDUE = "it sent or read nothing for too long"
+    LONG_HEAD = "the head of its request is too long"
+
+
+class Connection(Protocol):
+    """One connection."""
+
+    @property
+    def origin(self) -> str:
+        """Whom it counts for: `find_origin` of its peer."""
+
+    def drop(self, reason: DropReason) -> None:
+        """Close it at once."""
+
+
+@dataclass
+class _Row:
+    phase: Phase
+    since: float
+    head_bytes: int = 0
+    stalled_since: float | None = None
+
+
+class ConnectionTable:
+    """Who is connected.
+
+    Args:
+        limits: what is allowed.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, limits: ConnectionLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._rows: dict[Connection, _Row] = {}
+        self._waiting: dict[Connection, None] = {}
+        """In the order in which they began to wait."""
+        self._count_by_origin: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        """How many are connected."""
+        return len(self._rows)
+
+    def admit(self, connection: Connection) -> bool:
+        """Enter a new connection, in place of one that waits where there are too many; False if none does."""
+        origin = connection.origin
+        if self._count_by_origin.get(origin, 0) >= self._limits.most_per_address:
+            is_admitted = self._make_room(origin)
+        else:
+            is_admitted = len(self._rows) < self._limits.most or self._make_room(None)
+        if is_admitted:
+            self._rows[connection] = _Row(Phase.HEAD, self._clock())
+            self._waiting[connection] = None
+            self._count_by_origin[origin] = self._count_by_origin.get(origin, 0) + 1
+        return is_admitted
+
+    def remove(self, connection: Connection) -> None:
+        """It has ended, or was never admitted."""
+        if self._rows.pop(connection, None) is None:
+            return
+        self._waiting.pop(connection, None)
+        origin = connection.origin
+        self._count_by_origin[origin] -= 1
+        if not self._count_by_origin[origin]:
+            del self._count_by_origin[origin]
+
+    def enter(self, connection: Connection, phase: Phase) -> None:
+        """It is in another phase."""
+        row = self._rows.get(connection)
+        if row is None:
+            return
+        row.phase, row.since, row.head_bytes = phase, self._clock(), 0
+        self._waiting.pop(connection, None)
+        if phase is not Phase.BUSY:
+            self._waiting[connection] = None
+
+    def note_partial_head(self, connection: Connection, size: int) -> None:
+        """So many bytes came that complete no head; it is closed when that is more than a head may have."""
+        row = self._rows.get(connection)
+        if row is None or row.phase in (Phase.BUSY, Phase.CLOSING):
+            return
+        if row.phase is Phase.IDLE:
+            self.enter(connection, Phase.HEAD)
+        row.head_bytes += size
+        if row.head_bytes > self._limits.longest_head_bytes:
+            self._drop(connection, DropReason.LONG_HEAD)
+
+    def note_stalled(self, connection: Connection, *, is_stalled: bool) -> None:
+        """It does not read its answer, or reads again."""
+        if row := self._rows.get(connection):
+            row.stalled_since = self._clock() if is_stalled else None
+
+    def drop_overdue(self) -> None:
+        """Close those that have waited for too long; to be called every second or so."""
+        now = self._clock()
+        for connection, row in list(self._rows.items()):
+            if self._is_overdue(row, now):
+                self._drop(connection, DropReason.OVERDUE)
+
+    def _is_overdue(self, row: _Row, now: float) -> bool:
+        limits = self._limits
+        if row.stalled_since is not None and now - row.stalled_since >= limits.stalled_s:
+            return True
+        if row.phase is Phase.BUSY:
+            return False
+        patience_s = {
+            Phase.HEAD: limits.head_s, Phase.IDLE: limits.idle_s, Phase.CLOSING: limits.closing_s,
+        }[row.phase]  # fmt: skip
+        return now - row.since >= patience_s
+
+    def _make_room(self, origin: str | None) -> bool:
+        """Close the one that has waited longest, of one origin or of all."""
+        waiting = (other for other in self._waiting if origin is None or other.origin == origin)
+        longest = next(waiting, None)
+        if longest is None:
+            return False
+        self._drop(longest, DropReason.CROWDED)
+        return True
+
+    def _drop(self, connection: Connection, reason: DropReason) -> None:
+        self.remove(connection)
+        connection.drop(reason)
+
+
+def find_origin(host: str) -> str:
+    """Whom an address counts for: itself, its /64 network for IPv6, the IPv4 address that it stands for."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, _IPV6_NETWORK_BITS), strict=False))

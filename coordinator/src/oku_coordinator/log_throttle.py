@@ -1,0 +1,55 @@
+"""Log lines that strangers can cause: one of a kind a minute, with a count of those that were left out."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+EVERY_S = 60.0
+
+
+@dataclass
+class _Kind:
+    due_at: float
+    text: str
+    left_out: int = 0
+
+
+class LogThrottle:
+    """Passes on the first line of a kind at once, and of those of the next minute the last with their number.
+
+    Args:
+        log: takes the lines.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, log: logging.Logger, clock: Callable[[], float]) -> None:
+        self._log = log
+        self._clock = clock
+        self._kinds: dict[str, _Kind] = {}
+
+    def warn(self, kind: str, text: str, error: BaseException | None = None) -> None:
+        """Log `text`, with the traceback of `error`, unless a line of this kind was logged lately.
+
+        Args:
+            kind: one of a few names of the program's own, never anything that came from outside.
+            text: one line.
+            error: is shown with its traceback.
+        """
+        now = self._clock()
+        state = self._kinds.get(kind)
+        if state is not None:
+            state.text, state.left_out = text, state.left_out + 1
+            return
+        self._kinds[kind] = _Kind(now + EVERY_S, text)
+        self._log.warning("%s", text, exc_info=error)
+
+    def flush(self) -> None:
+        """Say how many lines were left out of each kind whose minute is over; to be called each second."""
+        now = self._clock()
+        for kind, state in list(self._kinds.items()):
+            if now < state.due_at:
+                continue
+            del self._kinds[kind]
+            if state.left_out:
+                self._kinds[kind] = _Kind(now + EVERY_S, state.text)
+                self._log.warning("%s (the last of %s like it)", state.text, f"{state.left_out:,}")

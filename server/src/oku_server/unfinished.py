@@ -1,0 +1,93 @@
+"""Requests that have begun to arrive and are not complete: whose sender takes too long is told so.
+
+A load test opens thousands of connections from one address, and none of them is too many. But it sends the
+head of a request at once: unfinished heads are few, and those that were begun first make room for others.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+HEAD_S = 10.0
+"""A head must be complete so soon after its first byte."""
+BODY_S = 60.0
+"""A body may pause for so long."""
+MOST_HEADS = 1024
+"""Of one process; each takes some kB, and as much as its sender sends of it up to the longest head."""
+_LOOK_S = 1.0
+
+
+class Sender(Protocol):
+    """A connection whose request is not complete."""
+
+    def refuse_slow(self) -> bool:
+        """Answer that it took too long; False when it is the server that makes it wait."""
+
+
+class UnfinishedRequests:
+    """Those of one process, in the order in which their time is up.
+
+    Args:
+        set_timer: `call_later` of the event loop: calls a function after so many seconds.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, set_timer: Callable[[float, Callable[[], None]], object], clock: Callable[[], float]
+    ) -> None:
+        self._set_timer = set_timer
+        self._clock = clock
+        self._head_due_at: dict[Sender, float] = {}
+        self._body_due_at: dict[Sender, float] = {}
+        self._is_watching = False
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._head_due_at) + len(self._body_due_at)
+
+    def note_head(self, sender: Sender) -> None:
+        """A part of a head came, the first or a further one."""
+        if sender in self._head_due_at:
+            return
+        self._body_due_at.pop(sender, None)
+        self._head_due_at[sender] = self._clock() + HEAD_S
+        if len(self._head_due_at) > MOST_HEADS:
+            self._refuse(next(iter(self._head_due_at)))
+        self._watch()
+
+    def note_body(self, sender: Sender) -> None:
+        """A head is complete and its body is not, a part of which may have come."""
+        self.remove(sender)
+        self._body_due_at[sender] = self._clock() + BODY_S
+        self._watch()
+
+    def remove(self, sender: Sender) -> None:
+        """The request is complete, or its connection has ended."""
+        self._head_due_at.pop(sender, None)
+        self._body_due_at.pop(sender, None)
+
+    def _watch(self) -> None:
+        if not self._is_watching:
+            self._is_watching = True
+            self._set_timer(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._is_watching = False
+        now = self._clock()
+        for due_at in (self._head_due_at, self._body_due_at):
+            overdue = []
+            for sender, at in due_at.items():
+                if at > now:
+                    break
+                overdue.append(sender)
+            for sender in overdue:
+                self._refuse(sender)
+        if len(self):
+            self._watch()
+
+    def _refuse(self, sender: Sender) -> None:
+        due_at, patience_s = (
+            (self._head_due_at, HEAD_S) if sender in self._head_due_at else (self._body_due_at, BODY_S)
+        )
+        self.remove(sender)
+        if not sender.refuse_slow():
+            due_at[sender] = self._clock() + patience_s
