@@ -3,19 +3,18 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 from tests.kit.account import assert_completed
 from tests.kit.broker import run_broker
 from tests.kit.coordinator import run_coordinator
 from tests.kit.coordinator_here import running_coordinator
 from tests.kit.delay_server import Start
 from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.fake_loki import FakeLoki
+from tests.kit.fake_loki import run_loki
 from tests.kit.faults import FailingSupervisor
 from tests.kit.local_run import OKU
 
@@ -121,18 +120,3 @@ def run_worker(broker_url: str) -> Iterator[None]:
             yield
         finally:
             process.terminate()
-
-
-@asynccontextmanager
-async def run_loki() -> AsyncIterator[tuple[FakeLoki, str]]:
-    """A Loki that takes everything, and its URL."""
-    loki = FakeLoki()
-    runner = web.AppRunner(loki.make_app())
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    try:
-        yield loki, f"http://{host}:{port}"
-    finally:
-        await runner.cleanup()

@@ -3,7 +3,8 @@
 import json
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,3 +121,18 @@ class FakeLoki:
             [web.post("/loki/api/v1/push", self.take), web.get("/loki/api/v1/query_range", self.tell)]
         )
         return app
+
+
+@asynccontextmanager
+async def run_loki() -> AsyncIterator[tuple[FakeLoki, str]]:
+    """A Loki that takes everything, and its URL."""
+    loki = FakeLoki()
+    runner = web.AppRunner(loki.make_app())
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    try:
+        yield loki, f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()

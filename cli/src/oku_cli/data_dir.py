@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -168,11 +169,17 @@ class DataDir:
             ledger.close()
 
     def change_ledger(self, change: Callable[[Ledger], None]) -> None:
-        """Change the ledger while no coordinator runs; the caller holds the folder."""
+        """Change the ledger while no coordinator runs; the caller holds the folder.
+
+        Raises:
+            UserError: it cannot be written, as on a full disk.
+        """
         lock = lock_ledger(self.ledger, _LOCK_WAIT_S)
         ledger = Ledger(self.ledger)
         try:
             change(ledger)
+        except sqlite3.OperationalError as error:
+            raise UserError(f"{self.path}: the ledger cannot be written: {error}") from error
         finally:
             ledger.close()
             lock.release()

@@ -71,13 +71,20 @@ async def run_locally(
     finally:
         drivers.clear()
         await stack.end(at_once=at_once)
-        data_dir.park_interrupted(time.time())
+        _park(data_dir)
     code = driver.finish(summary)
     if undelivered:
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
         console.print()
     _leave_report(data_dir, run, None if watch.quiet else console)
     return code
+
+
+def _park(data_dir: DataDir) -> None:
+    try:
+        data_dir.park_interrupted(time.time())
+    except UserError as error:  # the next command in this folder does it
+        sys.stderr.write(f"oku: {error}\n")
 
 
 def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:

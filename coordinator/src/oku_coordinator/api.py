@@ -178,6 +178,8 @@ async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
         await _write_event(response, "end", await runs.summarize(run))
     except ConnectionResetError:
         pass  # the follower has left
+    except sqlite3.OperationalError as error:
+        _log.error("the ledger cannot be used: %s", error)  # the follower comes again
     return response
 
 

@@ -130,6 +130,9 @@ class Coordinator:
         )
         chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
         self._pulse = Pulse(self._ledger, self._roster, self._runs, chronicle, self._metrics, self._clock.now)
+        self._resting: dict[str, None] = {}
+        """Runs at rest whose last figures have not been kept."""
+        self._has_noted_start = False
         self._next_look = -math.inf
         self._round_at = time.monotonic()
         self._woken = asyncio.Event()
@@ -159,7 +162,6 @@ class Coordinator:
         self._progress.start()
         if self._kube is not None:
             self._kube.start(self._supervisor)
-        self._note_start()
         if self._publisher is not None:
             self._publisher.start(self._supervisor)
         scaling = self._kube.describe if self._kube is not None else lambda: None
@@ -180,6 +182,9 @@ class Coordinator:
         return open_sockets(self._settings.host, self._settings.port, 1)
 
     async def _main_loop(self, health: Health) -> None:
+        if not self._has_noted_start:
+            self._note_start()
+            self._has_noted_start = True
         while not self._ending.is_set():
             now = time.monotonic()
             self._woken.clear()  # what comes from here on is for the next round
@@ -222,8 +227,7 @@ class Coordinator:
             self._pulse.remove_silent(now)
             await self._lease_watch.look(now)
             self._pacemaker.step(self._roster.pace_s, now)
-            for resting in self._ledger.fetch_owing():
-                await self._runs.end(resting)
+            self._resting |= dict.fromkeys(self._ledger.fetch_owing())
             if self._publisher is not None:
                 await self._publisher.bound()
             self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
@@ -245,10 +249,13 @@ class Coordinator:
     async def _watch_end(self, run: RunRecord | None) -> None:
         """Ask the delay servers for their counts when the active run comes to rest."""
         if rested := self._pulse.note_turn(run):
+            self._resting[rested] = None
+        for resting in tuple(self._resting):
             try:
-                await self._runs.end(rested)
+                await self._runs.end(resting)
             finally:
                 self._runs.announce_rest()
+            del self._resting[resting]
 
     def _note_start(self) -> None:
         run = self._ledger.fetch_next_run()

@@ -80,10 +80,12 @@ class Pulse:
 
     def note_turn(self, run: RunRecord | None) -> str | None:
         """Note which run has its turn; the one that was active before, if it is so no more."""
-        before, self._active = self._active, run.run if run and run.state in ACTIVE_STATES else None
-        if before is None or before == self._active:
+        before, active = self._active, run.run if run and run.state in ACTIVE_STATES else None
+        if before is None or before == active:
+            self._active = active
             return None
         self._chronicle.keep_tick(self._build_tick(before), is_last=True)
+        self._active = active  # not before: a tick that could not be kept is made anew
         self._ticks = TickMaker()
         self._metrics.clear_run()
         return before

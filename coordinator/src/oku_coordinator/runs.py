@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
@@ -26,8 +27,9 @@ from oku_core.summary import ProcessSummary, Summary
 _log = logging.getLogger(__name__)
 
 _FOLLOWER_TICKS = 60
-_SILENCE_S = 10.0
-"""A follower without a tick hears so often that there is none; one that has left is found out by it."""
+_SILENCE_S = 2.0
+"""So often does a follower without a tick hear that there is none. One that has left is found out by it, and
+whether the run is at rest is seen although whoever should have told it has failed."""
 
 
 class Runs:
@@ -104,15 +106,22 @@ class Runs:
         """With what the servers answered after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
-            self._ledger.set_served(record.run, served)
+            self._keep_served(record.run, served)
         snapshot = self._ledger.fetch_snapshot(record.run)
-        if served is not None and not snapshot.record.is_at_rest:
+        is_unkept = record.is_at_rest and snapshot.record.served is None
+        if served is not None and (is_unkept or not snapshot.record.is_at_rest):
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
         return build_summary(snapshot, self._clock(), self.build_notices(snapshot.record))
 
     def build_notices(self, record: RunRecord) -> list[str]:
         """What a run waits for, and what does not go as it should."""
         return self._conditions.build_notices(record)
+
+    def _keep_served(self, run: str, served: int) -> None:
+        try:
+            self._ledger.set_served(run, served)
+        except sqlite3.OperationalError as error:  # it can be shown all the same
+            _log.warning("what was served cannot be kept: %s", error, extra={"run": run})
 
     async def tell(self, run: str) -> Dossier:
         """A run with all that is kept of it, read beside the event loop: there may be much."""

@@ -130,21 +130,26 @@ async def test_what_comes_in_during_a_round_is_for_the_next_one_at_once(
 async def test_who_follows_a_run_is_told_of_its_end(
     coordinator: Coordinator, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once, although the servers' counts cannot be kept."""
+    """Although its last figures cannot be kept: that is tried until it can be done."""
     rests = count_rests(coordinator, monkeypatch)
 
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(ledger, "put_summary", fail)
     ledger.create_run("r1", Spec(requests=100), 0.0)
     await coordinator._watch_end(ledger.fetch_run("r1"))
     await coordinator._watch_end(ledger.change_state("r1", RunState.RUNNING, 1.0))
     assert rests == []
-    with pytest.raises(sqlite3.OperationalError):
-        await coordinator._watch_end(None)
+    for place in ("keep_moment", "put_summary", "put_summary"):
+        with monkeypatch.context() as fault:
+            fault.setattr(ledger, place, fail)
+            with pytest.raises(sqlite3.OperationalError):
+                await coordinator._watch_end(None)
+    assert len(rests) == 2
     await coordinator._watch_end(None)
-    assert len(rests) == 1
+    await coordinator._watch_end(None)
+    assert len(rests) == 3
+    assert len(ledger.fetch_snapshot("r1").processes) == 1
 
 
 def test_a_second_of_the_run_that_has_its_turn_is_published(

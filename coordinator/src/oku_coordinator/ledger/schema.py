@@ -242,6 +242,8 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         if version != _VERSION:
             steps = "".join(_STEPS[version:] if version else (_TABLES, _PROCESSES, *_STEPS[2:]))
             database.executescript(f"BEGIN; {steps} PRAGMA user_version = {_VERSION}; COMMIT;")
+    except sqlite3.OperationalError as error:
+        raise UserError(f"{path}: cannot be used: {error}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is no ledger: {error}") from error
     return database

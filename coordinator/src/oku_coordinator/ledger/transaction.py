@@ -86,6 +86,7 @@ class LedgerFile:
             sqlite3.Error: the file cannot be written; nothing was changed.
         """
         with self._mutex:
+            self._roll_back()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 transaction = self._begin()
@@ -101,6 +102,7 @@ class LedgerFile:
     def read(self, work: Callable[[Transaction], _T]) -> _T:
         """Do `work`, which only reads, on the state of one moment."""
         with self._mutex:
+            self._roll_back()
             self._database.execute("BEGIN")
             try:
                 return work(self._begin())
@@ -123,6 +125,6 @@ class LedgerFile:
         return int(self._database.execute("PRAGMA data_version").fetchone()[0])
 
     def _roll_back(self) -> None:
-        # A COMMIT that failed may have ended the transaction already.
+        # A COMMIT that failed may have ended the transaction already, and a ROLLBACK that failed has not.
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")

@@ -1,0 +1,76 @@
+"""A ledger whose statements fail once, at a place that the test chooses."""
+
+import sqlite3
+import sys
+import threading
+from typing import Any, NamedTuple
+
+from oku_coordinator.ledger import ledger as ledger_module
+
+_connect = sqlite3.connect
+ERRORS = ("database or disk is full", "database is locked", "disk I/O error")
+
+
+class Place(NamedTuple):
+    """A statement of a call of the ledger: the first of its kind in it.
+
+    Args:
+        call: the method of `Ledger`.
+        statement: its text, BEGIN and COMMIT included.
+    """
+
+    call: str
+    statement: str
+
+
+class LedgerFaults:
+    """Takes note of every statement, and lets one fail that it is told.
+
+    `connect` stands in for `sqlite3.connect` in the module that opens the file.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[Place, None] = {}
+        """Where a statement was executed."""
+        self.armed: tuple[Place, str] | None = None
+        """Where the next statement fails, and what is said then."""
+        self._lock = threading.Lock()
+
+    def connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
+        """As `sqlite3.connect`."""
+        faults = self
+
+        class Connection(sqlite3.Connection):
+            def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+                faults.pass_through(sql)
+                return super().execute(sql, parameters)
+
+            def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+                faults.pass_through(sql)
+                return super().executemany(sql, parameters)
+
+        return _connect(*arguments, **named, factory=Connection)
+
+    def pass_through(self, sql: str) -> None:
+        """A statement is about to be executed."""
+        call = _find_call()
+        if call is None or sql.startswith(("PRAGMA", "ROLLBACK")):
+            return
+        with self._lock:
+            place = Place(call, " ".join(sql.split()))
+            self.places[place] = None
+            if self.armed is None or self.armed[0] != place:
+                return
+            _, said = self.armed
+            self.armed = None
+        raise sqlite3.OperationalError(said)
+
+
+def _find_call() -> str | None:
+    """The method of the ledger that is being called; the outermost, as one may use another."""
+    frame, call = sys._getframe(1), None
+    while frame is not None:
+        if frame.f_code.co_filename == ledger_module.__file__ and "self" in frame.f_locals:
+            call = frame.f_code.co_name
+        frame = frame.f_back  # type: ignore[assignment]
+    return call
