@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from oku_core.supervision import Health, keep_going
 from oku_workers.beat import EXIT_STUCK
 from oku_workers.station import Station
 
@@ -22,6 +23,7 @@ class LoopWatch(threading.Thread):
     """Watches from `start` to `end`.
 
     Args:
+        health: of this thread.
         station: the event loop.
         limit_s: not having answered for so long means stuck.
         alive_file: the file to touch, if any.
@@ -30,12 +32,14 @@ class LoopWatch(threading.Thread):
 
     def __init__(
         self,
+        health: Health,
         station: Station,
         limit_s: float,
         alive_file: Path | None = None,
         exit_process: Callable[[int], object] = os._exit,
     ) -> None:
-        super().__init__(name="loop-watch", daemon=True)
+        super().__init__(name=health.name, daemon=True)
+        self._health = health
         self._station = station
         self._limit_s = limit_s
         self._alive_file = alive_file
@@ -44,12 +48,17 @@ class LoopWatch(threading.Thread):
 
     def run(self) -> None:
         """Ask, and ask again after a pause."""
+        keep_going(self._health, self._watch, self._ending)
+
+    def _watch(self) -> None:
         while not self._ending.is_set():
             answered = threading.Event()
             self._station.post(answered.set)
             if not self._wait(answered):
                 return
-            self._touch()
+            if self._alive_file is not None:
+                self._alive_file.touch()
+            self._health.note_well()
             self._ending.wait(_ROUND_S)
 
     def end(self) -> None:
@@ -71,14 +80,7 @@ class LoopWatch(threading.Thread):
                     "the event loop has not answered for %.0f s, it is at %s: ending, to be started anew",
                     waited_s, self._station.find_place(),
                 )  # fmt: skip
+                self._ending.set()
                 self._exit_process(EXIT_STUCK)
                 return False
         return True
-
-    def _touch(self) -> None:
-        if self._alive_file is None:
-            return
-        try:
-            self._alive_file.touch()
-        except OSError as error:
-            _log.warning("%s cannot be touched: %s", self._alive_file, error.strerror)

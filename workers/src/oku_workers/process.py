@@ -68,7 +68,8 @@ class Worker:
         # Nobody hears of the beat's own trouble: its silence is the notice.
         health = supervisor.build_health("beat", LONGEST_PAUSE_S)
         self._beat = Beat(self._app, health, self._station, self._crew, settings.idle_limit_s)
-        self._loop_watch = LoopWatch(self._station, settings.loop_limit_s, settings.alive_file)
+        watching = supervisor.enlist("loop watch", LONGEST_PAUSE_S)
+        self._loop_watch = LoopWatch(watching, self._station, settings.loop_limit_s, settings.alive_file)
         self._consumer: Any = None
         self._has_signal = False
         register_lease_task(self._app, self._station, self._crew, settings.name, boot, clock.now)
