@@ -68,6 +68,13 @@ BAD_INPUT = {
     "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: is for Oku's own"),
     "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests'"),
     "unknown command": (["rum"], "No such command 'rum'"),
+    "two files": (["run", "a.yaml", "b.yaml"], "b.yaml: one spec file is enough, a.yaml was given before"),
+    "wrong URL as an argument": (["run", "http://h/{n}"], "--url: http://h/{n} has the placeholder {n}"),
+    "no ASCII": (["run", "--header", "Größe: 1"], "--header: Größe is not a header name, of ASCII letters"),
+    "wrong length": (
+        ["run", "--body", "abc", "--header", "Content-Length: 5"],
+        "--header: Content-Length: 5: the body has 3 bytes; leave the header out, Oku sends it",
+    ),
     "missing file": (["run", "nowhere.yaml"], "nowhere.yaml: No such file"),
     "more files than allowed": (["run", "--concurrency", "999_999"], "--concurrency: 999999 is more than"),
     "unwritable json": (["run", "--json", "no/such/file"], "--json: no/such/file is no file"),
@@ -126,6 +133,20 @@ def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> 
 
     assert ended.returncode == 2
     assert ended.stderr == f"oku: --port: {port} is in use on 127.0.0.1\n"
+
+
+def test_a_url_needs_no_flag(start: Start, tmp_path: Path, server_url: str) -> None:
+    """It may stand beside a file, which may be empty, and beside others."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("")
+    urls = (f"{server_url}/a/{{i}}", "--url", f"{server_url}/b/{{i}}")
+    run = start("run", *urls, str(spec), "--requests", "100")
+
+    summary = run.finish()
+
+    assert run.process.returncode == 0
+    assert summary["statuses"] == {"200": 100}
+    assert summary["servers"] is None
 
 
 def test_a_run_from_a_file_with_flags(start: Start, tmp_path: Path, server_url: str) -> None:

@@ -109,6 +109,21 @@ async def test_a_connection_for_each_request(
     assert server.connections == 300
 
 
+@pytest.mark.parametrize("then", ["close", "keep"])
+async def test_a_spec_that_asks_to_close(
+    engine: Engine, worker: EngineWorker, serve: Serve, then: str
+) -> None:
+    """Each connection is used once, also where the server does not say that it closes, or does not close."""
+    server = await serve(always(OK, then=then))
+
+    report = await worker.run(
+        build_spec(engine, server.url, concurrency=10, headers=("Connection: close",)), 300
+    )
+
+    assert count(report) == {"ok": 300}
+    assert server.connections == 300
+
+
 async def test_an_old_server_that_keeps_connections(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:

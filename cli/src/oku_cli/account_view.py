@@ -10,6 +10,7 @@ from rich.text import Text
 
 from oku_cli.figures import format_count, format_outcome, format_progress, format_share
 from oku_cli.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
+from oku_cli.parting import describe_pause
 from oku_core.outcome import Outcome
 from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.summary import ServersSummary, Summary
@@ -24,7 +25,9 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     head.add_row(Text(title, style=STRONG), Text(summary.state, style=STATE_STYLES[summary.state]))
     lines: list[RenderableType] = [head, _build_extent(summary)]
     lines += [Text(notice, style=CAUTION) for notice in summary.notices]
-    if summary.reason:
+    if summary.state is RunState.PAUSED:
+        lines.append(Text(f"it {describe_pause(summary.reason)}", style=CAUTION))
+    elif summary.reason:
         lines.append(Text(summary.reason, style=BAD))
     if hint:
         lines.append(Text(hint))

@@ -19,7 +19,7 @@ from oku_cli.silence import Silence
 from oku_cli.summary_view import print_summary
 from oku_cli.terminal import Terminal
 from oku_core.errors import UserError
-from oku_core.run import FINAL_STATES, RunState
+from oku_core.run import RunState
 from oku_core.summary import Flag, Summary
 
 _STANDARD_OUTPUT = "-"
@@ -101,8 +101,7 @@ class Driver:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; how the command ends."""
-        resume = self._parting.build_command("resume", summary.run)
-        hint = None if summary.state in FINAL_STATES else f"resume it with: {resume}"
+        hint = self._parting.describe_resume(summary.run, summary.state)
         print_summary(self._console, summary, hint=hint)
         if self._watch.json_file:
             write_json(self._watch.json_file, summary)

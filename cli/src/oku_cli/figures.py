@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from oku_core.outcome import Outcome
 from oku_core.quantity import format_duration
 
+LONGEST_LEFT_S = 99 * 3600
 NOTHING = "-"
 """Stands where there is no number."""
 
@@ -71,9 +72,14 @@ def format_elapsed(seconds: float) -> str:
 
 
 def format_left(seconds: float | None) -> str:
-    """A time that is only estimated, no finer than the estimate: `36 s`, `12 min 40 s`, `3 h 10 min`."""
+    """A time that is only estimated, no finer than the estimate: `36 s`, `12 min 40 s`, `3 h 10 min`.
+
+    Of more than four days nobody can say it: `over 99 h`.
+    """
     if seconds is None:
         return NOTHING
+    if seconds > LONGEST_LEFT_S:
+        return f"over {LONGEST_LEFT_S // 3600} h"
     return f"{round(seconds)} s" if seconds < 99.5 else format_duration(round(seconds, -1))
 
 

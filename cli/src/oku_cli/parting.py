@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from oku_coordinator.ledger.record import ExpiryReason
+from oku_core.run import RunState
+
 
 class Delivery(Enum):
     """What became of the word to a coordinator that a run is to pause."""
@@ -34,6 +37,10 @@ class Parting:
         """A command to type: `resume`, `pause` or `show` the run."""
         return build_hint(action, run, *self.flags)
 
+    def describe_resume(self, run: str, state: RunState) -> str | None:
+        """How to go on with a run that is paused; None of any other."""
+        return f"resume it with: {self.build_command('resume', run)}" if state is RunState.PAUSED else None
+
     def describe_first(self, run: str) -> str:
         """What the first Ctrl-C does."""
         if self.outlives:
@@ -54,6 +61,13 @@ class Parting:
                 return f"run {run} {what}; look at it with: {look}; go on with: {resume}"
             case Delivery.REFUSED:
                 return f"run {run} was not paused by this command; look at it with: {look}"
+
+
+def describe_pause(reason: str) -> str:
+    """What a pause means, by the reason that the ledger keeps of it."""
+    if reason == ExpiryReason.STACK_LOST:
+        return "was interrupted: its processes were killed; what is accounted is kept"
+    return "is paused: nothing is in flight; what is accounted is kept"
 
 
 def build_hint(*arguments: str) -> str:

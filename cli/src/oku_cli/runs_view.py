@@ -10,6 +10,7 @@ from rich.text import Text
 
 from oku_cli.figures import format_count, format_moment
 from oku_cli.palette import MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_cli.parting import Parting, describe_pause
 from oku_core.run import RunState
 
 
@@ -23,6 +24,21 @@ class RunRow:
     requests: int
     accounted: int
     created_at: float
+    reason: str = ""
+
+
+MOST_HINTS = 3
+"""Of so many paused runs, the newest, it is said how to go on."""
+
+
+def build_hints(rows: Iterable[RunRow], parting: Parting) -> list[str]:
+    """What became of the newest runs that are paused, and how to go on with each."""
+    paused = [row for row in rows if row.state is RunState.PAUSED]
+    newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]
+    return [
+        f"{row.run} {describe_pause(row.reason)}; {parting.describe_resume(row.run, row.state)}"
+        for row in newest
+    ]
 
 
 def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> RenderableType:

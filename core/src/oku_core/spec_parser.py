@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_core.errors import UserError, format_value
+from oku_core.framing import find_framing_fault
 from oku_core.spec import Engine, Spec
 from oku_core.spec_fields import FIELD_BY_KEY, FIELDS
 
@@ -52,6 +53,7 @@ def parse_spec(*sources: Source) -> Spec:
     _check_own_servers(given)
     _check_engine(spec, given)
     _check_key(given)
+    _check_framing(spec, given)
     return spec
 
 
@@ -109,3 +111,8 @@ def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> Non
 def _check_key(given: Mapping[str, tuple[Source, object]]) -> None:
     if "key" in given and "cert" not in given:
         raise SpecError(f"{given['key'][0].place('key')}: is the key of a certificate, and there is no cert")
+
+
+def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if fault := find_framing_fault(spec.headers, spec.body):
+        raise SpecError(f"{given['header'][0].place('header')}: {fault}")

@@ -15,8 +15,9 @@ INDEX_PLACEHOLDER = "{i}"
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
-# RFC 9110, sections 5.1 and 5.5: a token, and a value without control characters but the tab.
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\x00-\x08\x0a-\x1f\x7f]*")
+# RFC 9110, sections 5.6.2 and 5.5: a token, and a value without control characters but the tab.
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -45,8 +46,7 @@ def parse_headers(value: object) -> tuple[str, ...]:
     else:
         headers = tuple(parse_text(item) for item in _items(value))
     for header in headers:
-        if not _HEADER.fullmatch(header):
-            raise ValueError(f"{format_value(header)} is not of the form 'Name: value'")
+        _check_header(header)
     return headers
 
 
@@ -88,6 +88,16 @@ def _parse_scalar(value: object) -> str:
     """Text, or what YAML takes for a number."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else parse_text(value)
+
+
+def _check_header(header: str) -> None:
+    name, colon, content = header.partition(":")
+    if not name or not colon:
+        raise ValueError(f"{format_value(header)} is not of the form 'Name: value'")
+    if not _HEADER_NAME.fullmatch(name):
+        raise ValueError(f"{format_value(name)} is not a header name, of ASCII letters, digits and -")
+    if not _HEADER_VALUE.fullmatch(content):
+        raise ValueError(f"{format_value(header)} has line breaks or control characters in its value")
 
 
 def _check_url(url: str) -> str:

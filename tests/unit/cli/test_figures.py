@@ -111,7 +111,8 @@ def test_elapsed_time_is_in_whole_seconds(seconds: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(None, "-"), (35.6, "36 s"), (99.6, "1 min 40 s"), (757, "12 min 40 s")]
+    ("seconds", "shown"),
+    [(None, "-"), (35.6, "36 s"), (99.6, "1 min 40 s"), (757, "12 min 40 s"), (1.3e9, "over 99 h")],
 )
 def test_time_left_is_no_finer_than_its_estimate(seconds: float | None, shown: str) -> None:
     """Over 100 s it goes in steps of ten."""

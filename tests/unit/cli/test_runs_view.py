@@ -1,7 +1,9 @@
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 
-from oku_cli.runs_view import RunRow, build_runs_table
+from oku_cli.parting import Parting
+from oku_cli.runs_view import RunRow, build_hints, build_runs_table
 from oku_cli.terminal import Terminal
 from oku_core.run import RunState
 
@@ -55,3 +57,21 @@ def test_without_runs_the_first_step_is_named(render: Render) -> None:
     assert [line.rstrip() for line in render(build_runs_table([]))] == [
         "No runs yet. `oku run` makes the first."
     ]
+
+
+def test_paused_runs_say_what_happened_and_how_to_go_on() -> None:
+    """The newest three; whoever lost a terminal looks here first."""
+    paused = replace(make_row("a", 1.0), state=RunState.PAUSED)
+    killed = replace(make_row("b", 2.0), state=RunState.PAUSED, reason="stack_lost")
+    hints = build_hints([paused, killed, make_row("c", 3.0)], Parting(["--data-dir", "d"]))
+    assert hints == [
+        (
+            "b was interrupted: its processes were killed; what is accounted is kept; "
+            "resume it with: oku resume b --data-dir d"
+        ),
+        (
+            "a is paused: nothing is in flight; what is accounted is kept; "
+            "resume it with: oku resume a --data-dir d"
+        ),
+    ]
+    assert len(build_hints([paused] * 9, Parting())) == 3

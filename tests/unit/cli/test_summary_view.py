@@ -82,8 +82,9 @@ def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Rende
     lines = [
         line.strip() for line in render(build_summary(summary, hint="Resume it with: oku resume 6f2c1a"))
     ]
-    assert lines[2:4] == [
+    assert lines[2:5] == [
         "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
+        "it is paused: nothing is in flight; what is accounted is kept",
         "Resume it with: oku resume 6f2c1a",
     ]
     assert "started     2026-02-01 17:05:12" in lines
@@ -144,3 +145,11 @@ def test_the_end_screen_goes_to_the_console_it_is_given(
     assert "run 6f2c1a" in file.getvalue()
     assert "oku show 6f2c1a" in file.getvalue()
     assert capsys.readouterr().out == ""
+
+
+def test_a_killed_run_says_what_happened(make_summary: MakeSummary, render: Render) -> None:
+    """In words, not by the ledger's name for it."""
+    summary = make_summary(state=RunState.PAUSED, reason="stack_lost", requests=2000, ended_at=None)
+    text = "\n".join(render(build_summary(summary)))
+    assert "it was interrupted: its processes were killed; what is accounted is kept" in text
+    assert "stack_lost" not in text

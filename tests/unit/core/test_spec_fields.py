@@ -24,7 +24,7 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("method", True, "true is not text, put it in quotes"),
     ("method", "GET /", "GET / is not a method such as GET or POST"),
     ("header", "X-Id", "X-Id is not of the form 'Name: value'"),
-    ("header", "A: b\r\nC: d", r"'A: b\r\nC: d' is not of the form 'Name: value'"),
+    ("header", "A: b\r\nC: d", r"'A: b\r\nC: d' has line breaks or control characters in its value"),
     ("body", None, "null is not text"),
     ("body", 42, "42 is not text, put it in quotes"),
     ("body", {"id": 1}, "{'id': 1} is not text"),

@@ -58,6 +58,7 @@ class Bench:
         self.limit_ns = 3600 * 10**9
         self.expected = frozenset({200})
         self.has_bodies = method != "HEAD"
+        self.keeps_connections = True
         self.known = known or KnownResponses()
         self.feed = Feed()
         self.build: Any = None

@@ -22,6 +22,7 @@ from oku_cli.options import (
 )
 from oku_cli.parting import Parting
 from oku_cli.spec_file import read_spec_file
+from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_files import EVERYWHERE
 from oku_core.spec_parser import Source, build_mapping, parse_spec
@@ -31,35 +32,42 @@ _FILES = ("cacert", "cert", "key")
 
 
 @click.command(name="run")
-@click.argument("spec_file", required=False, metavar="[SPEC.YAML]")
+@click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]")
 @spec_options
 @data_dir_option
 @remote_options
 @watch_options
 @loki_options
 def command(
-    spec_file: str | None,
+    targets: tuple[str, ...],
     data_dir: Path,
     elsewhere: Place | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
     **options: Any,
 ) -> int:
-    """Make requests and account for every one.
+    """Make requests to URL, or to delay servers of its own, and account for every one.
 
     The spec comes from a file (- is standard input), from flags, or both: flags override the file. Ctrl-C
     stops taking requests and says how to resume; a second one stops at once, or leaves a run elsewhere to
     its coordinator.
     """
-    sources = [read_spec_file(spec_file)] if spec_file else []
+    files = [target for target in targets if not _is_url(target)]
+    if len(files) > 1:
+        raise UserError(f"{files[1]}: one spec file is enough, {files[0]} was given before")
+    options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
-    spec = parse_spec(*sources, Source(None, pick_spec_values(options)))
+    spec = parse_spec(*map(read_spec_file, files), Source(None, pick_spec_values(options)))
     watch = Watch(json_file, quiet)
     watch.check()
     if elsewhere is not None:
         refuse_loki(loki)
         return run_async(_run_remotely(elsewhere, spec, watch))
     return run_async(_run_here(DataDir(data_dir), find_files(spec), watch, loki))
+
+
+def _is_url(target: str) -> bool:
+    return target.lower().startswith(("http://", "https://"))
 
 
 def find_files(spec: Spec) -> Spec:

@@ -10,6 +10,7 @@ from oku_cli.data_dir import DataDir
 from oku_cli.drive import run_async, write_json
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
+from oku_cli.parting import Parting
 from oku_cli.summary_view import print_summary
 from oku_cli.terminal import Terminal
 from oku_coordinator.summaries import build_summary
@@ -30,22 +31,23 @@ def command(
     """Show the summary of RUN, whatever its state."""
     folder = DataDir(data_dir)
     place = elsewhere or folder.find_endpoint()
+    parting = Parting((elsewhere or folder).flags)
     if place is not None:
-        return run_async(_show_at(place, run, as_json=as_json))
+        return run_async(_show_at(place, run, parting, as_json=as_json))
     folder.require_run(run)
     ledger = folder.open_ledger()
-    _show(build_summary(ledger.fetch_snapshot(run), time.time()), as_json=as_json)
+    _show(build_summary(ledger.fetch_snapshot(run), time.time()), parting, as_json=as_json)
     return ExitCode.COMPLETED
 
 
-async def _show_at(place: Place, run: str, *, as_json: bool) -> ExitCode:
+async def _show_at(place: Place, run: str, parting: Parting, *, as_json: bool) -> ExitCode:
     async with Client(place) as client:
-        _show(await client.fetch_summary(run), as_json=as_json)
+        _show(await client.fetch_summary(run), parting, as_json=as_json)
     return ExitCode.COMPLETED
 
 
-def _show(summary: Summary, *, as_json: bool) -> None:
+def _show(summary: Summary, parting: Parting, *, as_json: bool) -> None:
     if as_json:
         write_json("-", summary)
     else:
-        print_summary(Terminal(), summary)
+        print_summary(Terminal(), summary, hint=parting.describe_resume(summary.run, summary.state))

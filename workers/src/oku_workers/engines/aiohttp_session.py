@@ -19,6 +19,7 @@ from aiohttp import (
 from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
+from oku_core.framing import asks_to_close
 from oku_core.spec import Spec
 from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
@@ -34,10 +35,12 @@ def build_session(
     Raises:
         EngineError: this aiohttp cannot be used.
     """
+    closes = asks_to_close(spec.headers)
     session = ClientSession(
         connector=_Connector(
             limit=0,
-            keepalive_timeout=KEEPALIVE_S,
+            force_close=closes,
+            keepalive_timeout=None if closes else KEEPALIVE_S,
             socket_factory=lambda address: build_socket(address[0], local_address),
             ssl=tls or True,
         ),

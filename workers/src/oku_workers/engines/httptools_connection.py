@@ -31,6 +31,7 @@ class Owner(Protocol):
         limit_ns: longest time of a request.
         expected: the statuses that count as ok.
         has_bodies: whether responses have bodies; those to HEAD have none.
+        keeps_connections: whether another request may follow on a connection; the spec may say no.
         known: the responses that need no parsing.
         feed: where the indices come from.
         build: the bytes of request `i`, where all go to one URL; None where several take turns.
@@ -39,6 +40,7 @@ class Owner(Protocol):
     limit_ns: int
     expected: frozenset[int]
     has_bodies: bool
+    keeps_connections: bool
     known: KnownResponses
     feed: Feed
     build: BuildRequest | None
@@ -212,7 +214,7 @@ class Connection(asyncio.Protocol):
             self._owner.lose(self, PROTOCOL_ERROR, error)
             return
         if reader.is_complete:
-            if is_whole and reader.is_kept:
+            if is_whole and reader.is_kept and self._owner.keeps_connections:
                 self._owner.known.add(data, self._build_parsed(reader))
             self._finish(reader)
 
@@ -221,7 +223,8 @@ class Connection(asyncio.Protocol):
         now_ns = perf_counter_ns()
         hand, latency_ns = self.hand, now_ns - self.since_ns
         # Who answers before the request is out need not read the rest, and what follows would wait for it.
-        is_kept = reader.is_kept and not self._transport.get_write_buffer_size()
+        is_free = not self._transport.get_write_buffer_size()
+        is_kept = reader.is_kept and self._owner.keeps_connections and is_free
         parsed = self._build_parsed(reader)
         reader.begin()
         if is_kept:

@@ -14,6 +14,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
+from oku_core.framing import asks_to_close
 from oku_core.open_files import read_open_files
 from oku_core.spec import Spec, build_expected_statuses
 from oku_core.supervision import Health, Supervisor
@@ -58,6 +59,7 @@ class HttptoolsEngine:
         self.limit_ns = int(spec.timeout_s * 1e9)
         self.expected = build_expected_statuses(spec)
         self.has_bodies = spec.method != "HEAD"
+        self.keeps_connections = not asks_to_close(spec.headers)
         self.known = KnownResponses()
         self.feed = feed
         self._window = self._free = max(1, spec.concurrency)
