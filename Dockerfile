@@ -8,7 +8,7 @@ ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 FROM ${PYTHON_IMAGE} AS base
 RUN useradd --no-log-init --uid 10001 --user-group --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin oku \
-    && install -d -o oku -g oku /data /counts
+    && install -d -m 0700 -o oku -g oku /data /counts
 # Bytecode is there already, and the root file system may be read-only.
 ENV PATH=/opt/oku/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

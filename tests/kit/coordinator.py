@@ -62,7 +62,7 @@ class CoordinatorApi:
 @contextmanager
 def run_coordinator(broker_url: str, data_dir: Path, *flags: str) -> Iterator[CoordinatorApi]:
     """Runs `oku coordinator` on a free port until the end of the block."""
-    data_dir.mkdir(exist_ok=True)
+    data_dir.mkdir(mode=0o700, exist_ok=True)
     ready_file = data_dir / "ready"
     ready_file.unlink(missing_ok=True)
     command = [

@@ -10,7 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku_cli import tether
+from oku_core.private_files import open_private
 
+_UMASK = 0o077
+"""What a child writes is for its owner alone, also what the broker writes."""
 _TETHER = [sys.executable, "-I", "-S", tether.__file__]
 
 
@@ -51,7 +54,7 @@ class Child:
 
     def start(self) -> None:
         """Start it, for the first time or again."""
-        with self._log.open("ab") as output:
+        with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
             # Not from another thread: the child is tethered to the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
                 [*_TETHER, *self.command],
@@ -61,6 +64,7 @@ class Child:
                 env=self.environment,
                 cwd=self.folder,
                 pass_fds=self.inherited,
+                umask=_UMASK,
                 start_new_session=True,
             )
         self.started_at = time.monotonic()

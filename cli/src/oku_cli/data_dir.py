@@ -15,6 +15,12 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.ledger.schema import FileLock, lock_ledger
 from oku_core.errors import UserError
+from oku_core.private_files import (
+    NotPrivateError,
+    check_private_folder,
+    make_private_folder,
+    write_private,
+)
 
 DEFAULT = Path(".oku")
 _LOCK_WAIT_S = 10.0
@@ -99,7 +105,7 @@ class DataDir:
         """Make the folder, and be the only one to run a stack in it; `UserError` when another one does."""
         try:
             for folder in (self._absolute, self.logs, self.broker, self.counts):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(folder)
             # Whoever only looks whether a stack runs here holds the lock for a moment.
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
@@ -107,7 +113,7 @@ class DataDir:
                 f"{self.path}: another run holds this data folder; wait for it, or name another by --data-dir"
             ) from None
         except OSError as error:
-            raise UserError(f"{self.path}: {error.strerror}") from error
+            raise UserError(f"{error.filename or self.path}: {error.strerror}") from error
 
     def release(self) -> None:
         """Let others run a stack in it."""
@@ -117,20 +123,20 @@ class DataDir:
 
     def write_stack(self, endpoint: Endpoint, pids: dict[str, int]) -> None:
         """Keep what is known of the running stack, readable by its owner only."""
-        partial = self.stack_file.with_suffix(".partial")
         document = {"url": endpoint.url, "token": endpoint.token, "pid": os.getpid(), "children": pids}
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(document, file)
-        partial.replace(self.stack_file)
+        write_private(self.stack_file, json.dumps(document))
 
     def find_endpoint(self) -> Endpoint | None:
-        """The API of the stack that runs in this folder, or None."""
+        """The API of the stack that runs in this folder, or None; `UserError` when others may write it."""
         try:
+            check_private_folder(self._absolute)
             FileLock(self._absolute / "stack.lock").release()
         except BlockingIOError:
             return self._read_endpoint()
         except FileNotFoundError:
             return None
+        except NotPrivateError as error:
+            raise UserError(f"{error.filename}: {error.strerror}") from error
         return None
 
     def _read_endpoint(self) -> Endpoint:

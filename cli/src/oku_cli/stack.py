@@ -88,7 +88,11 @@ class LocalStack:
     async def start(self) -> None:
         """Start everything and wait until it is ready; `StackError` when it does not get there."""
         for child in self.children:
-            child.start()
+            try:
+                child.start()
+            except OSError as error:
+                reason = f"{error.filename}: {error.strerror}"
+                raise StackError(f"{child.name} cannot be started: {reason}") from error
         self._write()
         # Without it, a child that died would stay dead: one that cannot be started is tried again.
         self._watching = Supervisor().start("children", self._watch)

@@ -83,7 +83,9 @@ class Coordinator:
         app = build_app(settings.broker_url)
         passing = (OSError, sqlite3.OperationalError, *find_connection_errors(app))
         self._supervisor = build_supervisor(is_fatal, passing, self._rest)
-        self._lock = lock_ledger(settings.ledger_path, wait_s=_LOCK_WAIT_S)
+        self._lock = lock_ledger(
+            settings.ledger_path, wait_s=_LOCK_WAIT_S, trusts_folder=settings.trusts_data_dir
+        )
         self._ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
         self._metrics = Metrics()
         self._clock = SteadyClock()

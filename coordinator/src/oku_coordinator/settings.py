@@ -52,6 +52,7 @@ class CoordinatorSettings:
     Args:
         broker_url: of the broker, as Celery takes it.
         data_dir: folder of the ledger.
+        trusts_data_dir: whether that folder is taken as it is, whoever owns it and may write it.
         token: what every API call but the probes has to bear.
         host: address that the API listens on; `*` is all addresses, of IPv4 and of IPv6.
         port: port of the API; 0 takes a free one.
@@ -70,6 +71,7 @@ class CoordinatorSettings:
     broker_url: str
     data_dir: Path
     token: str
+    trusts_data_dir: bool = False
     host: str = "127.0.0.1"
     port: int = 8700
     listen_fd: int | None = None

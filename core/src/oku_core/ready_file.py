@@ -4,10 +4,10 @@ A parent that asked for any free port waits for the file. What an earlier server
 server starts, and whoever sees the file sees all of it.
 """
 
-import os
 from pathlib import Path
 
 from oku_core.errors import UserError
+from oku_core.private_files import write_private
 
 
 def remove_ready_file(path: Path) -> None:
@@ -20,9 +20,7 @@ def remove_ready_file(path: Path) -> None:
 
 def write_ready_file(path: Path, address: str) -> None:
     """Say that connections to `address` are accepted; `UserError` if it cannot be written."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(f"{address}\n")
-        unfinished.replace(path)
+        write_private(path, f"{address}\n")
     except OSError as error:
         raise UserError(f"--ready-file: {path} cannot be written: {error.strerror}") from error

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from oku_core.errors import UserError
+from oku_core.private_files import make_private_folder, open_private, write_private
 from oku_server.count_table import EMPTY_TABLE, TABLE_BYTES, is_run, is_table, read_count
 
 
@@ -52,14 +53,19 @@ class MemoryStore:
 class FileStore:
     """Tables in the files `counts-0.bin`, `counts-1.bin` … of a directory.
 
+    Args:
+        directory: is made unless it is there.
+        processes: how many tables to take.
+        is_trusted: whether the directory is taken as it is, whoever owns it and may write it.
+
     Raises:
         UserError: the directory cannot be used, or such a file is something else.
     """
 
-    def __init__(self, directory: Path, processes: int) -> None:
+    def __init__(self, directory: Path, processes: int, *, is_trusted: bool = False) -> None:
         self._directory = directory
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_private_folder(directory, is_trusted=is_trusted)
             self.id = _read_id(directory / "store-id")
             free = (block for number in itertools.count() if (block := _map_free(self._path(number))))
             self.blocks = list(itertools.islice(free, processes))
@@ -81,7 +87,7 @@ def _read_id(path: Path) -> str:
     """What the file says; it is made whole by whoever is first."""
     if not path.exists():
         partial = path.with_name(f".{path.name}.{os.getpid()}")
-        partial.write_text(secrets.token_hex(8))
+        write_private(partial, secrets.token_hex(8))
         with contextlib.suppress(FileExistsError):
             os.link(partial, path)
         partial.unlink()
@@ -90,7 +96,7 @@ def _read_id(path: Path) -> str:
 
 def _map_free(path: Path) -> mmap.mmap | None:
     """Lock a file, make it a table unless it is one, and map it; None if somebody else has it."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    file = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

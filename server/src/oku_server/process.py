@@ -123,7 +123,7 @@ def _open_sockets(settings: ServerSettings) -> list[socket.socket]:
 def _open_store(settings: ServerSettings) -> CountStore:
     if settings.counts_dir is None:
         return MemoryStore(settings.processes)
-    return FileStore(settings.counts_dir, settings.processes)
+    return FileStore(settings.counts_dir, settings.processes, is_trusted=settings.trusts_counts_dir)
 
 
 def _announce(settings: ServerSettings, address: str) -> None:

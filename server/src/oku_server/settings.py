@@ -30,6 +30,7 @@ class ServerSettings:
         body: the body of every answer with status 200.
         faults: how often the server misbehaves.
         counts_dir: the directory that keeps the counts of served requests; None keeps them in memory.
+        trusts_counts_dir: whether that directory is taken as it is, whoever owns it and may write it.
         ready_file: the file that gets `host:port` as soon as connections are accepted.
 
     Raises:
@@ -45,6 +46,7 @@ class ServerSettings:
     body: bytes = DEFAULT_BODY
     faults: FaultRates = field(default_factory=FaultRates)
     counts_dir: Path | None = None
+    trusts_counts_dir: bool = False
     ready_file: Path | None = None
 
     def __post_init__(self) -> None:

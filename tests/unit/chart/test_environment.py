@@ -35,6 +35,7 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
     assert texts == {
         "OKU_BROKER_URL": "redis://:$(OKU_BROKER_PASSWORD)@night-valkey:6379/0",
         "OKU_DATA_DIR": "/data",
+        "OKU_TRUST_DATA_DIR": "true",
         "OKU_HOST": "*",
         "OKU_PORT": "8700",
         "OKU_TERM": "5s",

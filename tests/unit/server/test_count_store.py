@@ -84,7 +84,7 @@ def test_a_directory_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path
     """A file in place of the directory is the user's mistake."""
     path = tmp_path / "file"
     path.touch()
-    with pytest.raises(UserError, match=rf"^--counts-dir: {path} cannot be used: File exists$"):
+    with pytest.raises(UserError, match=rf"^--counts-dir: {path} cannot be used: Not a directory$"):
         FileStore(path, 1)
 
 

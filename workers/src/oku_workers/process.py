@@ -32,6 +32,7 @@ from oku_core.messaging import (
     find_last_call_s,
 )
 from oku_core.open_files import raise_open_files
+from oku_core.private_files import open_private
 from oku_core.supervision import Supervisor
 from oku_workers.beat import EXIT_STUCK, LONGEST_PAUSE_S, Beat
 from oku_workers.consumer import TASKS, SteadyConsumer, is_worth_a_line
@@ -135,7 +136,7 @@ class Worker:
         if (file := self._settings.ready_file) is None:
             return
         if is_ready:
-            file.touch()
+            os.close(open_private(file, os.O_WRONLY | os.O_CREAT))
         else:
             file.unlink(missing_ok=True)
 

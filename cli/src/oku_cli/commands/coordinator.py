@@ -39,6 +39,13 @@ _log = logging.getLogger(__name__)
     help="Folder of the ledger.",
 )
 @click.option(
+    "--trust-data-dir",
+    "trusts_data_dir",
+    envvar="OKU_TRUST_DATA_DIR",
+    is_flag=True,
+    help="Take that folder as it is, whoever owns it and may write it: a volume that nobody else mounts.",
+)
+@click.option(
     "--token",
     envvar="OKU_TOKEN",
     help="Token that API calls must bear; one is made and printed unless given.",

@@ -113,6 +113,12 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     "without it they are kept in memory. GET /-/served?run=ID tells them.",
 )
 @click.option(
+    "--trust-counts-dir",
+    "trusts_counts_dir",
+    is_flag=True,
+    help="Take that directory as it is, whoever owns it and may write it: a volume that nobody else mounts.",
+)
+@click.option(
     "--ready-file",
     type=click.Path(path_type=Path),
     metavar="FILE",

@@ -12,6 +12,7 @@ from oku_cli.report.page import build_page
 from oku_coordinator.dossier import Dossier, build_dossier
 from oku_coordinator.summaries import build_summary
 from oku_core.errors import UserError
+from oku_core.private_files import make_private_folder, write_private
 from oku_core.quantity import format_bytes
 
 STANDARD_OUTPUT = "-"
@@ -58,9 +59,9 @@ class OutputFile:
 
 def leave_report(data_dir: DataDir, run: str, now: float) -> Path:
     """Write the page of a run into the data folder; gives its path, as the folder was named."""
-    data_dir.reports.mkdir(mode=0o700, exist_ok=True)
+    make_private_folder(data_dir.reports)
     name = f"{run}.html"
-    (data_dir.reports / name).write_text(build_page(fetch_dossier(data_dir, run, now)), encoding="utf-8")
+    write_private(data_dir.reports / name, build_page(fetch_dossier(data_dir, run, now)))
     return data_dir.path / data_dir.reports.name / name
 
 

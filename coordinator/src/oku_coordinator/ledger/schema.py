@@ -11,6 +11,12 @@ import time
 from pathlib import Path
 
 from oku_core.errors import UserError
+from oku_core.private_files import (
+    make_private_folder,
+    open_private,
+    prepare_private_file,
+    tighten_private_file,
+)
 
 _VERSION = 6
 
@@ -180,6 +186,9 @@ _STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LO
 """What leads from each version to the next."""
 
 
+_BESIDE = ("-wal", "-shm")
+
+
 class FileLock:
     """An advisory lock on a file that ends with the process that holds it.
 
@@ -188,7 +197,7 @@ class FileLock:
     """
 
     def __init__(self, path: Path, wait_s: float = 0.0) -> None:
-        self._file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._file = open_private(path, os.O_CREAT | os.O_RDWR)
         deadline = time.monotonic() + wait_s
         while True:
             try:
@@ -206,15 +215,19 @@ class FileLock:
         os.close(self._file)
 
 
-def lock_ledger(path: Path, wait_s: float = 0.0) -> FileLock:
-    """The right to write the ledger at `path`; `UserError` when another process has it."""
+def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:
+    """The right to write the ledger at `path`, whose folder is made.
+
+    Raises:
+        UserError: another process has it, or others may write the folder, unless it is to be trusted.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent, is_trusted=trusts_folder)
         return FileLock(path.with_suffix(".lock"), wait_s)
     except BlockingIOError:
         raise UserError(f"{path}: another coordinator holds this ledger") from None
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
+        raise UserError(f"{error.filename}: {error.strerror}") from error
 
 
 def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
@@ -226,6 +239,7 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """
     if read_only and not path.exists():
         raise UserError(f"{path}: there is no ledger")
+    _close_to_others(path)
     try:
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         database.row_factory = sqlite3.Row
@@ -247,3 +261,13 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is no ledger: {error}") from error
     return database
+
+
+def _close_to_others(path: Path) -> None:
+    """Make the file unless it is there; what SQLite puts beside it gets the mode that it has."""
+    try:
+        prepare_private_file(path)
+        for suffix in _BESIDE:
+            tighten_private_file(path.with_name(path.name + suffix))
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from error

@@ -1,0 +1,165 @@
+"""What a run leaves on the disk is for its owner alone, whatever his umask; folders of others are refused."""
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.kit.broker import run_broker
+from tests.kit.coordinator import run_coordinator
+from tests.kit.delay_server import Start as StartServers
+from tests.kit.local_run import OKU, Start, starting_runs
+
+SECRET = "Bearer-of-somebody"
+
+
+@pytest.fixture(autouse=True)
+def _lax_umask() -> Iterator[None]:
+    """Of a user who shares his files with everybody."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `oku` in the background."""
+    with starting_runs(tmp_path) as start_run:
+        yield start_run
+
+
+def list_open(folder: Path) -> dict[str, str]:
+    """What others can reach of a folder: all that is not 0600 in 0700, with its mode."""
+    paths = [folder, *folder.rglob("*")]
+    modes = {path: path.lstat().st_mode for path in paths}
+    return {
+        str(path.relative_to(folder)): oct(mode)
+        for path, mode in modes.items()
+        if stat.S_IMODE(mode) != (0o600 if stat.S_ISREG(mode) else 0o700)
+    }
+
+
+def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
+    """The ledger and its WAL, the broker's files and socket, logs, counts, the stack's token, the report."""
+    run = start("run", "--requests", "1M", "--header", f"Authorization: {SECRET}", "--delay", "10ms")
+    run.wait_for_accounted(1)
+
+    during = list_open(run.data_dir)
+    files = {path.name for path in run.data_dir.rglob("*")}
+    run.process.send_signal(2)
+    run.finish()
+
+    assert {"ledger.sqlite3-wal", "stack.json", "counts-0.bin", "valkey.sock", "coordinator.log"} <= files
+    assert during == {}
+    assert list_open(run.data_dir) == {}
+    assert list((run.data_dir / "reports").glob("*.html"))
+
+
+def test_all_that_a_coordinator_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Also in a folder and a ledger that an older Oku has left open to others."""
+    (tmp_path / "broker").mkdir()
+    folder = tmp_path / "parent" / "data"
+    folder.mkdir(parents=True, mode=0o755)
+    folder.parent.chmod(0o755)
+    folder.chmod(0o755)
+    (folder / "ledger.sqlite3").touch(mode=0o644)
+    with run_broker(tmp_path / "broker") as broker_url, run_coordinator(broker_url, folder) as api:
+        api.submit(url="http://127.0.0.1:1/", header=[f"Authorization: {SECRET}"], requests=1)
+        (folder / "coordinator.log").chmod(0o600)  # it is the test's
+        assert SECRET.encode() in (folder / "ledger.sqlite3-wal").read_bytes()
+        assert list_open(folder) == {}
+
+
+def test_all_that_a_delay_server_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Its counts, and the file that says where it listens."""
+    servers = StartServers(tmp_path)
+    try:
+        server = servers("--counts-dir", str(tmp_path / "counts"), "--processes", "2")
+        assert list_open(tmp_path / "counts") == {}
+        assert stat.S_IMODE((tmp_path / "server-0" / "ready").stat().st_mode) == 0o600
+        assert server.address
+    finally:
+        servers.end()
+
+
+def build_open_folder(folder: Path) -> str:
+    """A folder that others may write."""
+    folder.mkdir()
+    folder.chmod(0o777)
+    return "others may write this folder (mode 0777); chmod it to 700 if you trust what is in it"
+
+
+def build_folder_of_another(folder: Path) -> str:
+    """A folder of somebody else."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 54_321, 54_321)
+    return "belongs to user 54321, not to root"
+
+
+COMMANDS = {
+    "run": ["run", "--requests", "10"],
+    "resume": ["resume", "x"],
+    "show": ["show", "x"],
+    "cancel": ["cancel", "x"],
+    "report": ["report", "x"],
+    "coordinator": ["coordinator", "--broker-url", "redis://h:1", "--token", "t", "--log-format", "text"],
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("build", [build_open_folder, build_folder_of_another])
+def test_a_folder_in_which_others_have_a_hand_is_refused(
+    tmp_path: Path, build: Callable[[Path], str], arguments: list[str]
+) -> None:
+    """One line, exit code 2, and nothing is made in it."""
+    folder = tmp_path / "data"
+    reason = build(folder)
+
+    ended = subprocess.run(
+        [*OKU, *arguments, "--data-dir", str(folder)],
+        capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path,
+    )  # fmt: skip
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"oku: {folder}: {reason}\n"
+    assert list(folder.iterdir()) == []
+
+
+def test_a_volume_that_is_trusted_is_taken_as_it_is(tmp_path: Path) -> None:
+    """As the kubelet makes it; the files in it are for this process alone nevertheless."""
+    (tmp_path / "broker").mkdir()
+    folder = tmp_path / "volume"
+    build_open_folder(folder)
+    flag = "--trust-data-dir"
+    with run_broker(tmp_path / "broker") as broker_url, run_coordinator(broker_url, folder, flag) as api:
+        api.submit(url="http://127.0.0.1:1/", requests=1)
+        (folder / "coordinator.log").unlink()  # it is the test's
+        assert list_open(folder) == {".": oct(stat.S_IFDIR | 0o777)}
+
+
+@pytest.mark.parametrize(
+    "name", ["ledger.sqlite3", "logs/worker-1.log", "stack.lock", "servers/counts-0.bin"]
+)
+def test_no_link_in_the_folder_is_followed(tmp_path: Path, name: str) -> None:
+    """Whoever has put it there: what it leads to is neither written nor changed."""
+    goal = tmp_path / "goal"
+    goal.write_bytes(b"")
+    goal.chmod(0o644)
+    link = tmp_path / "data" / name
+    for folder in (tmp_path / "data", link.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    link.symlink_to(goal)
+
+    ended = subprocess.run(
+        [*OKU, "run", "--requests", "10", "--data-dir", "data"],
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+
+    assert ended.returncode in (2, 3)
+    assert "is not a regular file" in ended.stderr + ended.stdout
+    assert "Traceback" not in ended.stderr + ended.stdout
+    assert (goal.read_bytes(), stat.S_IMODE(goal.stat().st_mode)) == (b"", 0o644)
