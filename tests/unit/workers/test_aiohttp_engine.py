@@ -13,7 +13,7 @@ from aiohttp import ClientConnectionError, ClientSession
 from oku_core.lease import Lease
 from oku_core.spec import Spec
 from oku_core.supervision import Supervisor
-from oku_workers.engines.aiohttp_engine import AiohttpEngine, _drop_body
+from oku_workers.engines.aiohttp_engine import AiohttpEngine
 from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, OK, TIMEOUT, Hand
 
@@ -281,25 +281,6 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
         await asyncio.wait_for(hand.finished, 1)
     assert "cannot count" in caplog.text
     assert bench.engine.in_flight == 2
-
-
-@pytest.mark.parametrize(
-    ("headers", "is_complete"),
-    [({"Content-Length": "2"}, True), ({"Transfer-Encoding": "chunked"}, True), ({}, False)],
-)
-async def test_a_reset_after_the_body(headers: dict[str, str], *, is_complete: bool) -> None:
-    """It spoils a body that only the end of its connection ends, and no other."""
-    response: Any = SimpleNamespace(
-        connection=SimpleNamespace(protocol=SimpleNamespace(exception=ConnectionResetError)),
-        content=SimpleNamespace(is_eof=lambda: True),
-        headers=headers,
-        close=lambda: None,
-    )
-    if is_complete:
-        await _drop_body(response)
-    else:
-        with pytest.raises(ClientConnectionError):
-            await _drop_body(response)
 
 
 async def test_a_slot_that_fails_ends_its_lease_and_goes_on_after_a_pause(

@@ -1,15 +1,13 @@
 """The default engine: aiohttp's client, one coroutine for each request in flight.
 
-Each of the `concurrency` slots takes an index, sends its request, reads the body in chunks and drops it, and
-takes the next. What each setting is worth is written down in docs/decisions/0005-aiohttp-engine.md.
+Each of the `concurrency` slots takes an index, sends its request, waits for the end of the body, and takes
+the next. What each setting is worth is written down in docs/decisions/0005-aiohttp-engine.md.
 """
 
 import asyncio
 import ssl
 from functools import partial
 from time import perf_counter_ns
-
-from aiohttp import ClientConnectionError, ClientResponse, hdrs
 
 from oku_core.spec import Spec, build_expected_statuses
 from oku_core.supervision import Health, Supervisor
@@ -18,7 +16,7 @@ from oku_workers.engines.aiohttp_request import build_arguments, build_urls
 from oku_workers.engines.aiohttp_session import build_session
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.feed import Feed
-from oku_workers.hand import PROTOCOL_ERROR, TIMEOUT, Hand
+from oku_workers.hand import TIMEOUT, Hand
 
 _GIVEN_BACK = -1
 """What a slot is told, beside an outcome, when its request is cut off."""
@@ -33,17 +31,15 @@ class _Slot:
         task: runs it.
         hand: the lease that its index is from.
         sent_ns: when it was sent.
-        response: what has come so far, while its body is being read.
         verdict: how a request that is being cut off is to be accounted for.
     """
 
-    __slots__ = ("hand", "response", "sent_ns", "task", "verdict")
+    __slots__ = ("hand", "sent_ns", "task", "verdict")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.hand: Hand | None = None
         self.sent_ns = 0
-        self.response: ClientResponse | None = None
         self.verdict: int | None = None
 
     def cut(self, verdict: int) -> None:
@@ -126,7 +122,7 @@ class AiohttpEngine:
         """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
         if task.cancelled() or (error := task.exception()) is None:
             return
-        slot.sent_ns, slot.response, slot.verdict = 0, None, None
+        slot.sent_ns, slot.verdict = 0, None
         if slot.hand is not None:
             slot.hand.abandon(error)
         if isinstance(error, Exception):
@@ -158,8 +154,10 @@ class AiohttpEngine:
                     else await request(method, build_url(index), **build_arguments(index))
                 )
                 if response.connection is not None:  # its body has not arrived in one piece with its headers
-                    slot.response = response
-                    await _drop_body(response)
+                    try:
+                        await response.content.readany()
+                    finally:
+                        response.close()
             except asyncio.CancelledError:
                 if slot.verdict is None:  # the event loop itself ends
                     hand.give_back(index)
@@ -177,7 +175,7 @@ class AiohttpEngine:
                     status, received = response.status, response.content.total_bytes
                     hand.answer(status, latency_ns // 1000, received, expected=status in expected)
             slot.sent_ns = 0
-            slot.response = slot.verdict = None
+            slot.verdict = None
 
     def _account_error(self, slot: _Slot, hand: Hand, index: int, error: Exception) -> None:
         if slot.verdict is not None:
@@ -207,36 +205,6 @@ class AiohttpEngine:
             for slot in self._slots:
                 if 0 < slot.sent_ns < oldest_ns:
                     slot.cut(TIMEOUT)
-                elif slot.response is not None and _is_forgotten(slot.response):
-                    slot.cut(PROTOCOL_ERROR)
             health.note_well()
             if not self._resting:
                 self._health.note_well()
-
-
-async def _drop_body(response: ClientResponse) -> None:
-    connection, content = response.connection, response.content
-    protocol = connection.protocol if connection is not None else None
-    try:
-        while not content.is_eof():
-            await content.readany()
-        # aiohttp takes any end of the connection for the end of a body without a length.
-        if protocol is not None and isinstance(protocol.exception(), OSError) and _has_no_length(response):
-            raise ClientConnectionError("the connection was reset before the end of the body")
-    finally:
-        response.close()
-
-
-def _has_no_length(response: ClientResponse) -> bool:
-    return hdrs.CONTENT_LENGTH not in response.headers and hdrs.TRANSFER_ENCODING not in response.headers
-
-
-def _is_forgotten(response: ClientResponse) -> bool:
-    """Whether aiohttp has given up on a body without a word to its reader.
-
-    It does so when the middle of a chunked body makes no sense: it closes the connection, and that is all.
-    """
-    connection, content = response.connection, response.content
-    if connection is None or connection.protocol is None:
-        return False
-    return connection.protocol.exception() is not None and not (content.exception() or content.is_eof())

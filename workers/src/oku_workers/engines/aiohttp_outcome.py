@@ -6,13 +6,11 @@ from aiohttp import (
     ClientConnectionError,
     ClientConnectorError,
     ClientHttpProxyError,
-    ClientPayloadError,
     InvalidURL,
     NonHttpUrlClientError,
     RedirectClientError,
     ServerTimeoutError,
 )
-from aiohttp.http_exceptions import BadHttpMessage, ContentLengthError
 
 from oku_workers.hand import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
@@ -35,16 +33,6 @@ def classify(error: Exception) -> int:
         return PROTOCOL_ERROR
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR
-    if isinstance(error, ClientPayloadError):
-        # A body that ends early is a lost connection, one that makes no sense is not.
-        return PROTOCOL_ERROR if _is_malformed(error) else DISCONNECTED
     if isinstance(error, ClientConnectionError | OSError):
         return DISCONNECTED
     return PROTOCOL_ERROR
-
-
-def _is_malformed(error: ClientPayloadError) -> bool:
-    cause = error.__cause__
-    if isinstance(cause, ContentLengthError):
-        return False
-    return isinstance(cause, BadHttpMessage) and "Not enough data" not in str(cause)

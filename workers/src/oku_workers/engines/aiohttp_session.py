@@ -5,6 +5,7 @@ public switch, so an aiohttp that does not know the names used here is refused a
 """
 
 import ssl
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -21,6 +22,7 @@ from multidict import istr
 
 from oku_core.framing import asks_to_close
 from oku_core.spec import Spec
+from oku_workers.engines.aiohttp_protocol import ResponseProtocol
 from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.error import EngineError
@@ -43,6 +45,7 @@ def build_session(
             keepalive_timeout=None if closes else KEEPALIVE_S,
             socket_factory=lambda address: build_socket(address[0], local_address),
             ssl=tls or True,
+            needs_headers=spec.cookies or spec.max_redirects > 0,
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
         # Cookies of addresses count as well: many targets of a load test have no name.
@@ -75,6 +78,12 @@ class _Connector(TCPConnector):
     (a `408` before the server hangs up, a body longer than announced) would answer the next request. This
     stands in the place of aiohttp's own method, for calling that one beside it costs 3 % of a request.
     """
+
+    def __init__(self, *, needs_headers: bool, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._factory = partial(  # type: ignore[assignment]  # a subclass of what aiohttp makes
+            ResponseProtocol, self._loop, needs_headers=needs_headers
+        )
 
     async def _get(self, key: Any, traces: Any) -> Connection | None:  # noqa: ARG002  # aiohttp's signature
         idle = self._conns.get(key)

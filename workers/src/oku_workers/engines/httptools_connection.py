@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from oku_workers.engines.httptools_known import KnownResponses, Parsed
 from oku_workers.engines.httptools_origin import Origin
 from oku_workers.engines.httptools_request import BuildRequest
-from oku_workers.engines.httptools_response import MalformedResponseError, ResponseReader
+from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
 

@@ -1,0 +1,146 @@
+"""The connections of the aiohttp engine: aiohttp's own, with the reader of responses that all engines share.
+
+aiohttp asks through `set_response_params` for the next response, and gets the head as a message and the body
+as a stream that holds nothing: bodies are counted and dropped as they come. aiohttp's own parser would judge
+otherwise than that of the other engine, and would keep each interim response until somebody reads it.
+"""
+
+import asyncio
+from typing import Any
+
+from aiohttp import ClientConnectionError, HttpVersion11, StreamReader
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.streams import EMPTY_PAYLOAD
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from oku_workers.engines.limits import LONGEST_HEAD_BYTES
+from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
+
+_CONTINUE = 100
+_BUFFER_BYTES = 65_536
+_NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
+
+
+class ResponseProtocol(ResponseHandler):
+    """One connection.
+
+    Args:
+        loop: the event loop that it belongs to.
+        needs_headers: whether anybody looks at the headers of responses.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, needs_headers: bool) -> None:
+        super().__init__(loop=loop)
+        self._needs_headers = needs_headers
+        self._reader: ResponseReader | None = None
+        self._is_asked = False
+        self._is_continued = False
+        self._body: StreamReader | None = None
+        self._early = b""
+
+    def set_response_params(self, *, skip_payload: bool = False, **_: Any) -> None:
+        """A request is about to be sent, and its response will be the next to come."""
+        reader = self._reader
+        if reader is None or reader.has_bodies is skip_payload:
+            reader = self._reader = ResponseReader(has_bodies=not skip_payload)
+        else:
+            reader.begin()
+        self._is_asked, self._is_continued, self._body = True, False, None
+        if self._early:
+            early, self._early = self._early, b""
+            self.data_received(early)
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of a response came, or what nobody asked for."""
+        reader = self._reader
+        if reader is None and len(self._early) + len(data) <= LONGEST_HEAD_BYTES:
+            self._early += data  # aiohttp asks a proxy for a tunnel before it asks for the response
+            return
+        if reader is None or not self._is_asked:
+            self._give_up()
+            return
+        try:
+            reader.feed(data)
+        except MalformedResponseError as error:
+            self._fail(error)
+            return
+        if reader.has_continue and not self._is_continued:  # who sends the body may wait for it
+            self._is_continued = True
+            self.feed_data((_build_message(_CONTINUE, _NO_HEADERS), EMPTY_PAYLOAD))
+        body = self._body
+        if body is None:
+            if not reader.has_head:
+                return
+            self._body = body = self._payload = StreamReader(self, _BUFFER_BYTES, loop=self._loop)
+            headers = _parse_headers(reader.head) if self._needs_headers else _NO_HEADERS
+            if reader.is_complete:
+                self._finish(reader, body)
+            self.feed_data((_build_message(reader.status, headers), body))
+        elif reader.is_complete:
+            self._finish(reader, body)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection has ended, and with it a body that has no other end."""
+        reader, body = self._reader, self._body
+        if self._is_asked and reader is not None and body is not None:
+            if exc is None and reader.ends_by_close:
+                self._finish(reader, body)
+            else:
+                body.set_exception(ClientConnectionError(str(exc or "the server hung up")))
+        if reader is not None:
+            reader.end()
+        self._is_asked = False
+        super().connection_lost(exc)
+
+    def _finish(self, reader: ResponseReader, body: StreamReader) -> None:
+        """The response is complete; whoever waits for its body may go on."""
+        self._is_asked = False
+        if not reader.is_kept:
+            self._should_close = True
+        body.total_bytes = reader.received
+        body.feed_eof()
+
+    def _fail(self, error: MalformedResponseError) -> None:
+        """No response can come of it."""
+        self._is_asked = False
+        if self._body is None:
+            self.set_exception(error)
+        else:
+            self._should_close = True
+            self._body.set_exception(error)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Take nothing more from this connection."""
+        self._should_close = True
+        if self.transport is not None:
+            self.transport.abort()
+
+
+def _build_message(status: int, headers: CIMultiDictProxy[str]) -> RawResponseMessage:
+    return RawResponseMessage(
+        version=HttpVersion11,
+        code=status,
+        reason="",
+        headers=headers,
+        raw_headers=(),
+        should_close=False,
+        compression=None,
+        upgrade=False,
+        chunked=False,
+    )
+
+
+def _parse_headers(head: bytes) -> CIMultiDictProxy[str]:
+    headers: CIMultiDict[str] = CIMultiDict()
+    unfolded = head.replace(b"\r\n", b"\n").replace(b"\n ", b" ").replace(b"\n\t", b" ")
+    for line in unfolded.split(b"\n")[1:]:
+        name, colon, value = line.partition(b":")
+        if colon:
+            headers.add(_decode(name), _decode(value))
+    return CIMultiDictProxy(headers)
+
+
+def _decode(text: bytes) -> str:
+    return text.strip(b" \t").decode("utf-8", "surrogateescape")
