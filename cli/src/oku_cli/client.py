@@ -10,7 +10,6 @@ import aiohttp
 import msgspec
 
 from oku_cli.data_dir import Endpoint
-from oku_coordinator.dossier import Dossier
 from oku_core.errors import UserError
 from oku_core.progress import Tick
 from oku_core.summary import Summary
@@ -82,9 +81,18 @@ class Client:
         """A run as it stands."""
         return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
 
-    async def fetch_dossier(self, run: str) -> Dossier:
-        """A run with all that is kept of it."""
-        return msgspec.convert(await self._call("GET", f"/api/runs/{run}/history"), Dossier)
+    async def read_dossier(self, run: str) -> AsyncIterator[bytes]:
+        """The lines of all that is kept of a run, without their ends; there may be millions."""
+        rest = b""
+        try:
+            async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/history") as response:
+                await self._check(response)
+                async for piece in response.content.iter_any():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        yield line
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
 
     async def act(self, run: str, action: str) -> dict[str, Any]:
         """`pause`, `resume` or `cancel` a run."""

@@ -17,7 +17,8 @@ import asyncio
 import hmac
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
@@ -86,9 +87,8 @@ def build_api(
     async def show(request: web.Request) -> web.Response:
         return _json(await runs.summarize(request.match_info["run"]))
 
-    async def tell(request: web.Request) -> web.Response:
-        dossier = await runs.tell(request.match_info["run"])
-        return _json_bytes(await asyncio.to_thread(msgspec.json.encode, dossier))
+    async def tell(request: web.Request) -> web.StreamResponse:
+        return await _stream_pieces(request, await runs.tell(request.match_info["run"]))
 
     async def act(request: web.Request) -> web.Response:
         actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
@@ -180,6 +180,22 @@ async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
         pass  # the follower has left
     except sqlite3.OperationalError as error:
         _log.error("the ledger cannot be used: %s", error)  # the follower comes again
+    return response
+
+
+async def _stream_pieces(request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await response.write(piece)
+    except ConnectionResetError:
+        pass  # whoever asked has left
+    except Exception:  # noqa: BLE001  # it is logged; who reads must not take what he has for all of it
+        _log.exception("%s %s", request.method, request.path)
+        if request.transport is not None:
+            request.transport.abort()
     return response
 
 

@@ -18,6 +18,8 @@ Fields = Mapping[str, Any]
 
 MOST_SUMMARY_WORKERS = 1000
 COVERAGE_PARTS = 50
+AGAIN = "again"
+"""What was taken back and may have been sent, beside the states of slices."""
 _R10 = (10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80)
 """Renard's series R10 (ISO 3): ten steps to a decade, each about 1.26 times the one before."""
 _DECADES = range(-3, 6)
@@ -168,29 +170,38 @@ def build_coverage_lines(
         again: ranges that were taken back, `[start, stop)`; each counts, also where they overlap.
         requests: how large it is.
     """
-    ranges: dict[str, list[tuple[int, int]]] = {state: [] for state in SliceState}
-    ranges["again"] = list(again)
+    coverage = Coverage(requests)
     for piece in slices:
-        ranges[piece.state].append((piece.start, piece.stop))
-    parts = cut_parts(requests, COVERAGE_PARTS)
-    covers = {name: _spread(pieces, requests, len(parts)) for name, pieces in ranges.items()}
-    for part, (start, stop) in enumerate(parts):
-        yield {
-            "part": f"{part:02d}",
-            "start": start,
-            "stop": stop,
-            **{str(name): cover[part] for name, cover in covers.items()},
-        }
+        coverage.add(piece.state, piece.start, piece.stop)
+    for start, stop in again:
+        coverage.add(AGAIN, start, stop)
+    return coverage.build_lines()
 
 
-def _spread(pieces: Iterable[tuple[int, int]], requests: int, parts: int) -> list[int]:
-    """How much of each part lies in these pieces."""
-    cover = [0] * parts
-    for start, stop in pieces:
+class Coverage:
+    """A request space in parts, and how much of each is in which state or was taken back."""
+
+    def __init__(self, requests: int) -> None:
+        self._requests = requests
+        self._parts = cut_parts(requests, COVERAGE_PARTS)
+        self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
+
+    def add(self, name: str, start: int, stop: int) -> None:
+        """`[start, stop)` is in a state, or was taken back; several that overlap all count."""
+        cover, requests, parts = self._covers[name], self._requests, len(self._parts)
         at, part = start, start * parts // requests
         while at < stop:
             # The first index of the next part, as `cut_parts` has it.
             end = max(at, min(stop, requests * (part + 1) // parts))
             cover[part] += end - at
             at, part = end, part + 1
-    return cover
+
+    def build_lines(self) -> Iterator[Fields]:
+        """An object for each part."""
+        for part, (start, stop) in enumerate(self._parts):
+            yield {
+                "part": f"{part:02d}",
+                "start": start,
+                "stop": stop,
+                **{str(name): cover[part] for name, cover in self._covers.items()},
+            }

@@ -5,13 +5,14 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from oku_coordinator.conditions import Conditions
-from oku_coordinator.dossier import Dossier, build_dossier
+from oku_coordinator.dossier import write_dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord
 from oku_coordinator.lines import build_summary_line
@@ -123,10 +124,19 @@ class Runs:
         except sqlite3.OperationalError as error:  # it can be shown all the same
             _log.warning("what was served cannot be kept: %s", error, extra={"run": run})
 
-    async def tell(self, run: str) -> Dossier:
-        """A run with all that is kept of it, read beside the event loop: there may be much."""
+    async def tell(self, run: str) -> AsyncGenerator[bytes]:
+        """A run with all that is kept of it, as `write_dossier` gives it, read beside the event loop.
+
+        `UnknownRunError` comes at once, not with the first piece.
+        """
         summary = await self.summarize(run)
-        return await asyncio.to_thread(build_dossier, self._ledger, summary, self._clock())
+        return self._read_beside(summary)
+
+    async def _read_beside(self, summary: Summary) -> AsyncGenerator[bytes]:
+        with closing(self._ledger.open_reader()) as reader:
+            pieces = write_dossier(reader, summary, self._clock())
+            while piece := await asyncio.to_thread(next, pieces, b""):
+                yield piece
 
     async def end(self, run: str) -> None:
         """A run has come to rest: keep what the delay servers counted, and how large the processes were."""

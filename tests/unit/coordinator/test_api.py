@@ -13,7 +13,6 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from oku_coordinator.api import build_api
 from oku_coordinator.conditions import Conditions
-from oku_coordinator.dossier import Dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import LeaseRecord
 from oku_coordinator.liveness import Roster
@@ -21,7 +20,6 @@ from oku_coordinator.metrics import Metrics
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.ticks import TickMaker
-from oku_core.interval import Slice, SliceState
 from oku_core.lease import Report
 from oku_core.progress import Tick
 from oku_core.run import RunState
@@ -90,9 +88,8 @@ async def test_the_history_of_a_run_is_told(client: Client) -> None:
     """Its summary, with all that is kept beside it."""
     run = await submit(client, name="kept")
     status, document = await call(client, "GET", f"/api/runs/{run}/history")
-    dossier = msgspec.convert(document, Dossier)
-    assert (status, dossier.summary.run, dossier.spec["name"]) == (200, run, "kept")
-    assert dossier.slices == [Slice(0, 100, SliceState.PENDING)]
+    assert (status, document["summary"]["run"], document["spec"]["name"]) == (200, run, "kept")
+    assert document["slices"] == [[0, 100, "pending"]]
     assert (await call(client, "GET", "/api/runs/nope/history"))[0] == 404
 
 

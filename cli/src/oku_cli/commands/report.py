@@ -10,8 +10,8 @@ from oku_cli.data_dir import DataDir
 from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
-from oku_cli.report.exports import build_csv, build_hgrm_text, build_json
-from oku_cli.report.files import STANDARD_OUTPUT, OutputFile, fetch_dossier
+from oku_cli.report.exports import build_csv, build_hgrm_text
+from oku_cli.report.files import STANDARD_OUTPUT, OutputFile, ReportWriter, read_dossier
 from oku_cli.report.page import build_page
 from oku_core.errors import UserError
 
@@ -40,17 +40,19 @@ def command(
     if place is not None:
         return run_async(_report_at(place, run, outputs))
     folder.require_run(run)
-    dossier = fetch_dossier(folder, run, time.time())
-    for output in outputs:
-        output.write(dossier)
+    with ReportWriter(outputs) as writer:
+        for line in read_dossier(folder, run, time.time()):
+            writer.take(line)
+        writer.finish()
     return ExitCode.COMPLETED
 
 
 async def _report_at(place: Place, run: str, outputs: list[OutputFile]) -> ExitCode:
-    async with Client(place) as client:
-        dossier = await client.fetch_dossier(run)
-    for output in outputs:
-        output.write(dossier)
+    with ReportWriter(outputs) as writer:
+        async with Client(place) as client:
+            async for line in client.read_dossier(run):
+                writer.take(line)
+        writer.finish()
     return ExitCode.COMPLETED
 
 
@@ -60,7 +62,7 @@ def _choose_outputs(
     """What is to be written; what can be known to be impossible is found out here."""
     asked = [
         OutputFile("--output", output, build_page),
-        OutputFile("--json", json_file, build_json),
+        OutputFile("--json", json_file, None),
         OutputFile("--csv", csv_file, build_csv),
         OutputFile("--hgrm", hgrm_file, build_hgrm_text),
     ]

@@ -5,13 +5,13 @@ from typing import Any
 
 from oku_cli.figures import format_count, format_share
 from oku_cli.report.chart import Axis, Chart, Key, draw_boxes
+from oku_cli.report.dossier import Dossier
+from oku_cli.report.lease_bands import Band
 from oku_cli.report.markup import Html, element, join
 from oku_cli.report.over_time import Course
 from oku_cli.report.scale import Scale, build_linear_scale, build_ticks, format_compact
 from oku_cli.report.timeline import Timeline
-from oku_coordinator.dossier import Dossier
-from oku_coordinator.ledger.record import ExpiryReason, LeaseMark, LeaseState
-from oku_coordinator.lines import build_coverage_lines
+from oku_coordinator.ledger.record import LeaseState
 from oku_core.interval import SliceState
 
 _FEW_LEASES = 150
@@ -25,8 +25,7 @@ _FINE, _COARSE = 0.5, 2.0
 
 def build_strips(dossier: Dossier) -> Html:
     """The space from left to right in equal parts: what became of each, and how much of it was taken back."""
-    again = list(find_taken_back(dossier.leases))
-    parts = list(build_coverage_lines(dossier.slices, again, dossier.summary.requests))
+    parts = list(dossier.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in SliceState}
     told = ", ".join(f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state])
     strips = [_build_strip("state", f"Of the request space, {told}.", parts, _draw_states)]
@@ -34,13 +33,6 @@ def build_strips(dossier: Dossier) -> Html:
         note = "Leases that were taken back and may have been sent, by where they lay in the request space."
         strips.append(_build_strip("again", note, parts, _draw_again))
     return join(*strips)
-
-
-def find_taken_back(leases: Sequence[LeaseMark]) -> Iterator[tuple[int, int]]:
-    """The ranges of leases that were taken back and may have been sent, `[start, stop)`."""
-    for lease in leases:
-        if lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT:
-            yield lease.start, lease.stop
 
 
 def build_lease_chart(dossier: Dossier, course: Course) -> Chart | None:
@@ -52,16 +44,20 @@ def build_lease_chart(dossier: Dossier, course: Course) -> Chart | None:
     snap = _FINE if len(leases) <= _MANY_LEASES else _COARSE
     apart = " apart" if len(leases) <= _FEW_LEASES else ""
     kinds = {
-        state: [_place(lease, course.timeline, space, dossier.at) for lease in leases if lease.state == state]
+        state: [
+            _place(band, course.timeline, space, dossier.at) for band in leases.bands if band.state == state
+        ]
         for state in LeaseState
     }
     steps = [step for step in build_linear_scale(dossier.summary.requests)[1] if step <= space.high]
-    told = ", ".join(f"{format_count(len(boxes))} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
+    counts = {state: format_count(leases.counts[state]) for state in LeaseState}
+    told = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
+    box = "Each box is a lease" if not leases.are_merged else "Each box is one or several leases"
     return Chart(
         id="leases",
         title="When each part was sent",
-        note="Each box is a lease: as high as its part of the request space, and as long as it was out, from "
-        "when it was cut to its report.",
+        note=f"{box}: as high as its part of the request space, and as long as it was out, from when it was "
+        "cut to its report.",
         description=f"Leases: {told}.",
         shapes=[
             draw_boxes(boxes, f"lease-{state}{apart}", snap, _LEAST[state])
@@ -71,7 +67,7 @@ def build_lease_chart(dossier: Dossier, course: Course) -> Chart | None:
         x=course.axis,
         y=Axis(title="index of the request", ticks=build_ticks(space, steps, format_compact)),
         legend=[
-            Key(f"lease-{state}", f"{_WORDS[state]}: {format_count(len(boxes))}")
+            Key(f"lease-{state}", f"{_WORDS[state]}: {counts[state]}")
             for state, boxes in kinds.items()
             if boxes
         ],
@@ -93,15 +89,13 @@ _WORDS: Mapping[LeaseState, str] = {
 }
 
 
-def _place(
-    lease: LeaseMark, timeline: Timeline, space: Scale, now: float
-) -> tuple[float, float, float, float]:
-    closed_at = now if lease.closed_at is None else lease.closed_at
+def _place(band: Band, timeline: Timeline, space: Scale, now: float) -> tuple[float, float, float, float]:
+    closed_at = now if band.closed_at is None else band.closed_at
     return (
-        timeline.place(lease.cut_at),
-        timeline.place(max(closed_at, lease.cut_at)),
-        space.place(lease.start),
-        space.place(lease.stop),
+        timeline.place(band.cut_at),
+        timeline.place(max(closed_at, band.cut_at)),
+        space.place(band.start),
+        space.place(band.stop),
     )
 
 

@@ -1,18 +1,16 @@
-"""A dossier for other tools: all of it as JSON, its seconds as CSV, its latencies as HdrHistogram text."""
+"""A dossier for other tools: without secrets, its seconds as CSV, its latencies as HdrHistogram text."""
 
 import base64
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from oku_cli.printable import escape_json
+from oku_cli.report.dossier import Dossier, decode_head
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
-from oku_coordinator.dossier import Dossier
 from oku_coordinator.lines import build_moment_fields
 from oku_core import hdr
 from oku_core.histogram import Latency
@@ -27,9 +25,10 @@ CSV_COLUMNS = (
 """As docs/metrics.md has them; `at` is the Unix time of the end of a moment."""
 
 
-def build_json(dossier: Dossier) -> bytes:
-    """All that is known of the run, without secrets, in one line."""
-    return escape_json(msgspec.json.encode(replace(dossier, spec=mask_spec(dossier.spec)))) + b"\n"
+def mask_head(line: bytes) -> bytes:
+    """The first line of a dossier without secrets; nothing after it has any."""
+    head = decode_head(line)
+    return msgspec.json.encode(msgspec.structs.replace(head, spec=mask_spec(head.spec)))[:-1]
 
 
 def build_csv(dossier: Dossier) -> str:

@@ -12,6 +12,7 @@ from oku_cli.report.account import build_account, build_head, build_outcomes
 from oku_cli.report.chart import Chart, Track, build_chart, build_section
 from oku_cli.report.coverage import build_lease_chart, build_strips
 from oku_cli.report.distribution import build_histogram_chart, build_percentile_chart
+from oku_cli.report.dossier import Dossier
 from oku_cli.report.events import build_events, build_marks
 from oku_cli.report.exports import decode_latency
 from oku_cli.report.heatmap import build_heatmap
@@ -29,7 +30,6 @@ from oku_cli.report.over_time import (
 )
 from oku_cli.report.timeline import build_timeline
 from oku_cli.report.workers import build_workers
-from oku_coordinator.dossier import Dossier
 
 _NOTHING_OVER_TIME = (
     "Nothing was kept of this run over time: it was too short, or made by a version of Oku that kept "
@@ -82,7 +82,7 @@ def build_page(dossier: Dossier) -> str:
 
 
 def _build_sections(dossier: Dossier, read_out: _ReadOut) -> Iterator[Html]:
-    timeline = build_timeline(dossier.moments, dossier.leases)
+    timeline = build_timeline(dossier.moments, dossier.leases.bands)
     course = None
     if timeline is not None:
         course = build_course(dossier.moments, timeline, build_marks(dossier.events, timeline))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from oku_cli.report.lease_bands import Band
 from oku_cli.report.scale import AxisTick
-from oku_coordinator.ledger.record import LeaseMark, LeaseState
+from oku_coordinator.ledger.record import LeaseState
 from oku_core.history import Moment, merge
 
 MOST_COLUMNS = 480
@@ -97,12 +98,12 @@ class Timeline:
         return edges
 
 
-def build_timeline(moments: Sequence[Moment], leases: Sequence[LeaseMark]) -> Timeline | None:
+def build_timeline(moments: Sequence[Moment], leases: Sequence[Band]) -> Timeline | None:
     """The axis for these moments; without any, for the leases that were reported; None without those."""
     spans = [(moment.at - moment.seconds, moment.at) for moment in moments] or [
-        (lease.cut_at, lease.closed_at)
-        for lease in leases
-        if lease.closed_at is not None and lease.state == LeaseState.REPORTED
+        (band.cut_at, band.closed_at)
+        for band in leases
+        if band.closed_at is not None and band.state == LeaseState.REPORTED
     ]
     windows = tuple(_join(sorted(spans)))
     return Timeline(windows) if any(stop > start for start, stop in windows) else None

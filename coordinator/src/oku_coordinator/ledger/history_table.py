@@ -97,13 +97,21 @@ def fetch_events(transaction: Transaction, run: str) -> list[Event]:
     return [_unpack_event(row["body"]) for row in rows]
 
 
-def fetch_lease_marks(transaction: Transaction, run: str) -> list[LeaseMark]:
-    """What became of the leases of a run, in the order in which they were cut."""
+def fetch_lease_marks(transaction: Transaction, run: str, after: str, most: int) -> list[LeaseMark]:
+    """What became of the next leases of a run, in the order of their ids, which is that of their cutting.
+
+    Args:
+        transaction: to read in.
+        run: whose they are.
+        after: the id behind which they begin; empty for the first ones.
+        most: how many there may be.
+    """
     rows = transaction.select(
-        "SELECT start, stop, state, reason, worker, cut_at, closed_at FROM leases WHERE run = ?"
-        " ORDER BY cut_at, start",
-        run,
-    )
+        # Their ids are the name of the run, a dot, and the rest: "/" is what comes after the dot.
+        "SELECT id, start, stop, state, reason, worker, cut_at, closed_at FROM leases"
+        " WHERE id > ? AND id < ? AND run = ? ORDER BY id LIMIT ?",
+        after or f"{run}.", f"{run}/", run, most,
+    )  # fmt: skip
     return [LeaseMark(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
 
 

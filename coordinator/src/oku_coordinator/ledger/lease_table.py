@@ -42,7 +42,7 @@ def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -
     transaction.execute("UPDATE runs SET leases_cut = leases_cut + 1 WHERE run = ?", run)
     number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
     # The random part keeps a forger from naming a lease that he has not seen.
-    lease = f"{run}.{number}.{secrets.token_hex(4)}"
+    lease = f"{run}.{number:09d}.{secrets.token_hex(4)}"
     transaction.execute(
         "INSERT INTO leases (id, run, start, stop, state, cut_at) VALUES (?, ?, ?, ?, ?, ?)",
         lease, run, piece.start, piece.stop, LeaseState.ACTIVE, now,

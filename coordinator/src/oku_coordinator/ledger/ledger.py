@@ -7,7 +7,7 @@ the first law for every run that it touched. A breach rolls the transaction back
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +30,7 @@ from oku_coordinator.ledger.record import (
     BreachError,
     ExpiryReason,
     History,
+    LeaseMark,
     LeaseRecord,
     RunRecord,
     Snapshot,
@@ -50,6 +51,9 @@ _T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
 
+_PAGE = 1000
+"""Rows that are read at once."""
+
 
 class Ledger:
     """See the module. Safe to call from several threads; every time is Unix time, given by the caller.
@@ -67,12 +71,17 @@ class Ledger:
             read_only: whether another process may write.
             publishes: whether lines of the runs that are created or resumed here are kept for Loki.
         """
+        self._path = path
         self._publishes = publishes
         self._file = LedgerFile(path, conservation.finish, read_only=read_only)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def open_reader(self) -> "Ledger":
+        """The same ledger for somebody who reads much: nobody waits for him, nor he for anybody."""
+        return Ledger(self._path, read_only=True)
 
     # Runs
 
@@ -299,9 +308,24 @@ class Ledger:
             lambda transaction: History(
                 moments=history_table.fetch_moments(transaction, run),
                 events=history_table.fetch_events(transaction, run),
-                leases=history_table.fetch_lease_marks(transaction, run),
             )
         )
+
+    def read_leases(self, run: str) -> Iterator[list[LeaseMark]]:
+        """What became of the leases of a run, as they were cut, some at a time, each time as it is then."""
+        after = ""
+        fetch = functools.partial(history_table.fetch_lease_marks, run=run, most=_PAGE)
+        while marks := self._file.read(functools.partial(fetch, after=after)):
+            yield marks
+            after = marks[-1].id
+
+    def read_slices(self, run: str) -> Iterator[list[Slice]]:
+        """The request space of a run, likewise."""
+        start = 0
+        fetch = functools.partial(slice_table.fetch_some_slices, run=run, most=_PAGE)
+        while slices := self._file.read(functools.partial(fetch, start=start)):
+            yield slices
+            start = slices[-1].stop
 
     # Accounts
 

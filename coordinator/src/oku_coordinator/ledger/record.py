@@ -140,6 +140,7 @@ class LeaseRecord:
 class LeaseMark:
     """What became of a lease, for pictures: `worker` is None when nobody began with it."""
 
+    id: str
     start: int
     stop: int
     state: LeaseState
@@ -151,11 +152,10 @@ class LeaseMark:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """How a run went: moments and events, oldest first, and its leases as they were cut."""
+    """How a run went: moments and events, oldest first."""
 
     moments: list[Moment]
     events: list[Event]
-    leases: list[LeaseMark]
 
 
 @dataclass(frozen=True, kw_only=True)

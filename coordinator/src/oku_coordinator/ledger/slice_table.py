@@ -23,6 +23,15 @@ def fetch_slices(transaction: Transaction, run: str) -> list[Slice]:
     return _build_slices(run, rows)
 
 
+def fetch_some_slices(transaction: Transaction, run: str, start: int, most: int) -> list[Slice]:
+    """So many slices at most, the first of those that begin at `start` or later."""
+    rows = transaction.select(
+        "SELECT start, stop, state FROM slices WHERE run = ? AND start >= ? ORDER BY start LIMIT ?",
+        run, start, most,
+    )  # fmt: skip
+    return _build_slices(run, rows)
+
+
 def sum_lengths(transaction: Transaction, run: str) -> Lengths:
     """How much is in each state, unchecked."""
     if tally := transaction.tallies.get(run):

@@ -1,13 +1,15 @@
 """A dossier to be shown, and what is found in the pages that are made of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
+import msgspec
 import pytest
 
-from oku_coordinator.dossier import Dossier
+from oku_cli.report.dossier import Dossier, DossierReader
+from oku_cli.report.lease_bands import LeaseBands
 from oku_coordinator.ledger.record import LeaseMark, LeaseState
 from oku_core.histogram import Histogram, Latency, coarsen
 from oku_core.history import Event, EventType, Moment, build_quantiles_ms
@@ -102,6 +104,7 @@ def make_lease(
 ) -> LeaseMark:
     """A lease that was reported, with times after `START`; changed as wanted."""
     fields: dict[str, Any] = {
+        "id": f"r1.{start}",
         "start": start,
         "stop": stop,
         "state": LeaseState.REPORTED,
@@ -138,6 +141,26 @@ def make_summary(make_summary: Callable[..., Summary]) -> Callable[..., Summary]
     return make
 
 
+def write_lines(**fields: Any) -> Iterator[bytes]:
+    """The lines of a dossier with these fields, without their ends."""
+    head = {name: fields[name] for name in ("at", "summary", "spec")}
+    yield msgspec.json.encode(head)[:-1]
+    for name in ("moments", "events", "leases", "slices"):
+        yield f',"{name}":['.encode()
+        for place, thing in enumerate(fields[name]):
+            yield (b"," if place else b"") + msgspec.json.encode(thing)
+        yield b"]"
+    yield b"}"
+
+
+def band_leases(leases: Sequence[LeaseMark], requests: int = 1000) -> LeaseBands:
+    """These leases of a run."""
+    bands = LeaseBands(requests)
+    for lease in leases:
+        bands.add(lease)
+    return bands
+
+
 @pytest.fixture
 def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., Dossier]:
     """Makes the dossier of that run: ten seconds of 100 requests, ten leases; changed as wanted."""
@@ -156,6 +179,9 @@ def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., Dossier]
             "leases": [make_lease(100 * i, 100 * (i + 1), i, i + 1.0) for i in range(10)],
             "slices": [Slice(0, summary.requests, SliceState.ACCOUNTED)],
         }
-        return Dossier(**fields | changes)
+        reader = DossierReader()
+        for line in write_lines(**fields | changes):
+            reader.take(line)
+        return reader.finish()
 
     return make

@@ -2,10 +2,10 @@ from collections.abc import Callable
 
 from tests.unit.cli.report.conftest import Page, make_lease
 
-from oku_cli.report.coverage import build_lease_chart, build_strips, find_taken_back
+from oku_cli.report.coverage import build_lease_chart, build_strips
+from oku_cli.report.dossier import Dossier
 from oku_cli.report.over_time import build_course
 from oku_cli.report.timeline import build_timeline
-from oku_coordinator.dossier import Dossier
 from oku_coordinator.ledger.record import LeaseState
 from oku_core.interval import Slice, SliceState
 
@@ -34,7 +34,6 @@ def test_what_was_taken_back_has_a_strip_of_its_own(make_dossier: MakeDossier) -
         make_lease(0, 100, 0, 1, **LOST),
         make_lease(0, 9, 0, 1, state=LeaseState.EXPIRED, reason="not_sent"),
     ]
-    assert list(find_taken_back(leases)) == [(0, 100)]
     page = Page(build_strips(make_dossier(leases=leases)))
     assert len(page.find("svg")) == 2
     assert sum(rect["class"] == "again" for rect in page.find("rect")) == 5
@@ -48,7 +47,7 @@ def test_leases_are_drawn_by_what_became_of_them(make_dossier: MakeDossier) -> N
         make_lease(100, 200, 8, None, state=LeaseState.ACTIVE),
     ]
     dossier = make_dossier(leases=leases)
-    timeline = build_timeline(dossier.moments, leases)
+    timeline = build_timeline(dossier.moments, dossier.leases.bands)
     assert timeline is not None
     chart = build_lease_chart(dossier, build_course(dossier.moments, timeline, []))
     assert chart is not None
@@ -60,8 +59,10 @@ def test_a_picture_of_very_many_leases_stays_small(make_dossier: MakeDossier) ->
     """They are a band anyway."""
     leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]
     dossier = make_dossier(leases=leases)
-    timeline = build_timeline(dossier.moments, leases)
+    timeline = build_timeline(dossier.moments, dossier.leases.bands)
     assert timeline is not None
     chart = build_lease_chart(dossier, build_course(dossier.moments, timeline, []))
     assert chart is not None
     assert sum(map(len, chart.shapes)) < 100_000
+    assert [key.label for key in chart.legend] == ["reported: 100,000"]
+    assert chart.note.startswith("Each box is one or several leases")

@@ -1,27 +1,23 @@
 import csv
 import io
-import json
 from collections.abc import Callable
 
 import msgspec
 from tests.unit.cli.report.conftest import make_moment
 
-from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, build_json, decode_latency
-from oku_coordinator.dossier import Dossier
+from oku_cli.report.dossier import Dossier
+from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, decode_latency, mask_head
 from oku_core.outcome import OUTCOMES
 
 MakeDossier = Callable[..., Dossier]
 
 
-def test_json_is_all_that_is_known(make_dossier: MakeDossier) -> None:
-    """It can be read back; only secrets are not in it."""
-    dossier = make_dossier(spec={"requests": 1000, "header": ["Authorization: secret"]})
-    text = build_json(dossier)
-    again = msgspec.json.decode(text, type=Dossier)
-    assert again.moments == dossier.moments
-    assert (again.summary, again.leases, again.slices) == (dossier.summary, dossier.leases, dossier.slices)
-    assert b"secret" not in text
-    assert json.loads(text)["spec"]["header"] == ["Authorization: ***"]
+def test_json_has_no_secrets(make_dossier: MakeDossier) -> None:
+    """They stand in its first line alone; all else is as it was."""
+    head = {"at": 1.0, "summary": make_dossier().summary, "spec": {"header": ["Authorization: secret"]}}
+    masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
+    assert masked["spec"] == {"header": ["Authorization: ***"]}
+    assert masked["summary"] == msgspec.to_builtins(make_dossier().summary)
 
 
 def test_csv_has_a_line_for_each_moment(make_dossier: MakeDossier) -> None:

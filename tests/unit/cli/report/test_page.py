@@ -9,8 +9,8 @@ import pytest
 import yaml
 from tests.unit.cli.report.conftest import START, Page, make_event, make_moment
 
+from oku_cli.report.dossier import Dossier
 from oku_cli.report.page import build_page
-from oku_coordinator.dossier import Dossier
 from oku_core.histogram import Histogram
 from oku_core.interval import Slice, SliceState
 from oku_core.outcome import OUTCOMES

@@ -1,5 +1,5 @@
 import pytest
-from tests.unit.cli.report.conftest import START, make_lease, make_moment
+from tests.unit.cli.report.conftest import START, band_leases, make_lease, make_moment
 
 from oku_cli.report.timeline import (
     MOST_COLUMNS,
@@ -61,10 +61,10 @@ def test_moments_make_the_timeline() -> None:
 def test_without_moments_the_leases_make_it() -> None:
     """Those that were reported: when a lost one was taken back says little."""
     leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
-    timeline = build_timeline([], leases)
+    timeline = build_timeline([], band_leases(leases).bands)
     assert timeline is not None
     assert timeline.windows == ((START + 1, START + 6),)
-    assert build_timeline([], leases[1:]) is None
+    assert build_timeline([], band_leases(leases[1:]).bands) is None
 
 
 def test_few_moments_are_shown_as_they_are() -> None:
