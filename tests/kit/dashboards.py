@@ -68,6 +68,12 @@ class DashboardQuery:
     most_lines: int = 1000
 
     @property
+    def is_of_now(self) -> bool:
+        """Whether it tells the last seconds of the time range: nothing once the run is at rest."""
+        title: str = self.panel.get("title", "")
+        return title.endswith(" now") and "[10s]" in self.expr
+
+    @property
     def is_rare(self) -> bool:
         """Whether it shows what most runs do not have: lines that Loki did not get."""
         return self.source is Source.ANNOTATION and "lines_dropped" in self.expr

@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from oku_coordinator.ledger.outbox_table import Kind
 from oku_core.outcome import OUTCOMES, Outcome
 from oku_core.run import RunState
-from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines, rate
+from oku_dashboards.logql import ONE_RUN, SPAN, Lines, rate
 from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
-from oku_dashboards.panel import (
-    HALF,
-    Exactness,
-    Json,
-    Panel,
-    Query,
-    bar_gauge,
-    by_threshold,
-    gauge,
-    override,
-    stat,
-)
+from oku_dashboards.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
+from oku_dashboards.visualizations import bar_gauge, gauge, stat
 
 AT_REST = "comes when the run is at rest"
 LATENCIES = {
@@ -33,7 +23,12 @@ LATENCIES = {
     "max": "max",
 }
 """Of the summary, and how they are called."""
-_NO_RUN = "no run in the time range"
+_NO_RUN = "no run"
+_NOW = "10s"
+"""A figure of now is of the ticks of so long: one that is late does not make it vanish."""
+_NOTHING_NOW = "at rest"
+_PER_SECOND = "suffix: req/s"
+"""Grafana's own unit rounds 8,788 to 9K."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +89,15 @@ class Account:
         )
 
     def build_rate(self, width: int = HALF) -> Panel:
-        """The rate of the latest step."""
+        """The rate of the last ticks."""
         return stat(
             title="Rate now",
-            shows="Requests that ended, per second: the latest step, and the course of it.",
+            shows="Requests that ended, per second, in the last ten seconds of the time range.",
             exactness=Exactness.PROGRESS,
-            queries=[Query(rate(self.ticks, "requests", STEP), "requests")],
-            unit="reqps",
-            no_value=_NO_RUN,
+            queries=[Query(rate(self.ticks, "requests", _NOW), "requests", is_instant=True)],
+            unit=_PER_SECOND,
+            decimals=0,
+            no_value=_NOTHING_NOW,
             width=width,
         )
 
@@ -120,21 +116,21 @@ class Account:
             decimals=0,
             no_value="nothing accounted yet",
             defaults=by_threshold({1: CAUTION}, GOOD),
-            overrides=[override("share", unit="percentunit", decimals=3, **colour)],
+            overrides=[override("share", unit="percentunit", decimals=2, **colour)],
             options={"orientation": "horizontal"},
             width=width,
         )
 
     def build_p99(self, width: int = HALF) -> Panel:
-        """The p99 of the latest step."""
+        """The p99 of the last ticks."""
         return stat(
             title="p99 now",
-            shows="99 of 100 answers came within this time: the latest step, and the course of it; for"
-            " steps longer than a second the largest of the seconds.",
+            shows="99 of 100 answers came within this time: the largest of the seconds among the last ten of"
+            " the time range.",
             exactness=Exactness.PROGRESS,
-            queries=[Query(self.ticks.max("p99_ms", STEP), "p99")],
+            queries=[Query(self.ticks.max("p99_ms", _NOW), "p99", is_instant=True)],
             unit="ms",
-            no_value="no answers",
+            no_value=_NOTHING_NOW,
             width=width,
         )
 
@@ -148,7 +144,7 @@ class Account:
             " completed run, and one that was cancelled keeps what it had left.",
             exactness=Exactness.PROGRESS,
             queries=[Query(f"{left} * {pace}", "left", is_instant=True)],
-            unit="s",
+            unit="dthms",
             decimals=0,
             no_value=_NO_RUN,
             width=width,
@@ -167,8 +163,8 @@ class Account:
         }
         settings: dict[str, Json] = {
             "resent at most": by_threshold({1: CAUTION}, GOOD),
-            "active": {"unit": "s"},
-            "throughput": {"unit": "reqps"},
+            "active": {"unit": "dthms"},
+            "throughput": {"unit": _PER_SECOND},
         }
         return stat(
             title="Account",

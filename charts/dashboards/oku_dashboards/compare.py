@@ -1,68 +1,136 @@
-"""Oku / Compare: two runs side by side, and what changed between them."""
+"""Oku / Compare: two runs side by side, what changed between them, and how both went since their start."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from oku_coordinator.ledger.outbox_table import Kind
+from oku_core.outcome import Outcome
 from oku_dashboards.account import LATENCIES, Account
-from oku_dashboards.course import Course
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
-    build_annotations,
+    build_choice_variable,
     build_name_variable,
     build_run_variable,
 )
 from oku_dashboards.logql import SPAN, Lines
-from oku_dashboards.palette import CAUTION, GOOD, PLAIN
-from oku_dashboards.panel import Exactness, Panel, Query, by_threshold, stat
+from oku_dashboards.palette import CAUTION, FAINT, GOOD, PLAIN
+from oku_dashboards.panel import Exactness, Panel, Query, by_threshold
+from oku_dashboards.visualizations import bar_chart, logs, stat
 
 _RUN_A, _RUN_B = 'run="$run_a"', 'run="$run_b"'
-_BOTH = 'run=~"$run_a|$run_b"'
 _NOTABLE = 0.05
 """A change by less than this has no colour."""
+_MISSING = "choose two runs, and a time range that holds both"
+_STEPS_S = ("5", "1", "10", "60", "600")
+_SINCE = "since"
+_BY = (_SINCE,)
+_QUANTILES = ("p50", "p90", "p99", "p99_9")
+_CLOCK = (
+    "label_format s=`{{ int (mulf (floor (divf (maxf 0 (subf .active_s .seconds)) $step)) $step) }}`"
+    f" | label_format {_SINCE}="
+    '`{{ printf "%02d:%02d:%02d" (div (int .s) 3600) (mod (div (int .s) 60) 60) (mod (int .s) 60) }}`'
+)
+"""How long a run had been active when a tick began, in whole steps: text that sorts by time."""
 
 
 def build() -> Dashboard:
     """The dashboard."""
-    a, b = Course(_RUN_A, " of A"), Course(_RUN_B, " of B")
     return Dashboard(
         uid="oku-compare",
         run="run_a",
-        description="Two runs side by side, A left and B right; what A changed against B above. Choose a"
-        " time range that holds both.",
+        description="Two runs: what A changed against B, their accounts, and both on the time since their"
+        " start, whenever that was. Choose a time range that holds both.",
         variables=[
             build_name_variable(),
             build_run_variable("run_a", "Run A"),
             build_run_variable("run_b", "Run B", other_than="run_a"),
-        ],
-        annotations=build_annotations(Lines(_BOTH, Kind.EVENT)),
-        rows=[
-            Row("", [_build_throughput_change(), _build_latency_changes()]),
-            Row("Account", [*_build_account(a), *_build_account(b)]),
-            Row("Latency of the whole run", [_build_latencies(a), _build_latencies(b)]),
-            Row("Rate", [a.build_rate(), b.build_rate()]),
-            Row("Outcomes", [a.build_outcomes(), b.build_outcomes(), a.build_failures(), b.build_failures()]),
-            Row(
-                "Latencies", [a.build_quantiles(), b.build_quantiles(), a.build_heatmap(), b.build_heatmap()]
+            build_choice_variable(
+                "step",
+                "Seconds per bar",
+                _STEPS_S,
+                "Of the charts since the start. Loki gives at most 500 bars.",
             ),
         ],
+        rows=[
+            Row("", [_build_throughput_change(), _build_latency_changes()]),
+            Row("Run A", _build_account(_RUN_A, "A")),
+            Row("Run B", _build_account(_RUN_B, "B")),
+            Row("Since the start", [_build_rate(), _build_failures(), *map(_build_quantile, _QUANTILES)]),
+            Row("Events", [_build_events(_RUN_A, "A"), _build_events(_RUN_B, "B")]),
+        ],
     )
 
 
-def _build_account(course: Course) -> Sequence[Panel]:
-    account = Account(course.whose)
+def _build_account(whose: str, label: str) -> Sequence[Panel]:
+    account = Account(whose)
     panels = (
-        account.build_state(width=2),
-        account.build_account(("requests", "accounted", "resent at most", "throughput"), width=7),
-        account.build_failures(width=3),
+        account.build_state(width=3),
+        account.build_account(("requests", "accounted", "resent at most", "active", "throughput"), width=16),
+        account.build_failures(width=5),
+        account.build_latencies(width=24),
     )
-    return [replace(panel, title=f"{panel.title}{course.label}") for panel in panels]
+    return [replace(panel, title=f"{panel.title} of {label}") for panel in panels]
 
 
-def _build_latencies(course: Course) -> Panel:
-    panel = Account(course.whose).build_latencies()
-    return replace(panel, title=f"{panel.title}{course.label}")
+def _build_rate() -> Panel:
+    return _build_overlay(
+        "Rate, per second",
+        "Requests that ended",
+        lambda ticks: f"({ticks.sum('requests', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})",
+        "locale",
+    )
+
+
+def _build_failures() -> Panel:
+    def build_expr(ticks: Lines) -> str:
+        failures = f"({ticks.sum('requests', SPAN, _BY)} - {ticks.sum(Outcome.OK, SPAN, _BY)})"
+        return f"({failures} / {ticks.sum('seconds', SPAN, _BY)})"
+
+    return _build_overlay(
+        "Not ok, per second", "Requests that ended otherwise than `ok`", build_expr, "locale"
+    )
+
+
+def _build_quantile(name: str) -> Panel:
+    return _build_overlay(
+        LATENCIES[name],
+        f"The {LATENCIES[name]} of the answers, of each step the largest of its seconds",
+        lambda ticks: ticks.max(f"{name}_ms", SPAN, _BY),
+        "ms",
+    )
+
+
+def _build_overlay(title: str, shows: str, build_expr: Callable[[Lines], str], unit: str) -> Panel:
+    """Both runs in one bar for each step: what both have, and on top what one has more than the other."""
+    needs = ("active_s", "seconds")
+    a, b = (build_expr(Lines(whose, Kind.TICK, where=_CLOCK, needs=needs)) for whose in (_RUN_A, _RUN_B))
+    return bar_chart(
+        key=_SINCE,
+        title=title,
+        shows=f"{shows}, by the time since the start of each run, pauses left out. Grey is what both have; on"
+        " top of it what A, or B, has more. A bar of one colour alone: the other run had ended, or none.",
+        exactness=Exactness.PROGRESS,
+        queries=[
+            Query(f"({a} <= {b}) or ({b} < {a})", "both", is_instant=True),
+            Query(f"({a} - {b} > 0) or ({a} unless {b}) or ({a} * 0)", "A more", is_instant=True),
+            Query(f"({b} - {a} > 0) or ({b} unless {a}) or ({b} * 0)", "B more", is_instant=True),
+        ],
+        unit=unit,
+        decimals=1,
+        no_value=_MISSING,
+    ).colour({"both": FAINT, "A more": PLAIN, "B more": CAUTION})
+
+
+def _build_events(whose: str, label: str) -> Panel:
+    events = Lines(whose, Kind.EVENT, needs=("type", "text"))
+    return logs(
+        title=f"Events of {label}",
+        shows="All that happened to the run, the newest first.",
+        exactness=Exactness.RECORDED,
+        queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=200)],
+        no_value="nothing happened in the time range",
+    )
 
 
 def _build_throughput_change() -> Panel:
@@ -78,7 +146,7 @@ def _build_throughput_change() -> Panel:
         unit="percentunit",
         decimals=1,
         width=5,
-        no_value="choose two runs",
+        no_value=_MISSING,
         defaults=by_threshold({-_NOTABLE: PLAIN, _NOTABLE: GOOD}, CAUTION),
     )
 
@@ -99,6 +167,6 @@ def _build_latency_changes() -> Panel:
         unit="percentunit",
         decimals=1,
         width=19,
-        no_value="comes when both runs are at rest",
+        no_value=f"{_MISSING}; comes when both are at rest",
         defaults=by_threshold({-_NOTABLE: PLAIN, _NOTABLE: CAUTION}, GOOD),
     )

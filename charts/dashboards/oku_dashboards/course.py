@@ -6,17 +6,8 @@ from oku_coordinator.ledger.outbox_table import Kind
 from oku_core.outcome import OUTCOMES, Outcome
 from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
 from oku_dashboards.palette import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
-from oku_dashboards.panel import (
-    BARS,
-    STACKED,
-    Exactness,
-    HeatScale,
-    Panel,
-    Query,
-    heatmap,
-    lines,
-    override,
-)
+from oku_dashboards.panel import Exactness, Panel, Query, override
+from oku_dashboards.visualizations import BARS, STACKED, HeatScale, heatmap, lines
 
 _FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
 _QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
@@ -50,7 +41,7 @@ class Course:
 
     def build_in_flight(self) -> Panel:
         """Requests in flight, and workers."""
-        workers = override("workers", colour="purple", unit="short", custom_axisPlacement="right")
+        workers = override("workers", colour="purple", unit="none", decimals=0, custom_axisPlacement="right")
         panel = lines(
             title="In flight",
             shows="Requests sent and not yet answered, over all workers (mean of the step), and how many"
@@ -138,6 +129,7 @@ class Course:
             " range lasts about ten seconds.",
             exactness=Exactness.EXACT,
             queries=[Query(expr, "{{status}}")],
+            has_many=True,
             unit="reqps",
             min_step=_STATUS_STEP,
             no_value="no answer was accounted for in the time range",

@@ -11,7 +11,8 @@ from oku_dashboards.dashboard import (
 )
 from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
 from oku_dashboards.palette import PART_COLOURS
-from oku_dashboards.panel import STACKED, Exactness, HeatScale, Panel, Query, bar_chart, heatmap, lines
+from oku_dashboards.panel import Exactness, Panel, Query
+from oku_dashboards.visualizations import STACKED, HeatScale, bar_chart, heatmap, lines
 
 COVERAGE_STEP = "10s"
 """Lines of coverage come every 5 s, or a tick later: a step of 10 s always holds one."""

@@ -1,6 +1,6 @@
-"""Panels of a dashboard, as classic JSON of Grafana: the few kinds that Oku uses, each with what it needs.
+"""A panel of a dashboard, as classic JSON of Grafana: what it shows, how exact that is, what it asks Loki.
 
-A panel says what it shows and how exact that is. How the fields are called is Grafana's matter;
+The kinds that Oku uses are in `visualizations`. How the fields are called is Grafana's matter;
 `./task dashboards:check` holds them against its own types.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from oku_dashboards.palette import PLAIN
+from oku_dashboards.palette import FAINT, PLAIN
 
 Json = dict[str, Any]
 
@@ -97,7 +97,7 @@ class Panel:
             "gridPos": {"x": x, "y": y, "w": self.width, "h": self.height},
             "interval": self.min_step,
             **({"maxDataPoints": self.most_points} if self.most_points else {}),
-            "targets": [_build_target(query, ref) for query, ref in zip(self.queries, _REFS, strict=False)],
+            "targets": [_build_target(query, ref) for query, ref in zip(self.queries, REFS, strict=False)],
             "fieldConfig": {
                 "defaults": {
                     "unit": self.unit,
@@ -105,8 +105,8 @@ class Panel:
                     **({} if self.decimals is None else {"decimals": self.decimals}),
                     "color": {"mode": "fixed", "fixedColor": PLAIN},
                     "thresholds": build_thresholds({}),
-                    "mappings": [],
                     **self.defaults,
+                    "mappings": [*self.defaults.get("mappings", ()), _build_nothing(self.no_value)],
                 },
                 "overrides": [*self._name_values(), *self._build_overrides()],
             },
@@ -135,7 +135,7 @@ class Panel:
         """Of an instant query Grafana makes a table, and calls its column of values after the query."""
         return {
             query.name: f"Value #{ref}"
-            for query, ref in zip(self.queries, _REFS, strict=False)
+            for query, ref in zip(self.queries, REFS, strict=False)
             if query.is_instant and query.name
         }
 
@@ -168,223 +168,13 @@ def by_threshold(steps: Mapping[float, str], base: str) -> Json:
     return {"color": {"mode": "thresholds"}, "thresholds": build_thresholds(steps, base)}
 
 
-def stat(*, fields: str = "", calculation: str = "lastNotNull", **settings: Any) -> Panel:
-    """Figures; with queries over time also their courses, small.
-
-    Args:
-        fields: a regular expression of the fields that are shown; else all numbers.
-        calculation: what is made of several values.
-        settings: of the panel.
-    """
-    queries: Sequence[Query] = settings["queries"]
-    options = {
-        "reduceOptions": {"values": False, "calcs": [calculation], "fields": fields},
-        "orientation": "auto",
-        "textMode": "value_and_name" if len(queries) > 1 else "value",
-        "colorMode": "value",
-        "graphMode": "none" if queries[0].is_instant else "area",
-        "justifyMode": "auto",
-    }
-    usual: Json = {"height": 4}
-    return Panel(kind="stat", options=options | settings.pop("options", {}), **usual | settings)
+REFS = "ABCDEFGHIJKL"
+"""How the queries of a panel are called."""
 
 
-def gauge(**settings: Any) -> Panel:
-    """A share of 1."""
-    options = {
-        "reduceOptions": {"values": False, "calcs": ["lastNotNull"], "fields": ""},
-        "orientation": "auto",
-        "showThresholdLabels": False,
-        "showThresholdMarkers": False,
-    }
-    usual: Json = {"height": 4, "unit": "percentunit"}
-    return Panel(kind="gauge", options=options, **usual | settings)
-
-
-def bar_gauge(*, is_by_row: bool = False, **settings: Any) -> Panel:
-    """A bar for each value; or for each row of the one table that comes, named by its text."""
-    options = {
-        "reduceOptions": {"values": is_by_row, "calcs": ["lastNotNull"], "fields": ""},
-        "orientation": "horizontal",
-        "displayMode": "gradient",
-        "valueMode": "text",
-        "showUnfilled": True,
-        "minVizWidth": 8,
-        "minVizHeight": 16,
-    }
-    defaults = {"min": 0} | settings.pop("defaults", {})
-    return Panel(kind="bargauge", options=options, defaults=defaults, **settings)
-
-
-def lines(*, custom: Json | None = None, table: Sequence[str] = ("mean", "max"), **settings: Any) -> Panel:
-    """Lines over time.
-
-    Args:
-        custom: how they are drawn, beside what is usual; None takes something of that away.
-        table: what the legend says of each.
-        settings: of the panel.
-    """
-    drawn = {
-        "drawStyle": "line",
-        "lineInterpolation": "linear",
-        "lineWidth": 1,
-        "fillOpacity": 10,
-        "gradientMode": "none",
-        "showPoints": "never",
-        # A step may hold no tick: they are not in step with the second. A pause stays a gap.
-        "spanNulls": 15000,
-        "axisSoftMin": 0,
-        "stacking": {"mode": "none", "group": "A"},
-    }
-    options = {
-        "legend": {
-            "displayMode": "table",
-            "placement": "right" if len(settings["queries"]) > _MOST_BELOW else "bottom",
-            "showLegend": True,
-            "calcs": list(table),
-        },
-        "tooltip": {"mode": "multi", "sort": "desc"},
-    }
-    drawn |= custom or {}
-    defaults = {"custom": {name: value for name, value in drawn.items() if value is not None}} | settings.pop(
-        "defaults", {}
-    )
-    return Panel(kind="timeseries", options=options, defaults=defaults, **settings)
-
-
-STACKED: Json = {"fillOpacity": 60, "lineWidth": 0, "stacking": {"mode": "normal", "group": "A"}}
-"""Areas on top of each other."""
-BARS: Json = {
-    "drawStyle": "bars",
-    "fillOpacity": 80,
-    "lineWidth": 0,
-    "stacking": {"mode": "normal", "group": "A"},
-}
-
-
-@dataclass(frozen=True)
-class HeatScale:
-    """How a heatmap is coloured and read.
-
-    Attributes:
-        fill: a colour that is the more opaque the larger the value is; else a rainbow.
-        layout: `le` when the name of a row is its upper bound, `unknown` when it is just its name.
-        row_unit: unit of the names of rows.
-        is_even: whether colours go evenly over values; else small ones are told apart better.
-        largest: the value of the last colour; else the largest there is.
-    """
-
-    fill: str = ""
-    layout: str = "le"
-    row_unit: str = "ms"
-    is_even: bool = False
-    largest: float | None = None
-
-
-def heatmap(scale: HeatScale, **settings: Any) -> Panel:
-    """Rows over time, a query's series each, coloured by value."""
-    largest = {} if scale.largest is None else {"min": 0, "max": scale.largest}
-    unit: str = settings.get("unit", "short")
-    options = {
-        "calculate": False,
-        "rowsFrame": {"layout": scale.layout, "value": settings.pop("value", "requests")},
-        "cellGap": 0,
-        "cellValues": {"unit": unit},
-        "color": {
-            "mode": "opacity" if scale.fill else "scheme",
-            "scheme": "Turbo",
-            "scale": "linear" if scale.is_even else "exponential",
-            "exponent": 0.5,
-            "fill": scale.fill or PLAIN,
-            "reverse": False,
-            "steps": 64,
-            **largest,
-        },
-        "filterValues": {"le": 1e-9},
-        "exemplars": {"color": "rgba(255,0,255,0.7)"},
-        "legend": {"show": True},
-        "showValue": "never",
-        "tooltip": {"mode": "single", "yHistogram": False, "showColorScale": True},
-        "yAxis": {"axisPlacement": "left", "unit": scale.row_unit},
-    }
-    return Panel(kind="heatmap", options=options, **settings)
-
-
-def logs(**settings: Any) -> Panel:
-    """Lines as they are, the newest first."""
-    options = {
-        "showTime": True,
-        "showLabels": False,
-        "showCommonLabels": False,
-        "wrapLogMessage": True,
-        "prettifyLogMessage": False,
-        "enableLogDetails": True,
-        "dedupStrategy": "none",
-        "sortOrder": "Descending",
-    }
-    return Panel(kind="logs", options=options, **settings)
-
-
-def table(*, key: str, sort_by: str, **settings: Any) -> Panel:
-    """A row for each value of a label, a column for each query, joined by that label.
-
-    Args:
-        key: the label.
-        sort_by: the name of the column by which rows are sorted, the largest first.
-        settings: of the panel.
-    """
-    queries: Sequence[Query] = settings["queries"]
-    order = [key, *(f"Value #{ref}" for _, ref in zip(queries, _REFS, strict=False))]
-    organize = {
-        "excludeByName": {"Time": True},
-        "indexByName": {name: place for place, name in enumerate(order)},
-        "renameByName": {},
-    }
-    defaults = {"custom": {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": False}}
-    options = {
-        "showHeader": True,
-        "cellHeight": "sm",
-        "frameIndex": 0,
-        "sortBy": [{"displayName": sort_by, "desc": True}],
-    }
-    return Panel(
-        kind="table",
-        options=options,
-        defaults=defaults | settings.pop("defaults", {}),
-        transformations=[{"id": "merge", "options": {}}, {"id": "organize", "options": organize}],
-        **settings,
-    )
-
-
-def bar_chart(*, key: str, **settings: Any) -> Panel:
-    """A bar for each value of a label, made of the queries' values on top of each other."""
-    options = {
-        "xField": key,
-        "orientation": "vertical",
-        "stacking": "normal",
-        "showValue": "never",
-        "groupWidth": 1,
-        "barWidth": 1,
-        "fullHighlight": False,
-        "xTickLabelRotation": 0,
-        "xTickLabelMaxLength": 3,
-        "xTickLabelSpacing": 0,
-        "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
-        "tooltip": {"mode": "multi", "sort": "none"},
-    }
-    organize = {"excludeByName": {"Time": True}, "indexByName": {}, "renameByName": {}}
-    return Panel(
-        kind="barchart",
-        options=options,
-        defaults={"custom": {"fillOpacity": 80, "lineWidth": 0}},
-        transformations=[{"id": "merge", "options": {}}, {"id": "organize", "options": organize}],
-        **settings,
-    )
-
-
-_REFS = "ABCDEFGHIJKL"
-_MOST_BELOW = 4
-"""A legend with more entries stands beside its panel: below, it would take half of it."""
+def _build_nothing(text: str) -> Json:
+    """What stands in the place of a figure that is not there, in grey: it is neither good nor bad."""
+    return {"type": "special", "options": {"match": "null+nan", "result": {"text": text, "color": FAINT}}}
 
 
 def _build_target(query: Query, ref: str) -> Json:

@@ -11,7 +11,8 @@ from oku_dashboards.dashboard import (
     build_run_variable,
 )
 from oku_dashboards.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
-from oku_dashboards.panel import Exactness, Panel, Query, logs, override, table
+from oku_dashboards.panel import Exactness, Panel, Query, override
+from oku_dashboards.visualizations import logs, table
 
 _MOST_RUNS = 100
 _MARGIN_MS = 30_000

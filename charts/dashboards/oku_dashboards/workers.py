@@ -16,19 +16,8 @@ from oku_dashboards.dashboard import (
 )
 from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
 from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD
-from oku_dashboards.panel import (
-    BARS,
-    Exactness,
-    Json,
-    Panel,
-    Query,
-    by_threshold,
-    lines,
-    logs,
-    override,
-    stat,
-    table,
-)
+from oku_dashboards.panel import Exactness, Json, Panel, Query, by_threshold, override
+from oku_dashboards.visualizations import BARS, lines, logs, stat, table
 
 WORKER_STEP = "5s"
 """With more than 100 workers, lines come less often than once a second."""
@@ -142,16 +131,25 @@ def _build_busy() -> Panel:
         " latencies may be its own",
         "percentunit",
         {0.9: CAUTION},
+        decimals=0,
     )
 
 
-def _build_worst(field: str, title: str, shows: str, unit: str, steps: Mapping[float, str]) -> Panel:
+def _build_worst(
+    field: str,
+    title: str,
+    shows: str,
+    unit: str,
+    steps: Mapping[float, str],
+    decimals: int | None = None,
+) -> Panel:
     return stat(
         title=title,
         shows=f"{shows}, over all ranges.",
         exactness=Exactness.EXACT,
         queries=[Query(Lines(ONE_RUN, Kind.RANGE).max(field, SPAN), title.lower(), is_instant=True)],
         unit=unit,
+        decimals=decimals,
         width=5,
         no_value="nothing accounted yet",
         defaults=by_threshold(steps, GOOD),
@@ -184,6 +182,7 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
             Query(everyone.max(field, STEP), "highest"),
             Query(everyone.min(field, STEP), "lowest"),
         ],
+        has_many=True,
         unit=unit,
         min_step=WORKER_STEP,
         defaults=_PALETTE,
@@ -204,6 +203,7 @@ def _build_ranges() -> Panel:
         " each moment.",
         exactness=Exactness.EXACT,
         queries=[Query(f"topk($top, {ranges})", "{{worker}}")],
+        has_many=True,
         width=24,
         min_step="10s",
         defaults=_PALETTE,
@@ -240,7 +240,7 @@ def _build_table() -> Panel:
             override("processor", unit="s"),
             override("peak memory", unit="decmbytes"),
             override("largest lateness", unit="s"),
-            override("busiest second", unit="percentunit"),
+            override("busiest second", unit="percentunit", decimals=0),
             override("largest p99 of a range", unit="ms"),
         ],
     )
@@ -259,4 +259,5 @@ def _build_events() -> Panel:
     )
 
 
-_PALETTE: Json = {"color": {"mode": "palette-classic-by-name"}}
+_PALETTE: Json = {"color": {"mode": "palette-classic"}}
+"""By the order of the names: by the names themselves, Grafana gives worker-1 and worker-2 nearly the same."""

@@ -43,6 +43,11 @@ PANELS = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid in UIDS for
 TARGETS = [pytest.param(panel, target, id=where) for where, panel, target in list_targets()]
 
 
+def of_kind(*kinds: str) -> list[Any]:
+    """The panels of these kinds."""
+    return [param for param in PANELS if param.values[0]["type"] in kinds]  # type: ignore[index]
+
+
 def find_kinds(expr: str) -> set[str]:
     """The kinds of lines that a query reads."""
     return {kind for found in re.findall(r'kind=~?"([^"]+)"', expr) for kind in found.split("|")}
@@ -108,7 +113,11 @@ def test_variables_choose_a_loki_a_name_and_a_run(uid: str) -> None:
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_events_are_marked_in_panels(uid: str) -> None:
-    """What happened to a run stands in every panel over time."""
+    """What happened to a run stands in every panel over time; Compare has none, of A or of B."""
+    if not any(panel["type"] in {"timeseries", "heatmap"} for panel in DASHBOARDS[uid]["panels"]):
+        assert uid == "oku-compare"
+        assert DASHBOARDS[uid]["annotations"]["list"] == []
+        return
     marks = DASHBOARDS[uid]["annotations"]["list"]
     types = {type_ for mark in marks for type_ in re.findall(r'type=~"([^"]+)"', mark["expr"])[0].split("|")}
     assert {"worker_lost", "lease_expired", "state", "coordinator_started"} <= types
@@ -193,11 +202,13 @@ def test_a_step_is_at_least_what_lines_come_in(panel: dict[str, Any], target: di
 def test_the_range_of_a_query_is_its_step_or_the_whole_time(
     panel: dict[str, Any], target: dict[str, Any]
 ) -> None:
-    """Over time the step, for one figure the whole time range, for lines none."""
+    """Over time the step, for one figure the whole time or, if it is of now, its end; for lines none."""
     ranges = set(re.findall(r"\[([^\]]+)\]", target["expr"]))
     if panel["type"] == "logs":
         assert ranges == set()
         assert target["maxLines"] <= 5000
+    elif panel["title"].endswith(" now"):
+        assert (ranges, target["queryType"]) == ({"10s"}, "instant")
     else:
         assert ranges == {"$__range" if target["queryType"] == "instant" else "$__interval"}
 
@@ -296,3 +307,47 @@ def test_overrides_are_for_fields_that_there_are() -> None:
 def test_every_state_has_a_colour() -> None:
     """A state that is new must not be without."""
     assert set(STATE_COLOURS) == set(RunState)
+
+
+@pytest.mark.parametrize("panel", of_kind("stat"))
+def test_a_figure_is_told_whole_and_in_its_size(panel: dict[str, Any]) -> None:
+    """No count is rounded to 9K, no time to 2 mins, nothing lies under it, and no message fills it."""
+    defaults, overrides = panel["fieldConfig"]["defaults"], panel["fieldConfig"]["overrides"]
+    units = {defaults["unit"]} | {
+        property_["value"]
+        for override in overrides
+        for property_ in override["properties"]
+        if property_["id"] == "unit"
+    }
+    assert not units & {"reqps", "m", "h"}
+    assert "s" not in units or defaults["unit"] == "s"
+    assert panel["options"]["graphMode"] == "none"
+    assert panel["options"]["text"]["valueSize"] <= 30
+
+
+@pytest.mark.parametrize("panel", of_kind("stat", "gauge"))
+def test_what_is_not_there_is_said_in_grey(panel: dict[str, Any]) -> None:
+    """It is neither good nor bad."""
+    defaults = panel["fieldConfig"]["defaults"]
+    assert defaults["mappings"][-1]["options"] == {
+        "match": "null+nan",
+        "result": {"text": defaults["noValue"], "color": "#8e8e99"},
+    }
+
+
+@pytest.mark.parametrize("panel", of_kind("timeseries"))
+def test_a_legend_shows_all_of_its_lines(panel: dict[str, Any]) -> None:
+    """Below a panel there is room for two."""
+    has_many = any("{{" in target.get("legendFormat", "") for target in panel["targets"])
+    if len(panel["targets"]) > 2 or has_many:
+        assert panel["options"]["legend"]["placement"] == "right"
+
+
+def test_two_runs_share_their_axes() -> None:
+    """They are compared on the time since their start, in one panel, whenever they were."""
+    charts = [panel for panel in DASHBOARDS["oku-compare"]["panels"] if panel["type"] == "barchart"]
+    assert len(charts) >= 6
+    for chart in charts:
+        assert chart["options"]["xField"] == "since"
+        for target in chart["targets"]:
+            assert {"$run_a", "$run_b"} <= set(re.findall(r"\$run_[ab]", target["expr"]))
