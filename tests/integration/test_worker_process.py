@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from oku_core.messaging import (
     send_lease,
     send_order,
 )
-from oku_core.spec import Spec
+from oku_core.spec import Engine, Spec
 from oku_workers.beat import EXIT_STUCK
 
 
@@ -355,3 +357,27 @@ def test_the_alive_file_is_touched_while_the_event_loop_answers(desk: Desk, tmp_
         wait_until(file.exists, 15, "the file is there")
         first = file.stat().st_mtime_ns
         wait_until(lambda: file.stat().st_mtime_ns > first, 10, "the file is touched again")
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_a_log_has_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: Engine) -> None:
+    """Errors of libraries name the URL that was asked for, with all that is in it."""
+    with ThreadingTCPServer(("127.0.0.1", 0), _Babbler) as target, run_worker(desk, tmp_path):
+        threading.Thread(target=target.serve_forever, daemon=True).start()
+        url = f"http://me:hunter2@127.0.0.1:{target.server_address[1]}/{{i}}?token=hunter2"
+        spec = Spec(urls=(url,), headers=("X-Key: hunter2",), body="hunter2", method="POST", engine=engine)
+        send_lease(desk.app, desk.build_lease(5, spec=spec))
+        assert desk.receive_report().outcomes[-1] == 5
+        target.shutdown()
+    log = (tmp_path / "worker.log").read_text()
+    assert "first protocol_error" in log
+    assert "hunter2" not in log
+
+
+class _Babbler(StreamRequestHandler):
+    """Answers what is no HTTP."""
+
+    def handle(self) -> None:
+        """One request."""
+        self.request.recv(65_536)
+        self.wfile.write(b"HTTP/1.1 what?\r\n\r\n")

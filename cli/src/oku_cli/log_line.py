@@ -1,7 +1,8 @@
 """One line of a log, out of a record of `logging`: as text for people, or as JSON for programs.
 
 Both say the same: the moment, the level, a sentence, and facts, which are what a call gives as `extra`. An
-error with its traceback is one field of the JSON, and follows the line of the text.
+error with its traceback is one field of the JSON, and follows the line of the text. Neither has what may be
+a secret in it, whoever wrote it.
 """
 
 import json
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oku_cli.printable import UNPRINTABLE
+from oku_core.redaction import redact
 
 _FIRST = ("run", "lease", "worker")
 _OWN = {"time", "level", "logger", "message", "pid", "error"}
@@ -28,7 +30,7 @@ class JsonFormatter(logging.Formatter):
             "time": _format_time(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": redact(record.getMessage()),
             **_list_facts(record),
             "pid": record.process,
         }
@@ -49,7 +51,7 @@ class TextFormatter(logging.Formatter):
         words = [
             _format_time(record.created),
             f"{record.levelname.lower():<8}",
-            _escape(_BREAK.sub(" ", record.getMessage().strip())),
+            _escape(_BREAK.sub(" ", redact(record.getMessage()).strip())),
             *(f"{name}={_quote(str(value))}" for name, value in facts.items()),
         ]
         return "\n".join([" ".join(words), *map(_escape, _format_error(self, record).splitlines())])
@@ -58,7 +60,7 @@ class TextFormatter(logging.Formatter):
 def _list_facts(record: logging.LogRecord) -> dict[str, Any]:
     """What was given as `extra`. Celery's is a dictionary with all of a task in it, and left out."""
     facts = {
-        name: value
+        name: redact(value) if isinstance(value, str) else value
         for name, value in record.__dict__.items()
         if name not in _NO_FACTS and isinstance(value, str | int | float)
     }
@@ -71,7 +73,7 @@ def _format_time(unix_s: float) -> str:
 
 def _format_error(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     error = formatter.formatException(record.exc_info) if record.exc_info else ""
-    return "\n".join(filter(None, (error, record.stack_info)))
+    return redact("\n".join(filter(None, (error, record.stack_info))))
 
 
 def _escape(text: str) -> str:

@@ -14,6 +14,7 @@ import click
 
 from oku_cli.log_line import JsonFormatter, TextFormatter
 from oku_cli.printable import write_error
+from oku_core.redaction import redact
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -85,7 +86,7 @@ def tell_mistake(message: str) -> None:
     if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
         _log.error("%s", message)
     else:
-        write_error(message)
+        write_error(redact(message, queries=False))
 
 
 def _log_end(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:

@@ -51,12 +51,18 @@ def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
 def _read_parts(url: str) -> SplitResult:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
-        raise UserError(f"--broker-url: {format_value(url)} is not a URL with one of {', '.join(_SCHEMES)}")
+        # What was meant is not known, so that no part of it can be shown: it may be the password.
+        raise UserError(f"--broker-url: it does not begin with one of {', '.join(_SCHEMES)} and ://")
     try:
         parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise UserError(f"--broker-url: {error}") from error
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        has_port = False
+    if not has_port or ("@" not in parts.netloc and "@" in parts.path + parts.fragment):
+        raise UserError(
+            "--broker-url: host and port cannot be read; in a password "
+            ": / ? # @ are written %3A %2F %3F %23 %40"
+        )
     return parts
 
 

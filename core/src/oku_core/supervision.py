@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
+from oku_core.redaction import redact
+
 _log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
@@ -165,7 +167,7 @@ async def cancel(tasks: Iterable[asyncio.Task[None] | None]) -> None:
 
 def describe_error(error: Exception) -> str:
     """An error in one line: its kind, and what it says."""
-    said = "".join(char if char.isprintable() else " " for char in str(error))
+    said = "".join(char if char.isprintable() else " " for char in redact(str(error)))
     text = " ".join(f"{type(error).__name__}: {said}".split()).rstrip(": ")
     return text if len(text) <= LONGEST_TROUBLE else f"{text[: LONGEST_TROUBLE - 2]} …"
 

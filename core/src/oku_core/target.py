@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from oku_core.errors import format_value
+from oku_core.redaction import redact
 
 INDEX_PLACEHOLDER = "{i}"
 """Stands for the index of the request in a URL, a header or a body."""
@@ -35,7 +36,9 @@ def parse_proxy(value: object) -> str:
     url = _check_url(parse_text(value))
     parts = urlsplit(url)
     if parts.scheme != "http" or parts.path not in ("", "/") or parts.query:
-        raise ValueError(f"{format_value(url)} is not a proxy such as http://proxy.example:3128")
+        raise ValueError(
+            f"{format_value(redact(url, queries=False))} is not a proxy such as http://proxy.example:3128"
+        )
     return url
 
 
@@ -101,7 +104,7 @@ def _check_header(header: str) -> None:
 
 
 def _check_url(url: str) -> str:
-    shown = format_value(url)
+    shown = format_value(redact(url, queries=False))
     if " " in url or not url.isprintable():
         raise ValueError(f"{shown} has white space or control characters in it")
     if not _SCHEME.match(url):

@@ -128,3 +128,19 @@ def test_what_is_no_plain_value_is_no_fact() -> None:
     document = read(build_record(data={"args": "secret"}, run=None, level="high", taskName="Task-1"))
     assert document.keys() == {"time", "level", "logger", "message", "pid"}
     assert document["level"] == "warning"
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+def test_no_line_has_a_secret_of_a_url(formatter: logging.Formatter) -> None:
+    """Whoever wrote it, and wherever it stands: in the sentence, in a fact, in a traceback."""
+    try:
+        raise ValueError("http://h/?hunter2")
+    except ValueError:
+        error = sys.exc_info()
+    line = formatter.format(
+        build_record(
+            "http://me:hunter2@h/x", url="redis://:hunter2@h", exc_info=error, stack_info="s://hunter2@h"
+        )
+    )
+    assert "hunter2" not in line
+    assert "http://***@h/x" in line

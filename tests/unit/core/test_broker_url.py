@@ -74,3 +74,18 @@ def test_a_url_that_cannot_be_read_is_refused(url: str) -> None:
     """The library would end with a traceback."""
     with pytest.raises(UserError, match=r"^--broker-url: [^\n]+$"):
         split_tls(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redsi://:hunter2@h/0", "redis:/:hunter2@h/0", "redis//:hunter2@h", ":hunter2@h:6379", "hunter2",
+        "redis://:hunter2/x@h:6379/0", "redis://:hunter2?x@h/0", "redis://me:hunter2#x@h", "amqp://hunter2/x@h/v",
+        "amqp://[hunter2@h", "rediss://:x@h:hunter2/0", "redis://h:0/hunter2",
+    ],
+)  # fmt: skip
+def test_a_mistyped_url_is_not_repeated(url: str) -> None:
+    """Nobody knows which part of it was meant to be the password, and the line goes into a log."""
+    with pytest.raises(UserError) as caught:
+        split_tls(url)
+    assert "hunter2" not in str(caught.value)

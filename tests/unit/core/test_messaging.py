@@ -139,22 +139,14 @@ def test_applications_do_not_mix(app: Celery) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("", "''"),
-        ("localhost:6379", "localhost:6379"),
-        ("redis://", "redis://"),
-        ("pyamqp://host//", "pyamqp://host//"),
-        ("kafka://host", "kafka://host"),
-        ("redis:/\n/host", r"'redis:/\n/host'"),
-    ],
+    "url", ["", "localhost:6379", "redis://", "pyamqp://host//", "kafka://host", "redis:/\n/host"]
 )
-def test_a_broker_that_nobody_tried_is_refused(url: str, shown: str) -> None:
+def test_a_broker_that_nobody_tried_is_refused(url: str) -> None:
     """The user is told in one line which URLs there are."""
     with pytest.raises(UserError) as caught:
         build_app(url)
     assert str(caught.value) == (
-        f"--broker-url: {shown} is not a URL with one of redis, rediss, redis+socket, amqp, amqps"
+        "--broker-url: it does not begin with one of redis, rediss, redis+socket, amqp, amqps and ://"
     )
 
 

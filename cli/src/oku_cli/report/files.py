@@ -78,11 +78,13 @@ class ReportWriter:
     """Writes files about a run out of the lines of its dossier, of which it keeps no more than it must.
 
     Args:
-        outputs: what to write; those without a `build` get the lines themselves, without secrets.
+        outputs: what to write; those without a `build` get the lines themselves.
+        show_secrets: whether these have what may be a secret in them.
     """
 
-    def __init__(self, outputs: Sequence[OutputFile]) -> None:
+    def __init__(self, outputs: Sequence[OutputFile], *, show_secrets: bool = False) -> None:
         self._outputs = outputs
+        self._show_secrets = show_secrets
         self._reader = DossierReader()
         self._files = ExitStack()
         self._writers: list[Callable[[bytes], None]] | None = None
@@ -102,7 +104,7 @@ class ReportWriter:
         except ValueError as error:
             raise _build_error(error) from error
         if self._writers is None:
-            line = mask_head(line)
+            line = line if self._show_secrets else mask_head(line)
             streamed = [output for output in self._outputs if output.build is None]
             self._writers = [self._files.enter_context(output.open()) for output in streamed]
         for write in self._writers:

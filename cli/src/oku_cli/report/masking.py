@@ -1,21 +1,25 @@
-"""Keeps secrets out of what is handed on: values of headers, parameters and fields whose names say so."""
+"""Keeps secrets out of what is handed on: everything of a spec that may be one is hidden.
+
+Which header or parameter is a secret only its writer knows. So values are shown only where none can stand:
+those of headers that say how to talk, and placeholders, which say where a value comes from.
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from oku_core.target import INDEX_PLACEHOLDER
+from oku_core.redaction import MASK
 
-MASK = "***"
-
-_NAMES = (
-    r"auth|token|secret|passw|passphrase|pwd|api-?_?key|apikey|access-?_?key|private-?_?key|credential"
-    r"|cookie|session|signature|\bsig\b|jwt|bearer|\bkey\b"
-)
-_SECRET = re.compile(_NAMES, re.IGNORECASE)
-_PASSWORD = re.compile(r"(?P<user>//[^/?#@:]*):[^/?#@]*@")
-_PAIR = re.compile(r"(?P<name>[\w.-]+)=(?P<value>[^&\s;]*)")
-_FIELD = re.compile(r"""(?P<name>["'][\w.-]+["'])(?P<sign>\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*"|[^\s,}\]]+)""")
+_HARMLESS_HEADERS = frozenset({
+    "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection",
+    "content-encoding", "content-language", "content-length", "content-type", "dnt", "expect", "host",
+    "if-modified-since", "if-unmodified-since", "keep-alive", "max-forwards", "oku-delay", "oku-run",
+    "oku-seed", "pragma", "range", "te", "trailer", "transfer-encoding", "upgrade-insecure-requests",
+    "user-agent",
+})  # fmt: skip
+_PLACEHOLDER = re.compile(r"(\{i\}|\{(?:env|file):[A-Za-z0-9._-]+\})")
+_HARMLESS_WORDS = frozenset({"", "Basic", "Bearer", "Token"})
+_USER = re.compile(r"(?<=//)[^/?#]*@")
 
 
 def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +32,7 @@ def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     if "proxy" in masked:
         masked["proxy"] = _mask_url(masked["proxy"])
     if "body" in masked:
-        masked["body"] = _FIELD.sub(_mask_field, _PAIR.sub(_mask_pair, masked["body"]))
+        masked["body"] = _mask_text(masked["body"])
     return masked
 
 
@@ -38,23 +42,29 @@ def has_mask(spec: Mapping[str, Any], masked: Mapping[str, Any]) -> bool:
 
 
 def _mask_header(header: str) -> str:
-    name, _, _ = header.partition(":")
-    return f"{name}: {MASK}" if _SECRET.search(name) else header
+    name, _, value = header.partition(":")
+    return header if name.strip().lower() in _HARMLESS_HEADERS else f"{name}: {_mask_text(value.strip())}"
 
 
 def _mask_url(url: str) -> str:
-    url = _PASSWORD.sub(rf"\g<user>:{MASK}@", url)
     address, mark, query = url.partition("?")
-    return f"{address}{mark}{_PAIR.sub(_mask_pair, query)}"
+    address = _USER.sub(lambda user: f"{_mask_user(user[0][:-1])}@", address)
+    return f"{address}{mark}{'&'.join(map(_mask_pair, query.split('&')))}"
 
 
-def _mask_pair(match: re.Match[str]) -> str:
-    return f"{match['name']}={MASK}" if _is_secret(match) else match[0]
+def _mask_user(user: str) -> str:
+    """Also the part before the colon: many take a token as the name of a user."""
+    return ":".join(_mask_text(part) for part in re.split(r":(?![^{}]*\})", user))
 
 
-def _mask_field(match: re.Match[str]) -> str:
-    return f'{match["name"]}{match["sign"]}"{MASK}"' if _is_secret(match) else match[0]
+def _mask_pair(pair: str) -> str:
+    name, sign, value = pair.partition("=")
+    return f"{name}={_mask_text(value)}" if sign else _mask_text(pair)
 
 
-def _is_secret(match: re.Match[str]) -> bool:
-    return bool(_SECRET.search(match["name"])) and match["value"].strip("\"'") != INDEX_PLACEHOLDER
+def _mask_text(text: str) -> str:
+    """Placeholders, and `MASK` for what stands around them."""
+    return "".join(
+        part if _PLACEHOLDER.fullmatch(part) or part.strip() in _HARMLESS_WORDS else MASK
+        for part in _PLACEHOLDER.split(text)
+    )

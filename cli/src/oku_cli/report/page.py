@@ -17,7 +17,7 @@ from oku_cli.report.events import build_events, build_marks
 from oku_cli.report.exports import decode_latency
 from oku_cli.report.heatmap import build_heatmap
 from oku_cli.report.markup import Html, element
-from oku_cli.report.masking import MASK, has_mask, mask_spec
+from oku_cli.report.masking import has_mask, mask_spec
 from oku_cli.report.over_time import (
     TRACK,
     Course,
@@ -30,6 +30,7 @@ from oku_cli.report.over_time import (
 )
 from oku_cli.report.timeline import build_timeline
 from oku_cli.report.workers import build_workers
+from oku_core.redaction import MASK
 
 _NOTHING_OVER_TIME = (
     "Nothing was kept of this run over time: it was too short, or made by a version of Oku that kept "
@@ -55,10 +56,10 @@ class _ReadOut:
         )
 
 
-def build_page(dossier: Dossier) -> str:
-    """The report of a run, whatever its state, as HTML."""
+def build_page(dossier: Dossier, *, show_secrets: bool = False) -> str:
+    """The report of a run, whatever its state, as HTML; what may be a secret only if it is to be shown."""
     read_out = _ReadOut()
-    sections = list(_build_sections(dossier, read_out))
+    sections = [*_build_sections(dossier, read_out), _build_spec(dossier.spec, show_secrets=show_secrets)]
     made = datetime.fromtimestamp(dossier.at, UTC)
     title = f"{dossier.summary.name or dossier.summary.run} · Oku"
     footer = element("footer", f"As of {made:%Y-%m-%d %H:%M:%S} UTC. Made by Oku from the ledger.")
@@ -95,7 +96,6 @@ def _build_sections(dossier: Dossier, read_out: _ReadOut) -> Iterator[Html]:
         yield workers
     yield _build_coverage(dossier, course)
     yield build_events(dossier.events, timeline.start if timeline else None)
-    yield _build_spec(dossier.spec)
 
 
 def _build_course(dossier: Dossier, course: Course | None, read_out: _ReadOut) -> Html:
@@ -140,12 +140,12 @@ def _build_coverage(dossier: Dossier, course: Course | None) -> Html:
     )
 
 
-def _build_spec(spec: Mapping[str, Any]) -> Html:
-    masked = mask_spec(spec)
+def _build_spec(spec: Mapping[str, Any], *, show_secrets: bool) -> Html:
+    masked = dict(spec) if show_secrets else mask_spec(spec)
     text = yaml.safe_dump(masked, sort_keys=False, allow_unicode=True, default_flow_style=False, width=100)
     note = "Written to a file, it can be run again: oku run FILE."
     if has_mask(spec, masked):
-        note += f" Where {MASK} stands, the name says that there may be a secret: put it back first."
+        note += f" Where {MASK} stands, there may have been a secret: put it back first."
     return build_section(
         "Spec",
         element("p", note, class_="note"),

@@ -90,6 +90,20 @@ def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> No
             writer.finish()
 
 
+def test_secrets_are_written_when_they_are_asked_for(data_dir: DataDir, tmp_path: Path) -> None:
+    """And not unless they are."""
+    path = tmp_path / "all.json"
+    head, *rest = read_dossier(data_dir, "r1", 2.0)
+    head = head.replace(b'"spec":{', b'"spec":{"body":"hunter2",', 1)
+    for show_secrets in (False, True):
+        with ReportWriter([OutputFile("--json", str(path), None)], show_secrets=show_secrets) as writer:
+            for line in (head, *rest):
+                writer.take(line)
+            writer.finish()
+        assert (b"hunter2" in path.read_bytes()) == show_secrets
+        assert (b'"body":"***"' in path.read_bytes()) != show_secrets
+
+
 def test_what_is_no_dossier_is_said(tmp_path: Path) -> None:
     """As when a coordinator of another version sends another form; nothing is written."""
     path = tmp_path / "all.json"

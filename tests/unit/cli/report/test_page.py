@@ -140,6 +140,9 @@ def test_the_spec_can_be_run_again(make_dossier: MakeDossier) -> None:
     assert written
     assert parse_spec(Source("spec", yaml.safe_load(unescape(written[1])))).timeout_s == 2.5
     assert "Where ***" not in Page(build_page(make_dossier())).text
+    open_text = Page(build_page(make_dossier(spec=spec), show_secrets=True)).text
+    assert "Authorization: top" in open_text
+    assert "Where ***" not in open_text
 
 
 def test_an_hour_makes_a_page_of_modest_size(make_dossier: MakeDossier) -> None:

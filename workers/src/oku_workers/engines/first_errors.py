@@ -3,6 +3,7 @@
 import logging
 
 from oku_core.outcome import OUTCOMES
+from oku_core.redaction import redact
 
 _LONGEST = 300
 
@@ -21,5 +22,5 @@ class FirstErrors:
             return
         self._told.add(outcome)
         name = f"{type(reason).__name__}: " if isinstance(reason, BaseException) else ""
-        text = f"{name}{' '.join(str(reason).split())}"[:_LONGEST]
+        text = f"{name}{' '.join(redact(str(reason)).split())}"[:_LONGEST]  # cut, a URL is none any more
         _log.warning("first %s: %s", OUTCOMES[outcome], text, extra={"outcome": OUTCOMES[outcome]})

@@ -31,7 +31,7 @@ def build_request(spec: Spec, url: str, origin: URL) -> BuildRequest:
     lines = [f"{spec.method} {_build_target(url)} HTTP/1.1", *_list_headers(spec, origin)]
     for line in lines:
         if _MALFORMED.search(line):
-            raise ValueError(f"{line!r} cannot stand in a request")
+            raise ValueError(f"{line.partition(':')[0]!r} has a line break or NUL in its value")
     body = "" if spec.body is None else spec.body
     if _has_header(spec, "content-length") or (spec.body is None and spec.method in METHODS_WITHOUT_BODY):
         return _build_template("\r\n".join([*lines, "", body]))
