@@ -318,3 +318,10 @@ def test_names_in_brackets_are_no_markup(tmp_path: Path) -> None:
     assert "· [red]x[/] ·" in ended.stdout
     assert " report      d[/b]/reports/" in ended.stdout
     assert len(list((tmp_path / "d[" / "b]" / "reports").iterdir())) == 1
+
+
+def test_a_short_run_has_no_flag(start: Start) -> None:
+    """It keeps its worker busy while it lasts, which says nothing of its latencies."""
+    summary = start("run", "--requests", "200", "--workers", "1", "--engine", "httptools").finish()
+
+    assert summary["validity"] == []

@@ -31,7 +31,7 @@ def format_progress(done: int, whole: int) -> str:
     return f"{tenths // 10}.{tenths % 10} %"
 
 
-def format_share(part: int, whole: int) -> str:
+def format_share(part: float, whole: float) -> str:
     """A part of a whole: `12.35 %`, `< 0.01 %`, `> 99.99 %`."""
     if part <= 0 or whole <= 0:
         return "0 %"

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.figures import format_count
+from oku_cli.figures import format_count, format_share
 from oku_cli.palette import BAD, CAUTION
 from oku_core.summary import Flag, Validity
 
@@ -20,6 +20,12 @@ def build_validity(flags: Sequence[Validity]) -> RenderableType:
         name = Text(
             f"! {validity.flag.replace('_', ' ')}", style=BAD if validity.flag is Flag.UNBALANCED else CAUTION
         )
-        noun = "request" if validity.requests == 1 else "requests"
-        table.add_row(name, Text(f"{format_count(validity.requests)} {noun}: {validity.detail}"))
+        table.add_row(name, Text(f"{describe_extent(validity)}: {validity.detail}"))
     return table
+
+
+def describe_extent(validity: Validity) -> str:
+    """How many requests a flag concerns: `1,234 requests, 12.34 %`; without a share that is not known."""
+    noun = "request" if validity.requests == 1 else "requests"
+    share = f", {format_share(validity.share, 1)}" if validity.share else ""
+    return f"{format_count(validity.requests)} {noun}{share}"

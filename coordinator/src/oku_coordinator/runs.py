@@ -151,7 +151,7 @@ class Runs:
             Event(
                 at=now,
                 type=EventType.VALIDITY,
-                text=f"{validity.flag}: {validity.detail}",
+                text=f"{validity.flag} ({validity.share:.1%} of the requests): {validity.detail}",
                 flag=validity.flag,
                 requests=validity.requests,
             )

@@ -1,30 +1,34 @@
 """Which flags a report and a run deserve: the rules of the seventh law, as pure functions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from oku_core.lease import Report
 from oku_core.outcome import count_answered
 from oku_core.quantity import format_duration
 from oku_core.summary import Flag, Validity
 
-SATURATED_SHARE = 0.9
-"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
-LAG_LIMIT_S = 0.1
-"""An event loop that is later than this measures itself rather than the target."""
+FEWEST_STRAINED = 0.01
+"""Of the requests, so many have to be affected: of fewer, no quantile up to p99 can have moved."""
+_STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 
 
-def judge_report(report: Report) -> Mapping[Flag, float]:
-    """The flags of one report, each with the figure that earned it; none when it covers no request."""
-    flags: dict[Flag, float] = {}
-    if not report.covered:
-        return flags
-    if report.busy_share >= SATURATED_SHARE:
-        flags[Flag.WORKER_SATURATED] = report.busy_share
-    if report.max_lag_s >= LAG_LIMIT_S:
-        flags[Flag.LOOP_LAG] = report.max_lag_s
-    if report.clock_step_s:
-        flags[Flag.CLOCK_SET] = report.clock_step_s
-    return flags
+class Mark(NamedTuple):
+    """A flag of one report: how many requests it concerns, and the figure that earned it."""
+
+    flag: Flag
+    requests: int
+    figure: float
+
+
+def judge_report(report: Report) -> list[Mark]:
+    """The flags of one report; none when it covers no request."""
+    marks = (
+        Mark(Flag.WORKER_SATURATED, report.saturated, report.busy_share),
+        Mark(Flag.LOOP_LAG, report.lagged, report.max_lag_s),
+        Mark(Flag.CLOCK_SET, report.covered if report.clock_step_s else 0, report.clock_step_s),
+    )
+    return [mark for mark in marks if mark.requests]
 
 
 def build_validity(
@@ -44,28 +48,33 @@ def build_validity(
         windows: how many times it was started.
         imbalance: what `find_imbalance` said.
     """
-    flags = [
-        Validity(flag=flag, detail=_describe(flag, worst), requests=requests)
-        for flag, requests, worst in kept
-    ]
     accounted, answered = sum(outcomes), count_answered(outcomes)
+    flags: list[Validity] = []
+
+    def add(flag: Flag, requests: int, detail: str) -> None:
+        share = min(1.0, round(requests / accounted, 6)) if accounted else 0.0
+        flags.append(Validity(flag=flag, detail=detail, requests=requests, share=share))
+
+    for flag, requests, worst in kept:
+        if flag not in _STRAINS or requests >= FEWEST_STRAINED * accounted:
+            add(flag, requests, _describe(flag, worst))
     if accounted > answered:
         detail = "requests without a complete response are in no latency figure"
-        flags.append(Validity(flag=Flag.UNANSWERED, detail=detail, requests=accounted - answered))
+        add(Flag.UNANSWERED, accounted - answered, detail)
     if resent_at_most:
         detail = "at most so many were sent more than once; each is counted once"
-        flags.append(Validity(flag=Flag.RESENT, detail=detail, requests=resent_at_most))
+        add(Flag.RESENT, resent_at_most, detail)
     if windows > 1:
         detail = f"measured in {windows} windows, with pauses between"
-        flags.append(Validity(flag=Flag.INTERRUPTED, detail=detail, requests=accounted))
+        add(Flag.INTERRUPTED, accounted, detail)
     if imbalance:
-        flags.append(Validity(flag=Flag.UNBALANCED, detail=imbalance, requests=accounted))
+        add(Flag.UNBALANCED, accounted, imbalance)
     return flags
 
 
 def _describe(flag: Flag, worst: float) -> str:
     if flag == Flag.WORKER_SATURATED:
-        return f"a worker was busy for {worst:.0%} of a second: latencies include its own queueing"
+        return f"workers were busy for up to {worst:.0%} of a second: latencies include their own queueing"
     if flag == Flag.LOOP_LAG:
         return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that"
     if flag == Flag.CLOCK_SET:

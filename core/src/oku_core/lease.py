@@ -73,8 +73,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
         cpu_s: processor time of the worker since its last report.
         peak_rss_mb: largest resident memory of the worker so far.
         max_lag_s: largest lateness of its event loop while the lease was in hand; never below 0.
-        busy_share: largest share of any second of it that the worker spent on a processor or waiting for
-            one, 0 to 1.
+        busy_share: largest share of a whole second of it that the worker spent on a processor or waiting for
+            one, 0 to 1; 0 when no whole second was judged.
+        saturated: how many of the requests that it covers ended in seconds in which the worker was short of
+            processor time.
+        lagged: how many of them ended in seconds in which its event loop was late.
         clock_step_s: the most that the clock of its machine was set by meanwhile.
         refusal: why the worker could not begin, because what the spec asks for is not there, such as a file
             or an engine; one line, empty when it could. Such a report covers nothing.
@@ -97,6 +100,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     peak_rss_mb: float = 0.0
     max_lag_s: float = 0.0
     busy_share: float = 0.0
+    saturated: int = 0
+    lagged: int = 0
     clock_step_s: float = 0.0
     refusal: str = ""
 
@@ -167,6 +172,9 @@ def _find_figure_fault(report: Report) -> str | None:
         figure = getattr(report, name)
         if not 0 <= figure < _LIMIT:  # holds for no NaN either
             return f"{name} is {figure}"
+    for name in ("saturated", "lagged"):
+        if not 0 <= (requests := getattr(report, name)) <= report.covered:
+            return f"{requests} requests are {name}, {report.covered} are covered"
     return None
 
 

@@ -35,11 +35,12 @@ class Flag(StrEnum):
 
 
 class Validity(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag, what it means here, and how many requests it concerns."""
+    """A flag, what it means here, and how many requests it concerns: also as a share of those accounted."""
 
     flag: Flag
     detail: str
     requests: int
+    share: float = 0.0
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,3 +21,9 @@ def test_a_long_detail_is_folded_under_itself(render: Callable[..., list[str]]) 
     lines = render(build_validity([Validity(flag=Flag.LOOP_LAG, detail=detail, requests=1)]), 66)
     assert " ".join(" ".join(lines).split()) == f"! loop lag 1 request: {detail}".strip()
     assert all(line.startswith(" " * len("! loop lag   ")) for line in lines[1:])
+
+
+def test_the_share_of_the_requests_is_said(render: Callable[..., list[str]]) -> None:
+    """So that one knows whether it matters."""
+    flag = Validity(flag=Flag.LOOP_LAG, detail="late", requests=1234, share=0.1234)
+    assert "1,234 requests, 12.34 %: late" in "".join(render(build_validity([flag])))

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.validity import LAG_LIMIT_S, SATURATED_SHARE, build_validity, judge_report
+from oku_coordinator.validity import FEWEST_STRAINED, build_validity, judge_report
 from oku_core.lease import Report
 from oku_core.summary import Flag, Validity
 
@@ -20,26 +20,33 @@ def judge(**changes: Any) -> list[Validity]:
     return build_validity(**{"windows": 1, "imbalance": None} | values | changes)
 
 
-@pytest.mark.parametrize(
-    ("busy_share", "max_lag_s", "flags"),
-    [
-        (0.0, 0.0, {}),
-        (SATURATED_SHARE - 0.01, LAG_LIMIT_S - 0.01, {}),
-        (SATURATED_SHARE, 0.0, {Flag.WORKER_SATURATED: SATURATED_SHARE}),
-        (0.0, LAG_LIMIT_S, {Flag.LOOP_LAG: LAG_LIMIT_S}),
-        (1.0, 3.0, {Flag.WORKER_SATURATED: 1.0, Flag.LOOP_LAG: 3.0}),
-    ],
-)
-def test_a_report_is_flagged_from_the_limit_on(
-    busy_share: float, max_lag_s: float, flags: dict[Flag, float]
-) -> None:
-    """With the figure that earned it."""
-    assert judge_report(build_report(busy_share=busy_share, max_lag_s=max_lag_s)) == flags
+def test_a_report_is_flagged_for_the_requests_that_were_affected() -> None:
+    """With how many they are, and the figure that earned the flag."""
+    report = build_report(done=10, busy_share=0.95, saturated=4, max_lag_s=0.3, lagged=2)
+    assert judge_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
 
 
-def test_a_lease_that_was_given_back_unbegun_is_not_flagged() -> None:
+def test_a_report_without_affected_requests_is_not_flagged() -> None:
     """Whatever its worker did meanwhile, it concerns no request."""
-    assert judge_report(build_report(done=0, busy_share=1.0, max_lag_s=3.0)) == {}
+    assert judge_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
+    assert judge_report(build_report(done=0, clock_step_s=5.0)) == []
+
+
+@pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
+def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
+    """One second of a long run says nothing of the run."""
+    outcomes, least = [100_000, 0, 0, 0, 0, 0], round(FEWEST_STRAINED * 100_000)
+
+    assert judge(outcomes=outcomes, kept=[(flag, least - 1, 1.0)]) == []
+    (validity,) = judge(outcomes=outcomes, kept=[(flag, least, 1.0)])
+    assert (validity.requests, validity.share) == (least, 0.01)
+
+
+def test_a_lost_worker_is_flagged_whatever_its_share() -> None:
+    """It is an event, not a figure."""
+    outcomes = [100_000, 0, 0, 0, 0, 0]
+    (validity,) = judge(outcomes=outcomes, kept=[(Flag.WORKER_LOST, 5, 0.0)])
+    assert validity.share == 0.00005
 
 
 def test_a_run_without_a_fault_has_no_flag() -> None:
@@ -54,7 +61,7 @@ def test_a_run_without_a_fault_has_no_flag() -> None:
         ({"resent_at_most": 7}, Flag.RESENT, 7, "each is counted once"),
         ({"windows": 3}, Flag.INTERRUPTED, 100, "in 3 windows"),
         ({"imbalance": "1 is not 2"}, Flag.UNBALANCED, 100, "1 is not 2"),
-        ({"kept": [(Flag.WORKER_SATURATED, 50, 0.97)]}, Flag.WORKER_SATURATED, 50, "busy for 97% of"),
+        ({"kept": [(Flag.WORKER_SATURATED, 50, 0.97)]}, Flag.WORKER_SATURATED, 50, "busy for up to 97% of"),
         ({"kept": [(Flag.LOOP_LAG, 30, 0.25)]}, Flag.LOOP_LAG, 30, "up to 250 ms late"),
         ({"kept": [(Flag.WORKER_LOST, 20, 0.0)]}, Flag.WORKER_LOST, 20, "lost workers"),
     ],
@@ -62,5 +69,5 @@ def test_a_run_without_a_fault_has_no_flag() -> None:
 def test_what_may_mislead_says_so(changes: dict[str, Any], flag: Flag, requests: int, said: str) -> None:
     """Each flag tells what it means and how many requests it concerns."""
     (validity,) = judge(**changes)
-    assert (validity.flag, validity.requests) == (flag, requests)
+    assert (validity.flag, validity.requests, validity.share) == (flag, requests, requests / 100)
     assert said in validity.detail

@@ -118,6 +118,7 @@ def is_possible(report: Report, start: int, stop: int) -> bool:
         and legal_buckets
         and len(report.latency.buckets) == 2 * len(buckets)
         and list(buckets) == sorted(buckets)
+        and all(0 <= strained <= len(taken - unfinished) for strained in (report.saturated, report.lagged))
         and is_possible_latency(report.latency, list(buckets.values()), bounds)
         and all(
             math.isfinite(getattr(report, name)) and 0 <= getattr(report, name) < 2**53 for name in FIGURES
@@ -230,6 +231,8 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"peak_rss_mb": math.nan}, "peak_rss_mb is nan"),
         ({"max_lag_s": -math.inf}, "max_lag_s is -inf"),
         ({"busy_share": -1.0}, "busy_share is -1.0"),
+        ({"saturated": 7}, "7 requests are saturated, 6 are covered"),
+        ({"lagged": -1}, "-1 requests are lagged, 6 are covered"),
     ],
 )
 def test_every_forgery_is_named(changes: dict[str, Any], fault: str) -> None:

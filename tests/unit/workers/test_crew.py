@@ -13,6 +13,7 @@ from oku_workers import crew as crew_module
 from oku_workers.crew import Crew, build_empty_report
 from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, Hand
+from oku_workers.strain import StrainMeter
 
 SPEC = Spec(urls=("http://127.0.0.1/",), concurrency=3)
 OTHER_SPEC = Spec(urls=("http://127.0.0.1/other",), concurrency=3)
@@ -356,7 +357,7 @@ class Lateness:
 async def test_a_report_has_the_worst_of_its_time(
     crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The largest lateness while it was in hand, and the largest processor share of any second."""
+    """The largest lateness while it was in hand."""
     lateness, cpu_s, now = Lateness(), 0.0, 0.0
     monkeypatch.setattr(crew, "_lag", lateness)
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
@@ -374,47 +375,28 @@ async def test_a_report_has_the_worst_of_its_time(
     report = await receive(task)
 
     assert report.max_lag_s == 0.4
-    assert report.busy_share == pytest.approx(0.9)
     assert report.cpu_s == pytest.approx(1.3)
 
 
-@pytest.mark.usefixtures("no_waiting")
-async def test_a_lease_that_waits_has_no_share_in_the_seconds_before_it(
-    crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What its worker did for the lease in front says nothing of its own requests."""
-    cpu_s, now = 0.0, 0.0
-    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    tasks = [begin(crew, build_lease(0, 3)), begin(crew, build_lease(3, 6))]
+async def test_a_report_says_how_many_requests_were_affected(crew: Crew, hangar: Hangar) -> None:
+    """By want of processor time, and by lateness, as the meter has judged them by the looks of the loop."""
+    busy_s, now = 0.0, 0.0
+    crew._strain = StrainMeter(lambda: busy_s, lambda: now)
+    task = begin(crew, build_lease(0, 6))
     await settle()
-    for new_cpu_s in (0.95, 0.2):
-        hangar.engine.fill()
-        cpu_s, now = cpu_s + new_cpu_s, now + 1.0
-        crew.build_progress()
-        hangar.engine.answer_all()
+    hangar.engine.fill()
+    crew._lag._on_call(0.0)
+    hangar.engine.answer_all()
+    hangar.engine.fill()
+    busy_s, now = 1.0, 1.1
+    crew._lag._on_call(0.3)
+    hangar.engine.answer_all()
 
-    assert [(await receive(task)).busy_share for task in tasks] == [pytest.approx(0.95), pytest.approx(0.2)]
+    report = await receive(task)
 
-
-@pytest.mark.usefixtures("no_waiting")
-async def test_a_lease_shorter_than_a_second_has_the_share_of_all_of_it(
-    hangar: Hangar, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And never more than all of a processor, however many threads there were."""
-    cpu_s, now = 0.0, 1000.0
-    crew = Crew("w1", "b1", Supervisor(), clock=SteadyClock(lambda: now, lambda: now))
-    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    shares = []
-    for new_cpu_s in (0.05, 0.4):
-        task = begin(crew, build_lease(0, 3))
-        await settle()
-        cpu_s, now = cpu_s + new_cpu_s, now + 0.2
-        await hangar.engine.work()
-        report = await receive(task)
-        crew.let_go(report.lease)
-        shares.append(report.busy_share)
-    assert shares == [pytest.approx(0.25), 1.0]
+    assert (report.saturated, report.lagged) == (6, 6)
+    assert report.busy_share == pytest.approx(1.0 / 1.1)
+    assert find_fault(report, 0, 6) is None
 
 
 async def test_processor_time_is_reported_once(

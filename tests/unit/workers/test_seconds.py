@@ -1,6 +1,5 @@
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -85,17 +84,3 @@ def test_the_processor_share_is_of_the_time_since_the_last_look(monkeypatch: pyt
     assert meter.take([]).cpu_share == 0.25
     cpu_s, now = 6.5, 103.0
     assert meter.take([]).cpu_share == 1.0
-
-
-def test_who_waits_for_a_processor_is_busy(monkeypatch: pytest.MonkeyPatch, no_waiting: Path) -> None:
-    """Requests queue in a worker whose processor others have, too; its use of a processor is what it used."""
-    cpu_s, now = 5.0, 100.0
-    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    no_waiting.write_text("5000000000 1000000000 12\n")
-    meter = SecondMeter()
-    meter.start()
-    cpu_s, now = 5.5, 102.0
-    no_waiting.write_text("5500000000 2250000000 14\n")
-    second = meter.take([])
-    assert (second.seconds, second.cpu_share, second.busy_share) == (2.0, 0.25, 0.875)

@@ -26,7 +26,8 @@ from oku_workers.engines.tls import build_tls, may_speak_tls
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import SecondMeter
-from oku_workers.vitals import LagMeter, measure_busy_s
+from oku_workers.strain import StrainMeter
+from oku_workers.vitals import LagMeter
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +69,8 @@ class Crew:
         self._engine_spec: Spec | None = None
         self._changing_engine = asyncio.Lock()
         self._seconds = SecondMeter()
-        self._lag = LagMeter()
+        self._strain = StrainMeter()
+        self._lag = LagMeter(lambda late_s: self._strain.look(self._hands.values(), late_s))
         self._reported_cpu_s = 0.0
         self.is_stopping = False
 
@@ -137,8 +139,6 @@ class Crew:
         self._note_clock_step()
         for hand in self._hands.values():
             hand.max_lag_s = max(hand.max_lag_s, lag_s)
-            if hand.has_begun:
-                hand.max_busy_share = max(hand.max_busy_share or 0.0, min(second.busy_share, 1.0))
         return Progress(
             worker=self._name,
             boot=self._boot,
@@ -227,6 +227,7 @@ class Crew:
 
     def _build_report(self, hand: Hand, execution: str) -> Report:
         lease = hand.lease
+        self._strain.settle(hand)
         self._note_clock_step()
         new_cpu_s = time.process_time() - self._reported_cpu_s
         self._reported_cpu_s += new_cpu_s
@@ -247,7 +248,9 @@ class Crew:
             cpu_s=new_cpu_s,
             peak_rss_mb=measure_peak_rss_mb(),
             max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
-            busy_share=_measure_busy_share(hand),
+            busy_share=hand.max_busy_share,
+            saturated=hand.saturated,
+            lagged=hand.lagged,
             clock_step_s=hand.clock_step_s,
         )
 
@@ -256,14 +259,6 @@ def _warn_of_open_files(connections: int) -> None:
     allowed = read_open_files()
     if connections >= allowed:
         _log.warning("%d connections may be needed, %d open files are allowed", connections, allowed)
-
-
-def _measure_busy_share(hand: Hand) -> float:
-    """The largest share of any second; of a lease that was shorter than one, the share of all of it."""
-    if hand.max_busy_share is not None:
-        return hand.max_busy_share
-    wall_s = hand.ended_at - hand.started_at
-    return min((measure_busy_s() - hand.busy_at_start_s) / wall_s, 1.0) if wall_s > 0 else 0.0
 
 
 def build_empty_report(

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from oku_core.histogram import BUCKETS, HIGHEST_US, SUB_BUCKET_BITS, Latency, bucket_index, build_buckets
 from oku_core.lease import Lease
 from oku_core.outcome import OUTCOMES
-from oku_workers.vitals import measure_busy_s
 
 OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = range(len(OUTCOMES))
 """The outcomes as indices, for the hot path."""
@@ -33,13 +32,14 @@ class Hand:
 
     __slots__ = (
         "_now",
-        "busy_at_start_s",
         "bytes_received",
         "clock_step_s",
         "counts",
         "ended",
         "ended_at",
         "finished",
+        "judged",
+        "lagged",
         "lease",
         "max_busy_share",
         "max_lag_s",
@@ -47,6 +47,7 @@ class Hand:
         "min_us",
         "next_index",
         "outcomes",
+        "saturated",
         "started_at",
         "statuses",
         "stop",
@@ -72,14 +73,14 @@ class Hand:
         self.max_us = 0
         self.unfinished: list[int] = []
         self.max_lag_s = 0.0
-        self.max_busy_share: float | None = None
+        self.max_busy_share = 0.0
+        self.judged = self.saturated = self.lagged = 0
         self.clock_step_s = 0.0
         self.restart_clock()
 
     def restart_clock(self) -> None:
         """The first request is about to be sent: the lease has come to the front of the feed."""
         self.started_at = self.ended_at = self._now()
-        self.busy_at_start_s = measure_busy_s()
 
     @property
     def has_begun(self) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from oku_core.histogram import HIGHEST_US, Latency, bucket_bounds_us
 from oku_core.outcome import OUTCOMES
 from oku_workers.hand import Hand
-from oku_workers.vitals import measure_busy_s
 
 _SHORTEST_S = 1e-6
 
@@ -21,7 +20,6 @@ class Second:
 
     seconds: float
     cpu_share: float
-    busy_share: float
     outcomes: list[int]
     bytes_received: int
     latency: Latency
@@ -43,11 +41,11 @@ class SecondMeter:
     def __init__(self) -> None:
         self._seen: dict[Hand, _Seen] = {}
         self._left: list[Hand] = []
-        self._cpu_s = self._busy_s = self._at = 0.0
+        self._cpu_s = self._at = 0.0
 
     def start(self) -> None:
         """Begin to measure."""
-        self._cpu_s, self._busy_s, self._at = time.process_time(), measure_busy_s(), time.monotonic()
+        self._cpu_s, self._at = time.process_time(), time.monotonic()
 
     def forget(self, hand: Hand) -> None:
         """A lease leaves; the next look is the last at it."""
@@ -76,17 +74,16 @@ class SecondMeter:
         return self._take_times(outcomes, received, _build_latency(counts, sum_us))
 
     def _take_times(self, outcomes: list[int], received: int, latency: Latency) -> Second:
-        cpu_s, busy_s, at = time.process_time(), measure_busy_s(), time.monotonic()
+        cpu_s, at = time.process_time(), time.monotonic()
         seconds = max(at - self._at, _SHORTEST_S)
         second = Second(
             seconds=seconds,
             cpu_share=(cpu_s - self._cpu_s) / seconds,
-            busy_share=(busy_s - self._busy_s) / seconds,
             outcomes=outcomes,
             bytes_received=received,
             latency=latency,
         )
-        self._cpu_s, self._busy_s, self._at = cpu_s, busy_s, at
+        self._cpu_s, self._at = cpu_s, at
         return second
 
 

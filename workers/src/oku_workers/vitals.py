@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
@@ -24,11 +25,16 @@ def measure_busy_s() -> float:
 
 
 class LagMeter:
-    """Asks the event loop for a call every 50 ms and keeps by how much the latest one came too late."""
+    """Asks the event loop for a call every 50 ms and keeps by how much the latest one came too late.
+
+    Args:
+        on_call: takes by how much each one came too late.
+    """
 
     _INTERVAL_S = 0.05
 
-    def __init__(self) -> None:
+    def __init__(self, on_call: Callable[[float], None] = lambda _: None) -> None:
+        self._on_call = on_call
         self._worst_s = 0.0
         self._handle: asyncio.TimerHandle | None = None
         self._due = math.inf
@@ -57,5 +63,7 @@ class LagMeter:
         return worst_s
 
     def _tick(self) -> None:
-        self._worst_s = max(self._worst_s, monotonic() - self._due)
+        late_s = max(0.0, monotonic() - self._due)
+        self._worst_s = max(self._worst_s, late_s)
+        self._on_call(late_s)
         self.start()

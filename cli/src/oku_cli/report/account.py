@@ -15,6 +15,7 @@ from oku_cli.figures import (
 )
 from oku_cli.report.chart import build_section
 from oku_cli.report.markup import Html, element
+from oku_cli.validity_view import describe_extent
 from oku_core.outcome import Outcome
 from oku_core.quantity import format_bytes, format_duration
 from oku_core.run import FINAL_STATES, RunState
@@ -124,11 +125,10 @@ def _list_facts(summary: Summary) -> Iterator[tuple[Html, Html]]:
 
 
 def _build_flag(validity: Validity) -> Html:
-    noun = "request" if validity.requests == 1 else "requests"
     return element(
         "li",
         element("strong", validity.flag.replace("_", " ")),
-        f" {format_count(validity.requests)} {noun}: {validity.detail}",
+        f" {describe_extent(validity)}: {validity.detail}",
         class_="bad" if validity.flag == Flag.UNBALANCED else None,
     )
 

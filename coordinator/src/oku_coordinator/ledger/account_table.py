@@ -55,8 +55,8 @@ def add_report(transaction: Transaction, run: str, report: Report, now: float) -
         " peak_rss_mb = max(peak_rss_mb, excluded.peak_rss_mb)",
         run, report.worker, report.covered, report.cpu_s, report.peak_rss_mb,
     )  # fmt: skip
-    for flag, figure in judge_report(report).items():
-        _add_flag(transaction, run, flag, report.covered, figure)
+    for mark in judge_report(report):
+        _add_flag(transaction, run, *mark)
 
 
 def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:

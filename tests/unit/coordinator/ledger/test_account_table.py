@@ -31,14 +31,14 @@ def test_flags_sum_up_requests_and_keep_the_worst_figure(
 ) -> None:
     """A report without a fault adds nothing to them."""
     reports = [
-        make_report(cut(), max_lag_s=0.5),
-        make_report(cut(), max_lag_s=0.2, busy_share=0.95),
+        make_report(cut(), max_lag_s=0.5, lagged=10),
+        make_report(cut(), max_lag_s=0.2, lagged=10, busy_share=0.95, saturated=7),
         make_report(cut()),
     ]
     ledger.apply(reports, 5.0)
     assert sorted(ledger.fetch_snapshot("r1").flags) == [
         (Flag.LOOP_LAG, 20, 0.5),
-        (Flag.WORKER_SATURATED, 10, 0.95),
+        (Flag.WORKER_SATURATED, 7, 0.95),
     ]
 
 
