@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from oku_cli.child import Child
-from oku_server.count_table import NO_RUN, is_table, read_count
+from oku_server.count_store import read_served
+from oku_server.count_table import NO_RUN
 
 from .error import BenchmarkError
 
@@ -55,5 +56,4 @@ class DelayServer:
 
     def read_served(self) -> int:
         """How many requests it has received, read from its shared memory: it does not notice."""
-        contents = (path.read_bytes() for path in self._counts.glob("counts-*.bin"))
-        return sum(read_count(content, NO_RUN) for content in contents if is_table(content))
+        return read_served(self._counts, NO_RUN)

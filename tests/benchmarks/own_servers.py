@@ -6,7 +6,7 @@ from pathlib import Path
 
 from oku_cli.data_dir import DataDir
 from oku_core.progress import Tick
-from oku_server.count_table import is_table, read_count
+from oku_server.count_store import read_served
 
 from .observer import LOOK_S, Sample, look_on
 from .oku_turn import Load, OkuTurn, open_data_dir, play_oku
@@ -33,8 +33,8 @@ class OwnServers:
         run = self._follower.run_id
         if not run:
             return 0
-        contents = (path.read_bytes() for path in self._counts.rglob("counts-*.bin"))
-        return sum(read_count(content, run) for content in contents if is_table(content))
+        folders = {path.parent for path in self._counts.rglob("served-*.bin")}
+        return sum(read_served(folder, run) for folder in folders)
 
 
 @dataclass(frozen=True, kw_only=True)

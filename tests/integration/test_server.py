@@ -58,7 +58,7 @@ async def fetch_served(client: aiohttp.ClientSession, server: DelayServer, run: 
     """What the server counted for a run."""
     async with client.get(f"{server.url}/-/served", params={"run": run}) as response:
         answer: dict[str, Any] = await response.json()
-    assert answer.keys() == {"run", "served", "store", "processes"}
+    assert answer.keys() == {"run", "served", "store", "kept", "forgotten", "processes"}
     assert answer["run"] == run
     assert all(5 < process["peak_rss_mb"] < 5000 for process in answer["processes"])
     served: int = answer["served"]
@@ -143,7 +143,7 @@ async def test_the_requests_of_all_processes_are_counted_by_run(
     for _ in range(8):
         assert await fetch_served(client, server, "a") == 120
         assert await fetch_served(client, server, "b") == 30
-    parts = [read_count(path.read_bytes(), "a") for path in (tmp_path / "counts").glob("counts-*")]
+    parts = [read_count(path.read_bytes(), "a") for path in (tmp_path / "counts").glob("served-*.bin")]
     assert len(parts) == 2
     assert sum(parts) == 120
     assert all(parts)
@@ -203,7 +203,7 @@ async def test_children_die_with_their_parent_and_counts_stay(
     again = start(*flags)
     await send(client, again, "a", 7)
     assert await fetch_served(client, again, "a") == 57
-    assert len(list((tmp_path / "counts").glob("counts-*"))) == 2
+    assert len(list((tmp_path / "counts").glob("served-*.bin"))) == 2
 
 
 async def test_each_index_meets_its_fault(start: Start, client: aiohttp.ClientSession) -> None:

@@ -77,12 +77,12 @@ class Site:
 
 
 @contextmanager
-def run_site(folder: Path) -> Iterator[Site]:
-    """A broker, a coordinator, a worker and a delay server until the end of the block."""
+def run_site(folder: Path, *server_flags: str) -> Iterator[Site]:
+    """A broker, a coordinator, a worker and a delay server with these flags until the end of the block."""
     with ExitStack() as stack:
         broker_url = stack.enter_context(run_broker(folder))
         (folder / "server").mkdir()
-        server = DelayServer(folder / "server", "--delay", "5ms")
+        server = DelayServer(folder / "server", "--delay", "5ms", *server_flags)
         stack.callback(server.end)
         data_dir = folder / "coordinator"
         flags = ("--server-url", server.url)

@@ -58,10 +58,20 @@ class _Process(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What a server says of itself and a run."""
+    """What a server says of itself and a run.
+
+    Attributes:
+        served: requests of the run, over all that count in the same store.
+        store: where it counts; another one when the count of the run has begun anew.
+        kept: whether names that others make up cannot take the place of the run's count.
+        forgotten: how many other names have lost their counts.
+        processes: of the server.
+    """
 
     served: int
     store: str = ""
+    kept: bool = True
+    forgotten: int = 0
     processes: list[_Process] = []
 
 
@@ -123,12 +133,19 @@ class ServedCounter:
             ],
         )
 
+    async def announce(self, run: str) -> list[Answer] | None:
+        """Have each server keep the count of a run; what it answers, None when one of them does not."""
+        return await self._ask_all(run, "announce")
+
     async def ask(self, run: str) -> list[Answer] | None:
         """What each server answers; None when one of them does not."""
+        return await self._ask_all(run, "served")
+
+    async def _ask_all(self, run: str, question: str) -> list[Answer] | None:
         try:
             addresses = await self._servers.find()
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
-                return await asyncio.gather(*(_ask(session, address, run) for address in addresses))
+                return await asyncio.gather(*(_ask(session, address, question, run) for address in addresses))
         except _SILENCE as error:
             text = str(error) or type(error).__name__
             _log.warning("the delay servers did not say what they served: %s", text, extra={"run": run})
@@ -159,9 +176,9 @@ async def _resolve(url: str) -> list[Address]:
     return [Address(f"http://{netloc}:{parts.port or 80}{parts.path}", parts.netloc) for netloc in netlocs]
 
 
-async def _ask(session: aiohttp.ClientSession, address: Address, run: str) -> Answer:
+async def _ask(session: aiohttp.ClientSession, address: Address, question: str, run: str) -> Answer:
     headers = {"Host": address.host}
-    async with session.get(f"{address.url}/-/served", params={"run": run}, headers=headers) as response:
+    async with session.get(f"{address.url}/-/{question}", params={"run": run}, headers=headers) as response:
         response.raise_for_status()
         answer = msgspec.json.decode(await response.read(), type=Answer)
     return msgspec.structs.replace(answer, store=answer.store or address.url)

@@ -5,18 +5,19 @@ store that does not answer at the end took its counts with it. So that none come
 are looked at before the first lease of a run and, behind a name, every few seconds while it is active.
 Whoever replaces a server that was seen is noticed by the one that is missing; what cannot be noticed is a
 server that came in addition and went while nobody looked. After too long without a look one is taken to have
-done so: `UNSEEN`, which never answers.
+done so: `UNSEEN`, which never answers. Each look also announces the run, so that a server keeps its count
+whatever names others send; where that cannot be had, `UNSEEN` stands for it, too.
 """
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
-from oku_coordinator.served import ServedCounter
+from oku_coordinator.served import Answer, ServedCounter
 from oku_core.run import ACTIVE_STATES
 from oku_core.supervision import Health, Supervisor, cancel
 
@@ -118,11 +119,25 @@ class ServerWatch:
         return True
 
     async def _note(self, run: RunRecord) -> bool:
-        answers = await self._counter.ask(run.run)
+        answers = await self._counter.announce(run.run)
         if not answers:
             return False
-        self._ledger.note_servers(run.run, {answer.store for answer in answers}, self._clock())
+        stores = {answer.store for answer in answers}
+        if self._may_lack_requests(run, answers):
+            _log.warning("a delay server may have forgotten requests", extra={"run": run.run})
+            stores.add(UNSEEN)
+        self._ledger.note_servers(run.run, stores, self._clock())
         return True
+
+    def _may_lack_requests(self, run: RunRecord, answers: Sequence[Answer]) -> bool:
+        """Whether the count of a run may have lost its place to names that others made up.
+
+        It cannot from its announcement on. A server that comes to an active run may have had requests before.
+        """
+        if not all(answer.kept for answer in answers):
+            return True
+        seen = self._ledger.fetch_servers(run.run) if run.state in ACTIVE_STATES else None
+        return seen is not None and any(answer.forgotten for answer in answers if answer.store not in seen)
 
     async def _watch(self, health: Health) -> None:
         while True:

@@ -75,14 +75,19 @@ def _run(
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
     planner = Planner(settings.delay, settings.faults, settings.seed, random.random)
-    counts = CountTable(store.blocks[number])
+    counts = CountTable(store.blocks[number], store.registry)
     sizes = RecentSizes(settings.processes, time.monotonic)
 
-    def describe(run: str) -> Description:
+    def describe(run: str, *, announces: bool) -> Description:
+        if announces:
+            store.registry.announce(run, time.time())
+        total = store.sum_up(run)
         return {
             "run": run,
-            "served": store.fetch_served(run),
-            "store": store.id,
+            "served": total.served,
+            "store": total.id,
+            "kept": total.is_kept,
+            "forgotten": total.forgotten,
             "processes": sizes.list(),
         }
 

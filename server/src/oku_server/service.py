@@ -4,14 +4,13 @@ A planner decides on delay and fault, `reply` knows the bytes, the wheel wakes w
 wish another delay or seed get a planner of their own kind; the last of these are kept.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from oku_server.answer import build_refusal
 from oku_server.count_table import CountTable
 from oku_server.known_heads import KnownHeads
 from oku_server.plan import Planner
-from oku_server.question import Description, answer_question
+from oku_server.question import Describe, answer_question
 from oku_server.reply import Replies, Reply, build_reply
 from oku_server.request_reader import OWN_PREFIX, Request
 from oku_server.responder import Responder
@@ -42,7 +41,7 @@ class Service:
         counts: CountTable,
         wheel: Wheel,
         unfinished: UnfinishedRequests,
-        describe: Callable[[str], Description],
+        describe: Describe,
     ) -> None:
         self.counts = counts
         self.known_heads = KnownHeads()

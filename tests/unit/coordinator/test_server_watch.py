@@ -20,13 +20,19 @@ class Servers(ServedCounter):
     def __init__(self, ledger: Ledger, *, is_fixed: bool = False) -> None:
         super().__init__(NamedServers(["http://127.0.0.1:1" if is_fixed else "http://servers:1"]), ledger)
         self.stores: list[str] | None = ["a", "b"]
+        self.kept = True
+        self.forgotten = 0
         self.asked = 0
 
-    async def ask(self, run: str) -> list[Answer] | None:
+    async def announce(self, run: str) -> list[Answer] | None:
         """Their answers."""
         assert run == "r1"
         self.asked += 1
-        return None if self.stores is None else [Answer(served=0, store=store) for store in self.stores]
+        if self.stores is None:
+            return None
+        return [
+            Answer(served=0, store=store, kept=self.kept, forgotten=self.forgotten) for store in self.stores
+        ]
 
 
 class World:
@@ -204,3 +210,23 @@ async def test_the_task_looks_as_soon_as_a_run_asks(world: World) -> None:
     await asyncio.sleep(0)
     assert world.watch.may_begin(run)
     await world.watch.end()
+
+
+async def test_a_server_that_cannot_keep_the_count_makes_it_unknown(world: World) -> None:
+    """Names that others make up could take its place."""
+    world.servers.kept = False
+    await begin(world)
+    assert UNSEEN in world.seen
+
+
+async def test_a_server_that_comes_late_and_has_forgotten_names_makes_the_count_unknown(
+    world: World,
+) -> None:
+    """The run may have been among them; what one forgot that was there from the beginning was not the run."""
+    await begin(world)
+    world.servers.forgotten = 7
+    await world.watch.look()
+    assert world.seen == {"a", "b"}
+    world.servers.stores = ["a", "b", "c"]
+    await world.watch.look()
+    assert world.seen == {"a", "b", "c", UNSEEN}

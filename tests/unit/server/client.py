@@ -10,6 +10,7 @@ from oku_server.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.fault import FaultRates
 from oku_server.plan import Planner
 from oku_server.question import Description
+from oku_server.run_registry import EMPTY_REGISTRY, RunRegistry
 from oku_server.service import Service
 from oku_server.unfinished import UnfinishedRequests
 from oku_server.wheel import Wheel
@@ -130,7 +131,8 @@ class Server:
         planner = Planner(parse_delay(delay), FaultRates(**rates), 0, lambda: 0.0)
         wheel = Wheel(self.time.set_timer, self.time.clock)
         unfinished = UnfinishedRequests(self.time.set_timer, self.time.clock)
-        self.service = Service(planner, body, CountTable(self.block), wheel, unfinished, self.describe)
+        table = CountTable(self.block, build_registry())
+        self.service = Service(planner, body, table, wheel, unfinished, self.describe)
 
     def connect(self) -> Client:
         """A new connection."""
@@ -145,6 +147,14 @@ class Server:
         """The requests of a run that it received."""
         return read_count(self.block, run)
 
-    def describe(self, run: str) -> Description:
+    def describe(self, run: str, *, announces: bool) -> Description:
         """As the process of a server."""
-        return {"run": run, "served": self.count(run), "store": "s", "processes": []}
+        served = self.count(run)
+        return {
+            "run": run, "served": served, "store": "s", "kept": announces, "forgotten": 0, "processes": []
+        }  # fmt: skip
+
+
+def build_registry() -> RunRegistry:
+    """A registry without a run."""
+    return RunRegistry(bytearray(EMPTY_REGISTRY), -1)

@@ -11,9 +11,16 @@ def ask(target: bytes) -> Answer:
     return answer_question(target[1:].partition(b"?")[0], target, describe)
 
 
-def describe(run: str) -> Description:
+def describe(run: str, *, announces: bool = False) -> Description:
     """As a server does."""
-    return {"run": run, "served": len(run), "store": "s", "processes": [{"pid": 7, "peak_rss_mb": 20.5}]}
+    return {
+        "run": run,
+        "served": len(run),
+        "store": "s",
+        "kept": announces,
+        "forgotten": 0,
+        "processes": [{"pid": 7, "peak_rss_mb": 20.5}],
+    }
 
 
 def test_a_healthy_server_says_so() -> None:
@@ -40,6 +47,12 @@ def test_the_server_tells_what_it_served_for_a_run(query: bytes, run: str) -> No
     assert json.loads(answer.body) == describe(run)
 
 
+def test_a_run_is_announced() -> None:
+    """The answer is that to what was served."""
+    answer = ask(b"/-/announce?run=abc")
+    assert json.loads(answer.body) == describe("abc", announces=True)
+
+
 @pytest.mark.parametrize("run", [b"%00", b"%C3%A9", b"\xe9", b"%ED%A0%80", b"a" * 41, b"a" * 60_000])
 def test_a_name_that_is_no_run_is_refused(run: bytes) -> None:
     """The line names the value and what is allowed."""
@@ -61,7 +74,8 @@ def test_an_unknown_question_is_refused(target: bytes) -> None:
 def test_counts_that_cannot_be_read_are_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     """What is not the client's mistake has a traceback in the log."""
 
-    def fail(_run: str) -> Description:
+    def fail(run: str, *, announces: bool) -> Description:
+        assert (run, announces) == ("", False)
         raise OSError("the disk is gone")
 
     assert answer_question(b"-/served", b"/-/served", fail).status == b"500 Internal Server Error"

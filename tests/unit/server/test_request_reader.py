@@ -3,6 +3,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.server.client import build_registry
 
 from oku_server.answer import CLOSE, KEEP_ALIVE
 from oku_server.count_table import EMPTY_TABLE, CountTable, read_count
@@ -35,7 +36,7 @@ class Reader(RequestReader):
 
     def __init__(self) -> None:
         self.block = bytearray(EMPTY_TABLE)
-        super().__init__(CountTable(self.block))
+        super().__init__(CountTable(self.block, build_registry()))
 
     def count(self, run: str = "") -> int:
         """The requests of a run."""

@@ -1,0 +1,116 @@
+"""The runs whose counts are kept: those that a coordinator has announced before their first request.
+
+Anybody can name a run in a request, and a table of all names that ever came would grow without end. So names
+that nobody announced share a few rows of each process (`count_table`), while an announced run has a place of
+its own in all of them, which requests cannot take. The registry is a block of memory that all processes of a
+store share, or the mapping of a file.
+
+Layout, in words of the machine: magic, changes so far, then rows of the run (40 bytes, ASCII, filled up with
+NUL), its stamp, and when it was announced last, both in ns of Unix time. The stamp is that of its first
+announcement; a row without one is being written. Writers hold a lock; readers need none.
+"""
+
+import fcntl
+import mmap
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+MAX_RUN_BYTES = 40
+PLACES = 1023
+KEPT_S = 3600.0
+"""A run that was announced so lately keeps its place; a coordinator repeats it every few seconds."""
+
+_MAGIC = b"okuruns1"
+_ROW = struct.Struct(f"={MAX_RUN_BYTES}sQQ")
+_ROW_WORDS = _ROW.size // 8
+_HEADER_BYTES = 16
+_CHANGES_WORD = 1
+_ANNOUNCED_WORD = _HEADER_BYTES // 8 + _ROW_WORDS - 1
+"""Of the first row."""
+
+REGISTRY_BYTES = _HEADER_BYTES + PLACES * _ROW.size
+EMPTY_REGISTRY = _MAGIC.ljust(REGISTRY_BYTES, b"\0")
+
+
+class Entry(NamedTuple):
+    """The place of a run, and the stamp that tells it from others that had the place before."""
+
+    place: int
+    stamp: int
+
+
+class RunRegistry:
+    """Announced runs.
+
+    Args:
+        block: a block that started as `EMPTY_REGISTRY`.
+        lock_file: a file that all processes have open; it is locked for each change.
+    """
+
+    def __init__(self, block: mmap.mmap | bytearray, lock_file: int) -> None:
+        self._bytes = memoryview(block)
+        self._words = self._bytes.cast("B").cast("Q")
+        self._lock_file = lock_file
+        self._entry_by_name: dict[bytes, Entry] = {}
+        self._known_changes = 0
+
+    def find(self, run: str) -> Entry | None:
+        """The entry of a run; None when it was not announced, or has lost its place."""
+        changes = self._words[_CHANGES_WORD]
+        if changes != self._known_changes:
+            rows = enumerate(_ROW.iter_unpack(self._bytes[_HEADER_BYTES:]))
+            self._entry_by_name = {name: Entry(place, stamp) for place, (name, stamp, _) in rows if stamp}
+            self._known_changes = changes
+        return self._entry_by_name.get(_encode(run))
+
+    def announce(self, run: str, now: float) -> bool:
+        """Give a run a place, or keep it; False when all places are those of runs announced lately.
+
+        Args:
+            run: its name, one that fits a row; requests that name none are no run.
+            now: Unix time.
+        """
+        if not run:
+            return False
+        with self._lock():
+            now_ns = int(now * 1e9)
+            if entry := self.find(run):
+                self._words[_ANNOUNCED_WORD + entry.place * _ROW_WORDS] = now_ns
+                return True
+            announced = self._words[_ANNOUNCED_WORD::_ROW_WORDS].tolist()
+            oldest_ns = min(announced)
+            if oldest_ns and now - oldest_ns / 1e9 < KEPT_S:
+                return False
+            self._write(announced.index(oldest_ns), _encode(run), now_ns)
+            return True
+
+    def _write(self, place: int, name: bytes, now_ns: int) -> None:
+        start = _HEADER_BYTES + place * _ROW.size
+        former = bytes(self._bytes[start : start + MAX_RUN_BYTES])
+        self._bytes[start : start + _ROW.size] = bytes(_ROW.size)
+        self._bytes[start : start + _ROW.size] = _ROW.pack(name, now_ns, now_ns)
+        self._entry_by_name.pop(former, None)
+        self._entry_by_name[name] = Entry(place, now_ns)
+        # Whoever reads the rows meanwhile reads them again after this.
+        self._words[_CHANGES_WORD] += 1
+        self._known_changes += 1
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        # A lock of the process, not of the open file: forked processes share that.
+        fcntl.lockf(self._lock_file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_UN)
+
+
+def is_registry(block: bytes) -> bool:
+    """Whether `block` is a registry."""
+    return len(block) == REGISTRY_BYTES and block.startswith(_MAGIC)
+
+
+def _encode(run: str) -> bytes:
+    return run.encode("ascii", "replace").ljust(MAX_RUN_BYTES, b"\0")
