@@ -40,6 +40,12 @@ def test_the_authorities_of_the_spec_stand_in_the_place_of_the_system_s(files: C
     assert context.cert_store_stats()["x509_ca"] == 1
 
 
+def test_nobody_may_begin_a_handshake_anew() -> None:
+    """It would cost a worker more than the server that asks for it."""
+    for fields in ({}, {"insecure": True}):
+        assert build(**fields).options & ssl.OP_NO_RENEGOTIATION
+
+
 def test_insecure_takes_any_certificate(files: Certificates) -> None:
     """Whatever else the spec says."""
     for cacert in (None, files.cacert):

@@ -47,17 +47,19 @@ class ResponseProtocol(ResponseHandler):
         else:
             reader.begin()
         self._is_asked, self._is_continued, self._body = True, False, None
-        if self._early:
-            early, self._early = self._early, b""
-            self.data_received(early)
+        if self._early:  # not at once: the request is to be written before its response can fail
+            self._loop.call_soon(self._read_early)
 
     def data_received(self, data: bytes) -> None:
         """A piece of a response came, or what nobody asked for."""
         reader = self._reader
-        if reader is None and len(self._early) + len(data) <= LONGEST_HEAD_BYTES:
-            self._early += data  # aiohttp asks a proxy for a tunnel before it asks for the response
+        # Before the first request, or from a proxy that was asked for a tunnel: aiohttp waits for it later.
+        if reader is None or self._early:
+            self._early += data
+            if len(self._early) > LONGEST_HEAD_BYTES and self.transport is not None:
+                self.transport.pause_reading()
             return
-        if reader is None or not self._is_asked:
+        if not self._is_asked:
             self._give_up()
             return
         try:
@@ -93,6 +95,12 @@ class ResponseProtocol(ResponseHandler):
         self._is_asked = False
         super().connection_lost(exc)
 
+    def _read_early(self) -> None:
+        early, self._early = self._early, b""
+        self.data_received(early)
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
     def _finish(self, reader: ResponseReader, body: StreamReader) -> None:
         """The response is complete; whoever waits for its body may go on."""
         self._is_asked = False
@@ -104,6 +112,7 @@ class ResponseProtocol(ResponseHandler):
     def _fail(self, error: MalformedResponseError) -> None:
         """No response can come of it."""
         self._is_asked = False
+        error.__traceback__ = error.__cause__ = error.__context__ = None  # they hold what was read
         if self._body is None:
             self.set_exception(error)
         else:

@@ -12,6 +12,3 @@ LONGEST_FRAMING_BYTES = 65_536
 """What may come between two pieces of a chunked body, or after it: the line of a chunk, the trailers."""
 LARGEST_BODY_BYTES = 2**40
 """Bodies are dropped as they come: this only ends what no honest server sends."""
-MOST_COOKIES = 180
-LONGEST_COOKIE_BYTES = 4096
-"""Cookies that an engine keeps, and how long one may be: as browsers have it (RFC 6265, section 6.1)."""

@@ -28,6 +28,8 @@ def build_tls(spec: Spec, files: SpecFiles) -> ssl.SSLContext | None:
     if not may_speak_tls(spec):
         return None
     context = _build_context(spec, files)
+    # A new handshake within a connection costs as much as the first; no honest server asks for it.
+    context.options |= ssl.OP_NO_RENEGOTIATION
     if spec.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
