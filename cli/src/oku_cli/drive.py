@@ -20,7 +20,7 @@ from oku_cli.summary_view import print_summary
 from oku_cli.terminal import Terminal
 from oku_core.errors import UserError
 from oku_core.run import RunState
-from oku_core.summary import Flag, Summary
+from oku_core.summary import Summary, is_unbalanced
 
 _STANDARD_OUTPUT = "-"
 _PAUSE_PATIENCE_S, _PAUSE_TRY_S = 1.0, 10.0
@@ -101,7 +101,7 @@ class Driver:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; how the command ends."""
-        hint = self._parting.describe_resume(summary.run, summary.state)
+        hint = self._parting.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(self._console, summary, hint=hint)
         if self._watch.json_file:
             write_json(self._watch.json_file, summary)
@@ -156,7 +156,7 @@ class Driver:
 
 def judge(summary: Summary) -> ExitCode:
     """How a command that followed a run to its rest ends."""
-    if any(validity.flag == Flag.UNBALANCED for validity in summary.validity):
+    if is_unbalanced(summary):
         return ExitCode.UNBALANCED
     return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
 

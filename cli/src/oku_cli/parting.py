@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from oku_coordinator.ledger.record import ExpiryReason
-from oku_core.run import RunState
+from oku_core.run import RunState, is_resumable
 
 
 class Delivery(Enum):
@@ -37,9 +37,11 @@ class Parting:
         """A command to type: `resume`, `pause` or `show` the run."""
         return build_hint(action, run, *self.flags)
 
-    def describe_resume(self, run: str, state: RunState) -> str | None:
-        """How to go on with a run that is paused; None of any other."""
-        return f"resume it with: {self.build_command('resume', run)}" if state is RunState.PAUSED else None
+    def describe_resume(self, run: str, state: RunState, *, is_broken: bool = False) -> str | None:
+        """How to go on with a run that can be resumed; None of any other."""
+        if not is_resumable(state, is_broken=is_broken):
+            return None
+        return f"resume it with: {self.build_command('resume', run)}"
 
     def describe_first(self, run: str) -> str:
         """What the first Ctrl-C does."""
@@ -67,7 +69,7 @@ def describe_pause(reason: str) -> str:
     """What a pause means, by the reason that the ledger keeps of it."""
     if reason == ExpiryReason.STACK_LOST:
         return "was interrupted: its processes were killed; what is accounted is kept"
-    return "is paused: nothing is in flight; what is accounted is kept"
+    return f"is paused: {reason or 'nothing is in flight'}; what is accounted is kept"
 
 
 def build_hint(*arguments: str) -> str:

@@ -66,6 +66,14 @@ class Conditions:
         is_scaled = self._kube is None or self._kube.may_begin(run)
         return is_scaled and (self._server_watch is None or self._server_watch.may_begin(run))
 
+    def expects_workers(self) -> bool:
+        """Whether pods of workers are on their way."""
+        return self._kube is not None and not self._kube.workers.is_complete
+
+    def forget_refusals(self, run: str) -> None:
+        """A run is resumed: every worker may try it again."""
+        self._roster.forget_refusals(run)
+
     def build_notices(self, run: RunRecord) -> list[str]:
         """What a run waits for, and what does not go as it should; a line each, none of a run at rest."""
         if run.is_at_rest:
@@ -86,6 +94,9 @@ class Conditions:
                 yield f"waiting for workers: {here} of {workers.wanted} are here{_add(workers.obstacle)}"
         elif not here:
             yield "waiting for workers: none is here"
+        if barred := self._roster.find_barred(run.run):
+            others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
+            yield f"worker {barred[0].name} gets none of it{others}: {barred[0].refusal}"
 
     def _tell_of_servers(self, run: RunRecord) -> Iterator[str]:
         if self._kube is None or run.state != RunState.PENDING or self._kube.may_begin(run):

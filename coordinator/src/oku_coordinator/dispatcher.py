@@ -77,7 +77,7 @@ class Dispatcher:
         if run is None:
             return None
         if run.state == RunState.PENDING:
-            if not self._roster.workers() or not self._may_begin(run):
+            if not self._roster.workers(run.run) or not self._may_begin(run):
                 return run
             run = self._ledger.change_state(run.run, RunState.RUNNING, wall_now)
             _log.info("run %s begins", run.run, extra={"run": run.run})
@@ -90,7 +90,7 @@ class Dispatcher:
     async def _deal(self, run: RunRecord, now: float) -> None:
         if self._broker.is_away:
             return
-        workers = self._roster.workers()
+        workers = self._roster.workers(run.run)
         hands = find_free_hands(workers, self._ledger.count_held(run.run))
         if not hands or not self._ledger.fetch_pending(run.run):
             return

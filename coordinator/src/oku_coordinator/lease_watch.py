@@ -6,7 +6,7 @@ Each look goes through all active leases of the run that has its turn; which of 
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.expiry import ExpiryJudge
@@ -31,16 +31,24 @@ class LeaseWatch:
         broker: takes orders to workers.
         metrics: where leases that are taken back are counted.
         clock: Unix time.
+        note_lost: is told of the processes that died with leases.
     """
 
     def __init__(
-        self, ledger: Ledger, roster: Roster, broker: Broker, metrics: Metrics, clock: Callable[[], float]
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        broker: Broker,
+        metrics: Metrics,
+        clock: Callable[[], float],
+        note_lost: Callable[[Iterable[str]], None],
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._broker = broker
         self._metrics = metrics
         self._clock = clock
+        self._note_lost = note_lost
         self._expiry = ExpiryJudge(roster)
 
     def forgive(self, now: float) -> None:
@@ -79,3 +87,5 @@ class LeaseWatch:
                 facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
                 self._metrics.count_expired(reason)
+        if reason == ExpiryReason.WORKER_LOST:
+            self._note_lost(lease.boot for lease in leases if lease.boot is not None)

@@ -46,6 +46,12 @@ class WorkerState:
     """Requests that end in a second, smoothed; None until a second with requests was seen."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of ours."""
+    refused_run: str | None = None
+    """The run that it cannot begin with, as it said last."""
+    refusal: str = ""
+    """Why."""
+    refused_at: float = -math.inf
+    """When it said so first."""
     listed_at: dict[str, float] = field(default_factory=dict)
     """For each lease that it has named, when it last did."""
 
@@ -81,9 +87,34 @@ class Roster:
         """Seconds in which a worker must be heard."""
         return max(self._term_s, _TERM_PER_PACE * self.pace_s)
 
-    def workers(self) -> list[WorkerState]:
-        """Those that can take leases: heard, alive and not about to leave."""
-        return [worker for worker in self._workers.values() if worker.has_spoken and not worker.stopping]
+    def workers(self, run: str | None = None) -> list[WorkerState]:
+        """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
+        return [
+            worker
+            for worker in self._workers.values()
+            if worker.has_spoken and not worker.stopping and (run is None or worker.refused_run != run)
+        ]
+
+    def find_barred(self, run: str) -> list[WorkerState]:
+        """Those that live and cannot begin with a run."""
+        return [worker for worker in self.workers() if worker.refused_run == run]
+
+    def note_refusal(self, name: str, boot: str, refused: tuple[str, str], now: float) -> bool:
+        """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
+
+        It holds for this process of the worker, until the run is resumed or it refuses another.
+        """
+        worker = self._workers.get(name)
+        if worker is None or worker.boot != boot or worker.refused_run == refused[0]:
+            return False
+        (worker.refused_run, worker.refusal), worker.refused_at = refused, now
+        return True
+
+    def forget_refusals(self, run: str) -> None:
+        """Every worker may try a run again."""
+        for worker in self._workers.values():
+            if worker.refused_run == run:
+                worker.refused_run = None
 
     def find_troubles(self) -> list[str]:
         """What workers that live say has failed, a line each, with how many more say the same."""

@@ -21,6 +21,7 @@ from oku_coordinator.api import build_api
 from oku_coordinator.api_server import ApiServer
 from oku_coordinator.broker import Broker
 from oku_coordinator.chronicle import Chronicle
+from oku_coordinator.circuit_breaker import CircuitBreaker
 from oku_coordinator.conditions import Conditions
 from oku_coordinator.dispatcher import Dispatcher
 from oku_coordinator.lease_watch import LeaseWatch
@@ -39,7 +40,7 @@ from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.clock import SteadyClock
 from oku_core.history import Event, EventType
-from oku_core.lease import Message
+from oku_core.lease import Message, Report
 from oku_core.listener import adopt_sockets, format_address, open_sockets
 from oku_core.messaging import build_app, find_connection_errors
 from oku_core.progress import Progress
@@ -96,9 +97,6 @@ class Coordinator:
         )
         self._roster = Roster(settings.term_s)
         self._broker = Broker(app, self._is_ready)
-        self._lease_watch = LeaseWatch(
-            self._ledger, self._roster, self._broker, self._metrics, self._clock.now
-        )
         may_decode = threading.Event()
         may_decode.set()
         self._reports = ReportListener(
@@ -126,6 +124,12 @@ class Coordinator:
             self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
             settings.server_shape,
         )  # fmt: skip
+        self._breaker = CircuitBreaker(
+            self._ledger, self._roster, self._conditions.expects_workers, self._clock.now
+        )
+        self._lease_watch = LeaseWatch(
+            self._ledger, self._roster, self._broker, self._metrics, self._clock.now, self._breaker.note_lost
+        )
         self._pacemaker = Pacemaker(self._broker)
         self._runs = Runs(
             self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions, self._clock.now
@@ -228,6 +232,7 @@ class Coordinator:
             self._look_at_clock()
             self._pulse.remove_silent(now)
             await self._lease_watch.look(now)
+            self._breaker.look(now)
             self._pacemaker.step(self._roster.pace_s, now)
             self._resting |= dict.fromkeys(self._ledger.fetch_owing())
             if self._publisher is not None:
@@ -270,7 +275,16 @@ class Coordinator:
         begun = time.monotonic()
         verdicts = take_in(self._ledger, messages, self._clock.now())
         self._metrics.count_messages(verdicts, time.monotonic() - begun)
-        self._loop.call_soon_threadsafe(self._wake)
+        reports = [
+            message
+            for message, verdict in zip(messages, verdicts, strict=True)
+            if isinstance(message, Report) and verdict == Verdict.ACCOUNTED
+        ]
+        self._loop.call_soon_threadsafe(self._hear_reports, reports)
+
+    def _hear_reports(self, reports: Sequence[Report]) -> None:
+        self._breaker.note_reports(reports, time.monotonic())
+        self._wake()
 
     def _hear_from_thread(self, heard: Sequence[Progress]) -> None:
         self._loop.call_soon_threadsafe(self._hear, heard)

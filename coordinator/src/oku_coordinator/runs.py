@@ -81,8 +81,12 @@ class Runs:
         return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
 
     def resume(self, run: str) -> RunRecord:
-        """Put a paused run into the queue again; one that has not stopped goes on."""
+        """Put a run that is paused, or has failed with a true account, into the queue again.
+
+        One that has not stopped goes on.
+        """
         record = self._ledger.fetch_run(run)
+        self._conditions.forget_refusals(run)
         if record.state in (RunState.RUNNING, RunState.PENDING):
             return record
         return self._change(run, RunState.PENDING)

@@ -33,6 +33,8 @@ class EventType(StrEnum):
     WORKER_JOINED = "worker_joined"
     WORKER_LEFT = "worker_left"
     WORKER_LOST = "worker_lost"
+    WORKER_BARRED = "worker_barred"
+    """It cannot begin, because what the spec asks for is not there, and gets none of the run."""
     LEASE_EXPIRED = "lease_expired"
     """A lease was taken back."""
     CLOCK_SET = "clock_set"

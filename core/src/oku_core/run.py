@@ -35,15 +35,16 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
     RunState.CANCELLING: frozenset({RunState.CANCELLED, RunState.COMPLETED, RunState.FAILED}),
     RunState.COMPLETED: frozenset(),
     RunState.CANCELLED: frozenset(),
-    RunState.FAILED: frozenset(),
+    RunState.FAILED: frozenset({RunState.PENDING}),
 }
 """From each state, the states that may follow. `running -> paused` without `pausing` is what a new local
-stack does to a run whose stack was killed."""
+stack does to a run whose stack was killed, and what becomes of one that no worker can go on with.
+`failed -> pending` holds only for a run whose account is true."""
 
 ACTIVE_STATES = frozenset({RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING})
 """States in which leases may be out; at most one run is in one of them."""
-FINAL_STATES = frozenset(state for state, following in TRANSITIONS.items() if not following)
-"""States that a run never leaves."""
+FINAL_STATES = frozenset({RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED})
+"""States in which a run is over; of these, only one that has failed can be resumed."""
 
 
 class TransitionError(Exception):
@@ -51,6 +52,16 @@ class TransitionError(Exception):
 
     def __init__(self, run: str, current: RunState, wanted: RunState) -> None:
         super().__init__(f"run {run} is {current}, it cannot become {wanted}")
+
+
+def is_resumable(state: RunState, *, is_broken: bool) -> bool:
+    """Whether a run at rest can go on.
+
+    Args:
+        state: where it is.
+        is_broken: whether its account did not balance.
+    """
+    return state == RunState.PAUSED or (state == RunState.FAILED and not is_broken)
 
 
 def check_transition(run: str, current: RunState, wanted: RunState) -> None:

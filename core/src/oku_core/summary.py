@@ -169,3 +169,8 @@ def find_imbalance(
     if served > accounted + resent_at_most:
         return f"the servers counted {served}, accounted are {accounted} and resent at most {resent_at_most}"
     return None
+
+
+def is_unbalanced(summary: Summary) -> bool:
+    """Whether the account of a run does not balance."""
+    return any(validity.flag == Flag.UNBALANCED for validity in summary.validity)

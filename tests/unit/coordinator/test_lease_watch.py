@@ -34,7 +34,8 @@ class World:
         self.broker = BrokerTwin()
         self.roster = Roster(5.0)
         self.metrics = Metrics()
-        self.watch = LeaseWatch(ledger, self.roster, self.broker, self.metrics, lambda: 0.0)
+        self.lost: list[str] = []
+        self.watch = LeaseWatch(ledger, self.roster, self.broker, self.metrics, lambda: 0.0, self.lost.extend)
 
     def hear(self, *leases: str, now: float = 0.0) -> None:
         """Worker w1 speaks and names the leases that it has."""

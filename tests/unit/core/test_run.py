@@ -1,6 +1,14 @@
 import pytest
 
-from oku_core.run import ACTIVE_STATES, FINAL_STATES, TRANSITIONS, RunState, TransitionError, check_transition
+from oku_core.run import (
+    ACTIVE_STATES,
+    FINAL_STATES,
+    TRANSITIONS,
+    RunState,
+    TransitionError,
+    check_transition,
+    is_resumable,
+)
 
 PAIRS = [(current, wanted) for current in RunState for wanted in RunState]
 
@@ -28,13 +36,23 @@ def test_a_new_run_can_come_to_every_state() -> None:
 
 @pytest.mark.parametrize("state", RunState)
 def test_every_run_can_end(state: RunState) -> None:
-    """From wherever it is, a run can be brought to a state that it never leaves."""
+    """From wherever it is, a run can be brought to a state in which it is over."""
     assert find_reachable(state) & FINAL_STATES
 
 
 def test_a_run_ends_completed_cancelled_or_failed() -> None:
-    """These three are final, and final means that nothing follows."""
+    """These three are final; nothing follows on the first two, and a failed one may be resumed."""
     assert {RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED} == FINAL_STATES
+    assert not TRANSITIONS[RunState.COMPLETED] | TRANSITIONS[RunState.CANCELLED]
+    assert TRANSITIONS[RunState.FAILED] == {RunState.PENDING}
+
+
+@pytest.mark.parametrize("state", RunState)
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_what_rests_with_a_true_account_can_be_resumed(state: RunState, *, is_broken: bool) -> None:
+    """One whose account did not balance cannot, but it may have been paused before that was found."""
+    resumable = {RunState.PAUSED} if is_broken else {RunState.PAUSED, RunState.FAILED}
+    assert is_resumable(state, is_broken=is_broken) == (state in resumable)
 
 
 def test_a_run_that_has_leases_out_must_not_be_pending_or_over() -> None:

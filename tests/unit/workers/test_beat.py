@@ -112,6 +112,7 @@ class FakeCrew:
 
     def __init__(self) -> None:
         self.lease_ids: list[str] = []
+        self.refused: set[str] = set()
 
     def build_progress(self, *, coarse: bool) -> Progress:
         """As the crew."""

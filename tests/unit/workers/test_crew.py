@@ -478,3 +478,13 @@ async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar)
         reports.append(report)
     assert [report.clock_step_s for report in reports] == [3600, 0]
     assert [report.ended_at - report.started_at for report in reports] == [2, 2]
+
+
+async def test_a_refused_lease_fills_a_hand_until_the_worker_leaves(crew: Crew) -> None:
+    """What comes next is for others; a worker that is told to leave is not kept from it."""
+    resting = asyncio.create_task(asyncio.to_thread(crew.rest, "l1", 60.0))
+    while not crew.refused:  # noqa: ASYNC110  # a thread does not call
+        await asyncio.sleep(0)
+    crew.stop_all(0.0)
+    await asyncio.wait_for(resting, 5.0)
+    assert crew.refused == set()

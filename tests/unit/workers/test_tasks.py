@@ -47,6 +47,11 @@ class FakeCrew:
             return None
         return build_empty_report(lease, execution, "w1", "b1", 1.0)
 
+    def rest(self, lease: str, seconds: float) -> None:
+        """As the crew."""
+        assert seconds > 0
+        self._diary.append(("rested", lease))
+
     def let_go(self, lease: str) -> None:
         """As the crew."""
         self._diary.append(("let go", lease))
@@ -191,6 +196,7 @@ def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:
     desk.crew.error = EngineError("cacert /ca.pem cannot be used: " + "No such file " * 100)
     desk.deliver(build_document())
     claim, report = desk.messages
+    assert desk.diary[-1] == ("rested", "l1")
     assert isinstance(claim, Claim)
     assert isinstance(report, Report)
     assert report.refusal.startswith("cacert /ca.pem cannot be used: No such file")

@@ -106,7 +106,7 @@ class Beat(threading.Thread):
             return None
 
     def _end_if_stuck(self, waiting: int) -> None:
-        is_idle = not self._crew.lease_ids and not self._crew.is_stopping
+        is_idle = not (self._crew.lease_ids or self._crew.refused or self._crew.is_stopping)
         if self._idle.is_stuck(is_idle=is_idle, waiting=waiting, now=time.monotonic()):
             _log.error("no lease came although %d wait: ending, to be started anew", waiting)
             self._exit_process(EXIT_STUCK)

@@ -7,6 +7,7 @@ in flight may finish within the grace time, the rest is given back.
 import asyncio
 import logging
 import ssl
+import threading
 import time
 from collections.abc import Iterable
 
@@ -73,6 +74,9 @@ class Crew:
         self._lag = LagMeter(lambda late_s: self._strain.look(self._hands.values(), late_s))
         self._reported_cpu_s = 0.0
         self.is_stopping = False
+        self._is_leaving = threading.Event()
+        self.refused: set[str] = set()
+        """Leases that were refused some seconds ago, and fill hands."""
 
     def start(self) -> None:
         """Begin to measure."""
@@ -121,6 +125,12 @@ class Crew:
         if hand is not None:
             self._seconds.forget(hand)
 
+    def rest(self, lease: str, seconds: float) -> None:
+        """Block with a lease that was refused, until the worker is about to leave; for Celery's threads."""
+        self.refused.add(lease)
+        self._is_leaving.wait(seconds)
+        self.refused.discard(lease)
+
     def stop(self, *, run: str | None, leases: Iterable[str], grace_s: float) -> None:
         """End the leases of a run, or single ones, early."""
         named = frozenset(leases)
@@ -130,6 +140,7 @@ class Crew:
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
         self.is_stopping = True
+        self._is_leaving.set()
         self._stop_hands(list(self._hands.values()), grace_s)
 
     def build_progress(self, *, coarse: bool = False) -> Progress:
@@ -266,7 +277,7 @@ def build_empty_report(
 ) -> Report:
     """The report of a lease that was not begun: all of it is given back.
 
-    With a refusal, no worker could begin with it, and the run has failed. `now` is Unix time.
+    With a refusal, this worker gets no more of the run. `now` is Unix time.
     """
     return Report(
         lease=lease.id,

@@ -19,6 +19,9 @@ from oku_workers.station import Station
 
 _log = logging.getLogger(__name__)
 
+REFUSED_S = 5.0
+"""The message of a lease that was refused fills a hand for so long: what comes next is for others."""
+
 
 def register_lease_task(
     app: Celery, station: Station, crew: Crew, name: str, boot: str, now: Callable[[], float]
@@ -44,6 +47,7 @@ def register_lease_task(
             _log.error("lease %s cannot be carried out here: %s", lease.id, error, extra=facts)
             refusal = str(error)[:LONGEST_REFUSAL]
             send_message(app, build_empty_report(lease, execution, name, boot, now(), refusal))
+            crew.rest(lease.id, REFUSED_S)
             return
         except Exception as error:
             # Celery logs the traceback, and does not know the lease.

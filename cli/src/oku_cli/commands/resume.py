@@ -15,7 +15,7 @@ from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, r
 from oku_cli.options import data_dir_option, remote_options, watch_options
 from oku_cli.parting import Parting
 from oku_core.errors import UserError
-from oku_core.run import FINAL_STATES
+from oku_core.run import FINAL_STATES, is_resumable
 from oku_core.spec import Spec
 from oku_core.spec_parser import Source, parse_spec
 
@@ -87,6 +87,6 @@ async def _resume_here(data_dir: DataDir, run: str, given: Spec, watch: Watch, l
 
 def _fetch_spec(data_dir: DataDir, run: str) -> Spec:
     record = data_dir.require_run(run)
-    if record.state in FINAL_STATES:
+    if record.state in FINAL_STATES and not is_resumable(record.state, is_broken=record.is_broken):
         raise UserError(f"run {run} is {record.state}, it cannot be resumed")
     return record.spec

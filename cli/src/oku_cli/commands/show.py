@@ -14,7 +14,7 @@ from oku_cli.parting import Parting
 from oku_cli.summary_view import print_summary
 from oku_cli.terminal import Terminal
 from oku_coordinator.summaries import build_summary
-from oku_core.summary import Summary
+from oku_core.summary import Summary, is_unbalanced
 
 
 @click.command(name="show")
@@ -50,4 +50,5 @@ def _show(summary: Summary, parting: Parting, *, as_json: bool) -> None:
     if as_json:
         write_json("-", summary)
     else:
-        print_summary(Terminal(), summary, hint=parting.describe_resume(summary.run, summary.state))
+        hint = parting.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+        print_summary(Terminal(), summary, hint=hint)

@@ -8,14 +8,17 @@ from oku_coordinator.ledger.run_table import fetch_run
 from oku_coordinator.ledger.slice_table import sum_lengths
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.history import Event, EventType
-from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState, check_transition
+from oku_core.run import ACTIVE_STATES, FINAL_STATES, RunState, TransitionError, check_transition
 
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
 
 
 def enter_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str = "") -> None:
     """Put a run into another state; `TransitionError` when it cannot get there from where it is."""
-    check_transition(run, fetch_run(transaction, run).state, state)
+    record = fetch_run(transaction, run)
+    check_transition(run, record.state, state)
+    if record.is_broken:
+        raise TransitionError(run, record.state, state)  # its account cannot be gone on with
     transaction.execute(
         "UPDATE runs SET state = ?, reason = ?, ended_at = ? WHERE run = ?",
         state, reason, now if state in FINAL_STATES else None, run,

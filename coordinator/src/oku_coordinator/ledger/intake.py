@@ -8,7 +8,7 @@ import logging
 
 from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.account_table import add_report
-from oku_coordinator.ledger.course import enter_state, follow_up, open_window
+from oku_coordinator.ledger.course import follow_up, open_window
 from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
 from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
@@ -18,7 +18,7 @@ from oku_coordinator.ledger.transaction import Transaction
 from oku_coordinator.lines import build_range_line, build_status_lines
 from oku_core.interval import settle
 from oku_core.lease import Claim, Message, Report, find_fault
-from oku_core.run import FINAL_STATES, RunState
+from oku_core.run import FINAL_STATES
 
 _log = logging.getLogger(__name__)
 
@@ -83,9 +83,6 @@ def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, n
     if report.covered:
         outbox_table.put(transaction, lease.run, Kind.RANGE, now, [build_range_line(lease.id, report)])
         outbox_table.put(transaction, lease.run, Kind.STATUS, now, build_status_lines(report))
-    if report.refusal and fetch_run(transaction, lease.run).state == RunState.RUNNING:
-        # The next worker would refuse it, too, and the run would go round for ever.
-        enter_state(transaction, lease.run, RunState.FAILED, now, f"worker {report.worker}: {report.refusal}")
     follow_up(transaction, lease.run, now)
 
 

@@ -124,6 +124,10 @@ class Ledger:
 
         return self._change(change, now)
 
+    def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:
+        """Take back all that is out of a running run, and put it into this state of rest."""
+        self._change(lambda transaction: recall.give_up_run(transaction, run, state, now, reason), now)
+
     def set_served(self, run: str, served: int) -> None:
         """Keep what the delay servers counted for a run, if it is at rest."""
         self._file.change(lambda transaction: run_table.set_served(transaction, run, served))
@@ -169,6 +173,11 @@ class Ledger:
     def fetch_active_leases(self, run: str) -> list[LeaseRecord]:
         """The leases of a run that are out."""
         return self._file.read(lambda transaction: lease_table.fetch_active_leases(transaction, run))
+
+    def find_run(self, lease: str) -> str | None:
+        """The run of a lease, in whatever state it is; None when there is no such lease."""
+        record = self._file.read(lambda transaction: lease_table.find_lease(transaction, lease))
+        return record.run if record else None
 
     def count_held(self, run: str) -> Counter[str | None]:
         """How many leases of a run each worker has; None stands for those that nobody has claimed."""

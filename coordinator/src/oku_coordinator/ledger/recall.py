@@ -58,3 +58,14 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
         expire_lease(transaction, lease.id, ExpiryReason.STACK_LOST, now)
     if not goes_on and not fetch_run(transaction, run).is_at_rest:
         enter_state(transaction, run, RunState.PAUSED, now, ExpiryReason.STACK_LOST)
+
+
+def give_up_run(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
+    """Take back what is out of a running run, and put it into a state of rest."""
+    if fetch_run(transaction, run).state != RunState.RUNNING:
+        return
+    for lease in fetch_active_leases(transaction, run):
+        is_claimed = lease.execution is not None
+        why = ExpiryReason.REPORT_LOST if is_claimed else ExpiryReason.NOT_SENT
+        expire_lease(transaction, lease.id, why, now)
+    enter_state(transaction, run, state, now, reason)

@@ -238,20 +238,16 @@ def test_a_report_opens_a_window_when_its_claim_was_lost(
     assert (record.started_at, record.windows, record.active_s) == (3.5, 1, 4.5)
 
 
-def test_a_run_that_a_worker_cannot_begin_has_failed(
+def test_a_lease_that_a_worker_refuses_is_for_others(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """The next worker could not either; the reason is kept, and the account balances."""
+    """All of it is given back, and the run goes on."""
     refused, out = cut(), cut()
     report = make_report(refused, done=refused.start, refusal="ca.pem: no such file")
     assert ledger.apply([report], 5.0) == [Verdict.ACCOUNTED]
-    snapshot = ledger.fetch_snapshot("r1")
-    assert (snapshot.record.state, snapshot.record.reason) == (
-        RunState.FAILED,
-        "worker w1: ca.pem: no such file",
-    )
-    assert (snapshot.breach, snapshot.lengths.pending, snapshot.record.ended_at) == (None, 90, 5.0)
-    assert ledger.apply([make_report(out)], 6.0) == [Verdict.LATE]
+    assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
+    assert ledger.fetch_run("r1").state == RunState.RUNNING
+    assert ledger.apply([make_report(out)], 6.0) == [Verdict.ACCOUNTED]
 
 
 def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(
