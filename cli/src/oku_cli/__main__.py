@@ -1,5 +1,29 @@
-"""`python -m oku_cli` is `oku`."""
+"""Where `oku` begins, as a script and as `python -m oku_cli`."""
 
-from oku_cli.main import main
+import os
+import signal
+from contextlib import suppress
+from typing import Never
 
-main()
+from oku_cli.exit_code import ExitCode
+
+_NOTHING = b"oku: interrupted, nothing was started\n"
+
+
+def main() -> None:
+    """Answer Ctrl-C before anything is imported that takes long, then run the command."""
+    signal.signal(signal.SIGINT, _leave)
+    from oku_cli.main import main as run_command  # noqa: PLC0415  # it takes long
+
+    run_command()
+
+
+def _leave(*_: object) -> Never:
+    # An exception that is raised amid imports ends in tracebacks of others.
+    with suppress(OSError):
+        os.write(2, _NOTHING)
+    os._exit(ExitCode.CUT_SHORT)
+
+
+if __name__ == "__main__":
+    main()

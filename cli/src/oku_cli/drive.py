@@ -1,7 +1,6 @@
 """Drives a run from a terminal: follows it to its rest, pauses it on Ctrl-C, shows and writes its summary."""
 
 import asyncio
-import signal
 import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import msgspec
 
 from oku_cli.client import Client, UnreachableError
 from oku_cli.exit_code import ExitCode
+from oku_cli.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.parting import Delivery, Parting
 from oku_cli.printable import escape_json, write_error
 from oku_cli.screen import View, build_view
@@ -52,10 +52,6 @@ class Watch:
         return Terminal(stderr=self.json_file == _STANDARD_OUTPUT)
 
 
-class InterruptedAtOnceError(Exception):
-    """Ctrl-C came a second time; says what that leaves behind."""
-
-
 class Driver:
     """Follows one run after the other, each until it rests.
 
@@ -63,15 +59,16 @@ class Driver:
         client: of the coordinator.
         watch: how to show it.
         parting: what to say of a run that is left before its end.
+        interrupts: the signals that end it before.
     """
 
-    def __init__(self, client: Client, watch: Watch, parting: Parting) -> None:
+    def __init__(self, client: Client, watch: Watch, parting: Parting, interrupts: Interrupts) -> None:
         self._client = client
         self._watch = watch
         self._parting = parting
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
-        self._interrupted = asyncio.Event()
+        self._interrupts = interrupts
 
     def log(self, line: str) -> None:
         """Show a line beside the progress."""
@@ -84,7 +81,6 @@ class Driver:
             InterruptedAtOnceError: Ctrl-C came twice.
             UnreachableError: only when the run cannot be found any more.
         """
-        self._install_signals()
         self.view.start(title)
         following = asyncio.create_task(self._follow(run))
         interrupting = asyncio.create_task(self._pause_on_interrupt(run))
@@ -123,11 +119,10 @@ class Driver:
             await asyncio.sleep(silence.note(reason))
 
     async def _pause_on_interrupt(self, run: str) -> None:
-        await self._interrupted.wait()
-        self._interrupted.clear()
+        await self._interrupts.take()
         self.view.log(self._parting.describe_first(run))
         pausing = asyncio.create_task(self._pause(run))
-        await self._interrupted.wait()
+        await self._interrupts.take()
         delivery = pausing.result() if pausing.done() else Delivery.OPEN
         pausing.cancel()
         raise InterruptedAtOnceError(self._parting.describe_second(run, delivery))
@@ -147,11 +142,6 @@ class Driver:
             else:
                 silence.end()
                 return Delivery.ACCEPTED
-
-    def _install_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._interrupted.set)
 
 
 def judge(summary: Summary) -> ExitCode:
@@ -180,4 +170,8 @@ def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:
         write_error(str(error))
+        return int(ExitCode.CUT_SHORT)
+    except KeyboardInterrupt:
+        # Who begins or follows a run takes the signals; the others only look, or have been answered.
+        write_error("interrupted, nothing was started")
         return int(ExitCode.CUT_SHORT)

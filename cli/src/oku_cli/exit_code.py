@@ -1,4 +1,4 @@
-"""How `oku` ends; the README has this table."""
+"""How `oku` ends; docs/scripts.md has this table."""
 
 from enum import IntEnum
 
@@ -11,6 +11,6 @@ class ExitCode(IntEnum):
     WRONG_INPUT = 2
     """What the user gave is wrong; nothing was started."""
     CUT_SHORT = 3
-    """The run failed or was cut short; the ledger says how far it came."""
+    """The run failed or was cut short, or the command was; the ledger says how far it came."""
     UNBALANCED = 4
     """The account of the run does not balance."""

@@ -4,16 +4,18 @@ import math
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from oku_cli.client import Client
 from oku_cli.data_dir import DataDir
-from oku_cli.drive import Driver, InterruptedAtOnceError, Watch
+from oku_cli.drive import Driver, Watch
 from oku_cli.exit_code import ExitCode
+from oku_cli.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.loki_delivery import wait_for_delivery
 from oku_cli.loki_options import LokiOptions
 from oku_cli.palette import CAUTION
-from oku_cli.parting import Parting
+from oku_cli.parting import Parting, describe_unbegun
 from oku_cli.printable import write_error
 from oku_cli.report.files import leave_report
 from oku_cli.stack import LocalStack, StackError, StackPlan
@@ -34,7 +36,7 @@ async def run_locally(
     title: str,
     plan: StackPlan,
     watch: Watch,
-    begin: Callable[[Client], Awaitable[str]],
+    begin: Callable[[Client], Coroutine[Any, Any, str]],
     resumed: str | None = None,
 ) -> ExitCode:
     """Start a stack, begin a run on it and drive it to its rest.
@@ -47,6 +49,7 @@ async def run_locally(
         begin: submits or resumes the run; gives its id.
         resumed: the run that is resumed, None for a new one.
     """
+    interrupts = Interrupts()
     data_dir.park_interrupted(time.time(), but=resumed)
     console = watch.build_console()
     drivers: list[Driver] = []
@@ -55,13 +58,14 @@ async def run_locally(
         for driver in drivers:
             driver.log(line)
 
+    parting = Parting(data_dir.flags)
     stack = LocalStack(data_dir, plan, log)
     at_once, run = True, ""
     try:
-        await stack.start()
+        await interrupts.cut(stack.start(), describe_unbegun(resumed))
         async with Client(stack.endpoint) as client:
-            run = await begin(client)
-            driver = Driver(client, watch, Parting(data_dir.flags))
+            run = await interrupts.let_end(begin(client), parting.describe_unanswered(resumed))
+            driver = Driver(client, watch, parting, interrupts)
             drivers.append(driver)
             summary = await stack.guard(driver.follow(run, title or run))
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.loki.loki else ""

@@ -9,6 +9,8 @@ import click
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.logs import tell_mistake
+from oku_cli.printable import write_error
+from oku_cli.standard_streams import StandardStreams
 from oku_core.errors import UserError
 
 COMMANDS = ("run", "resume", "pause", "cancel", "runs", "show", "report", "server", "worker", "coordinator")
@@ -24,6 +26,8 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"oku_cli.commands.{cmd_name}")
+        # From here on it is the command's to say what an interrupt leaves behind.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         command: click.Command = module.command
         return command
 
@@ -37,7 +41,8 @@ def oku() -> None:
 
 
 def main() -> None:
-    """Entry point of the `oku` script."""
+    """Run the command that `sys.argv` has, and end this process with its exit code."""
+    streams = StandardStreams()
     if os.getpid() == 1:
         # In a container. The kernel keeps from the first process what it has no handler for; until a command
         # has its own, SIGTERM is to end it as it does any other.
@@ -51,5 +56,9 @@ def main() -> None:
         tell_mistake(error.format_message() if isinstance(error, click.UsageError) else str(error))
         sys.exit(ExitCode.WRONG_INPUT)
     except click.exceptions.Abort:
+        write_error("interrupted, nothing was started")
         sys.exit(ExitCode.CUT_SHORT)
+    if not code and (failure := streams.find_failure()):
+        write_error(failure)
+        sys.exit(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)

@@ -49,6 +49,12 @@ class Parting:
             return f"pausing run {run}: requests in flight may finish; Ctrl-C again does not wait for them"
         return "stopping: requests in flight may finish; Ctrl-C again stops at once"
 
+    def describe_unanswered(self, resumed: str | None) -> str:
+        """What is left when a coordinator that was to begin a run, or to go on with one, has not answered."""
+        look = build_hint("runs", *self.flags)
+        what = f"run {resumed} was resumed" if resumed else "a run was begun"
+        return f"interrupted, the coordinator has not said whether {what}; see: {look}"
+
     def describe_second(self, run: str, delivery: Delivery) -> str:
         """What the second Ctrl-C leaves behind."""
         if not self.outlives:
@@ -63,6 +69,12 @@ class Parting:
                 return f"run {run} {what}; look at it with: {look}; go on with: {resume}"
             case Delivery.REFUSED:
                 return f"run {run} was not paused by this command; look at it with: {look}"
+
+
+def describe_unbegun(resumed: str | None) -> str:
+    """What is left of a command that was interrupted before it had a coordinator to talk to."""
+    what = f"run {resumed} was not resumed" if resumed else "no run was begun"
+    return f"interrupted, {what}"
 
 
 def describe_pause(reason: str) -> str:

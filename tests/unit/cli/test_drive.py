@@ -11,8 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from oku_cli.client import Client, Place, UnreachableError
 from oku_cli.data_dir import Endpoint
-from oku_cli.drive import Driver, InterruptedAtOnceError, Watch, judge, run_async, write_json
+from oku_cli.drive import Driver, Watch, judge, run_async, write_json
 from oku_cli.exit_code import ExitCode
+from oku_cli.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.parting import Parting
 from oku_core.errors import UserError
 from oku_core.run import RunState
@@ -130,7 +131,8 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     async with TestServer(app) as server:
         url = f"http://127.0.0.1:{server.port}"
         async with TellingClient(Endpoint(url, "t")) as client:
-            driver = Driver(client, Watch(None, quiet=False), Parting(["--x"], outlives=not is_here))
+            parting = Parting(["--x"], outlives=not is_here)
+            driver = Driver(client, Watch(None, quiet=False), parting, Interrupts())
             following = asyncio.create_task(driver.follow("r", "title"))
             await asyncio.sleep(0)
             signal.raise_signal(signal.SIGINT)

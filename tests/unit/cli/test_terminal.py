@@ -7,9 +7,10 @@ import pytest
 from rich.console import RenderableType
 from tests.unit.cli.conftest import make_worker
 
-from oku_cli.drive import InterruptedAtOnceError, run_async, write_json
+from oku_cli.drive import run_async, write_json
 from oku_cli.exit_code import ExitCode
 from oku_cli.frame import Moment, build_frame
+from oku_cli.interrupt import InterruptedAtOnceError
 from oku_cli.live import LiveView
 from oku_cli.logs import tell_mistake
 from oku_cli.pace import Pace

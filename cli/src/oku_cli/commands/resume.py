@@ -1,5 +1,6 @@
 """`oku resume`: goes on with a run exactly where its ledger stands."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
+from oku_cli.interrupt import Interrupts
 from oku_cli.local import build_plan, run_locally
 from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options import data_dir_option, remote_options, watch_options
-from oku_cli.parting import Parting
+from oku_cli.parting import Parting, describe_unbegun
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES, is_resumable
 from oku_core.spec import Spec
@@ -59,9 +61,12 @@ def refuse_shape(given: Spec, elsewhere: Place | None) -> None:
 
 
 async def _resume_at(place: Place, run: str, watch: Watch, parting: Parting) -> ExitCode:
-    async with Client(place) as client:
-        await client.act(run, "resume")
-        driver = Driver(client, watch, parting)
+    interrupts = Interrupts()
+    async with AsyncExitStack() as open_client:
+        opening = open_client.enter_async_context(Client(place))
+        client = await interrupts.cut(opening, describe_unbegun(run))
+        await interrupts.let_end(client.act(run, "resume"), parting.describe_unanswered(run))
+        driver = Driver(client, watch, parting, interrupts)
         return driver.finish(await driver.follow(run, run))
 
 

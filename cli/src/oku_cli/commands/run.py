@@ -1,5 +1,6 @@
 """`oku run`: makes a spec of file and flags, and carries it out here or at a coordinator elsewhere."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
+from oku_cli.interrupt import Interrupts
 from oku_cli.local import build_plan, run_locally
 from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options import (
@@ -20,7 +22,7 @@ from oku_cli.options import (
     spec_options,
     watch_options,
 )
-from oku_cli.parting import Parting
+from oku_cli.parting import Parting, describe_unbegun
 from oku_cli.spec_file import read_spec_file
 from oku_core.errors import UserError
 from oku_core.spec import Spec
@@ -90,9 +92,15 @@ async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch, loki: LokiOptio
 
 
 async def _run_remotely(place: Place, spec: Spec, watch: Watch) -> ExitCode:
-    async with Client(place) as client:
-        if spec.servers is not None and await client.fetch_scaling() is None:
-            refuse_servers(spec)
-        run = await client.submit(build_mapping(spec))
-        driver = Driver(client, watch, Parting(place.flags, outlives=True))
+    interrupts, parting = Interrupts(), Parting(place.flags, outlives=True)
+    async with AsyncExitStack() as open_client:
+        opening = open_client.enter_async_context(Client(place))
+        client = await interrupts.cut(opening, describe_unbegun(None))
+        if spec.servers is not None:
+            scaling = await interrupts.cut(client.fetch_scaling(), describe_unbegun(None))
+            if scaling is None:
+                refuse_servers(spec)
+        submitting = client.submit(build_mapping(spec))
+        run = await interrupts.let_end(submitting, parting.describe_unanswered(None))
+        driver = Driver(client, watch, parting, interrupts)
         return driver.finish(await driver.follow(run, spec.name or run))

@@ -1,0 +1,74 @@
+"""Standard output and standard error of a command, which may go away while it works.
+
+What is written to a pipe that nobody reads any more is thrown away: `oku run | head -1` makes all of its
+requests, and ends as `oku run` does. Other errors, such as a full disk, end nothing either, and are told when
+the command has ended.
+"""
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_NAMES = {1: "standard output", 2: "standard error"}
+
+
+class _Outlet(io.FileIO):
+    """A stream whose errors stop nobody. `failure` is the first that was not a closed pipe."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number, "wb", closefd=False)
+        self.failure: OSError | None = None
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """As a file does, or as if it did."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            pass
+        except OSError as error:
+            self.failure = self.failure or error
+        return memoryview(data).nbytes
+
+
+class StandardStreams:
+    """Takes the place of `sys.stdout` and `sys.stderr`, and of those that were closed at the start."""
+
+    def __init__(self) -> None:
+        for number in range(3):
+            _open_unless_open(number)
+        self._outlets = {number: _Outlet(number) for number in _NAMES}
+        if sys.stdout in (sys.__stdout__, None):
+            sys.stdout = _build_text(self._outlets[1], sys.stdout)
+        if sys.stderr in (sys.__stderr__, None):
+            sys.stderr = _build_text(self._outlets[2], sys.stderr)
+
+    def find_failure(self) -> str:
+        """Why not everything was written that somebody would read; empty when it was."""
+        sys.stdout.flush()
+        for number, outlet in self._outlets.items():
+            if outlet.failure is not None:
+                return f"{_NAMES[number]}: {outlet.failure.strerror}"
+        return ""
+
+
+def _open_unless_open(number: int) -> None:
+    # A file that is opened later must not get the number, and with it what is written to the stream.
+    try:
+        os.fstat(number)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)
+
+
+def _build_text(outlet: _Outlet, replaced: TextIO | None) -> TextIO:
+    if not isinstance(replaced, io.TextIOWrapper):
+        return io.TextIOWrapper(io.BufferedWriter(outlet), encoding="utf-8", errors="backslashreplace")
+    return io.TextIOWrapper(
+        io.BufferedWriter(outlet),
+        encoding=replaced.encoding,
+        errors=replaced.errors,
+        line_buffering=replaced.line_buffering or replaced.write_through,
+    )
