@@ -325,3 +325,23 @@ def test_a_short_run_has_no_flag(start: Start) -> None:
     summary = start("run", "--requests", "200", "--workers", "1", "--engine", "httptools").finish()
 
     assert summary["validity"] == []
+
+
+def test_a_secret_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is it sent at all unless the command says so: a spec file may be somebody else's."""
+    monkeypatch.setenv("SHOP_TOKEN", "hunter2")
+    run = ["run", "--requests", "50", "--header", "X-Key: {env:SHOP_TOKEN}", "--json", "-"]
+    refused = oku(*run, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        "oku: {env:SHOP_TOKEN} may not be used here: --allow-env SHOP_TOKEN allows it\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+    ended = oku(*run, "--allow-env", "SHOP_TOKEN", cwd=tmp_path)
+
+    assert json.loads(ended.stdout)["outcomes"]["ok"] == 50, ended.stderr
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(b"{env:SHOP_TOKEN}" in path.read_bytes() for path in files)
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
+    assert "hunter2" not in ended.stdout + ended.stderr

@@ -1,5 +1,6 @@
 """A real worker process over the real broker: leases that are right, doubled, stale or none."""
 
+import base64
 import os
 import signal
 import subprocess
@@ -372,6 +373,64 @@ def test_a_log_has_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: En
     log = (tmp_path / "worker.log").read_text()
     assert "first protocol_error" in log
     assert "hunter2" not in log
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_secrets_are_put_in_where_requests_are_sent(
+    desk: Desk, tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of names that are allowed, read once for each run; what says so is neither in a report nor in a log."""
+    monkeypatch.setenv("TOKEN", "hunter2")
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "pass").write_text("p@ss\n")
+    seen: list[bytes] = []
+
+    class Listener(StreamRequestHandler):
+        def handle(self) -> None:
+            seen.append(self.request.recv(65_536))
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    flags = ("--allow-env", "TOKEN", "--secrets-dir", str(secrets))
+    with ThreadingTCPServer(("127.0.0.1", 0), Listener) as target, run_worker(desk, tmp_path, *flags):
+        threading.Thread(target=target.serve_forever, daemon=True).start()
+        url = f"http://me:{{file:pass}}@127.0.0.1:{target.server_address[1]}/{{i}}?t={{env:TOKEN}}&{{file:pass}}"
+        spec = Spec(
+            urls=(url,), headers=("X-Key: k-{env:TOKEN}",), body="{file:pass}!", method="POST", engine=engine
+        )
+
+        def send(run: str) -> bytes:
+            send_lease(desk.app, desk.build_lease(1, spec=spec, run=run))
+            report = desk.receive_report()
+            assert report.outcomes[0] == 1, (tmp_path / "worker.log").read_text()
+            assert "hunter2" not in str(report)
+            return seen.pop()
+
+        first = send("run-1")
+        assert b"?t=hunter2&p%40ss HTTP/1.1\r\n" in first
+        assert b"X-Key: k-hunter2\r\n" in first
+        assert b"Authorization: Basic " + base64.b64encode(b"me:p@ss") in first
+        assert first.endswith(b"\r\n\r\np@ss!")
+        (secrets / "pass").write_text("changed")
+        assert send("run-1").endswith(b"p@ss!")
+        assert send("run-2").endswith(b"changed!")
+        target.shutdown()
+    assert "hunter2" not in (tmp_path / "worker.log").read_text()
+
+
+def test_a_secret_that_is_not_there_is_refused_by_name(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No value goes where it was not allowed to: not that of the broker, not that of the user's shell."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    with run_worker(desk, tmp_path, "--allow-env", "MISSING"):
+        for name in ("AWS_SECRET_ACCESS_KEY", "OKU_BROKER_URL", "PATH"):
+            reason = desk.refuse(headers=(f"A: {{env:{name}}}",))
+            assert reason == f"{{env:{name}}} may not be used here: --allow-env {name} allows it"
+        assert desk.refuse(body="{env:MISSING}") == "{env:MISSING}: this variable is not set here"
+        assert desk.refuse(body="{file:x}").startswith("{file:x} may not be used here")
+        send_lease(desk.app, lease := desk.build_lease())
+        assert desk.receive_report().lease == lease.id
 
 
 class _Babbler(StreamRequestHandler):

@@ -11,6 +11,7 @@ from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress
 from oku_core.spec import Spec
 from oku_core.spec_files import EVERYWHERE
+from oku_core.spec_secrets import SpecSources
 from oku_core.supervision import Supervisor
 from oku_workers.crew import Crew
 from oku_workers.station import Station
@@ -32,7 +33,8 @@ class EngineWorker:
         self._station = Station()
         self._complaints = _Complaints()
         self._leases = 0
-        self.crew = Crew("w1", "b1", supervisor or Supervisor(), local_address, files=EVERYWHERE)
+        sources = SpecSources(files=EVERYWHERE)
+        self.crew = Crew("w1", "b1", supervisor or Supervisor(), local_address, sources=sources)
         self._station.start()
         self._station.ask(self.crew.start)
 

@@ -23,6 +23,7 @@ from oku_cli.terminal import Terminal
 from oku_core.errors import UserError
 from oku_core.open_files import raise_open_files
 from oku_core.spec import Spec
+from oku_core.spec_secrets import SecretSource
 
 _FILES_BESIDE_REQUESTS = 100
 _FULL_SHARE = 0.8
@@ -132,6 +133,12 @@ def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
         and sys.platform == "linux",
         loki=loki or LokiOptions(),
     )
+
+
+def check_secrets(spec: Spec, secrets: SecretSource) -> SecretSource:
+    """Find out early whether a spec can be carried out with these secrets; `UserError` if not."""
+    secrets.fill_in(spec)
+    return secrets
 
 
 def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:

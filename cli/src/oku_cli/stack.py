@@ -18,6 +18,7 @@ from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
 from oku_core.listener import format_address, open_sockets
 from oku_core.spec_files import EVERYWHERE
+from oku_core.spec_secrets import SecretSource
 from oku_core.supervision import Health, Supervisor
 
 _T = TypeVar("_T")
@@ -44,6 +45,7 @@ class StackPlan:
         seed: of their delays.
         spreads_addresses: whether each worker sends from a loopback address of its own.
         loki: where results go besides the ledger.
+        secrets: that its runs may name.
     """
 
     workers: int
@@ -52,6 +54,7 @@ class StackPlan:
     seed: int
     spreads_addresses: bool = False
     loki: LokiOptions = field(default_factory=LokiOptions)
+    secrets: SecretSource = field(default_factory=SecretSource)
 
 
 class StackError(Exception):
@@ -204,10 +207,13 @@ class LocalStack:
                 "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
                 listening=self._server_sockets,
             )  # fmt: skip
+        secrets = [word for name in plan.secrets.variables for word in ("--allow-env", name)]
+        secrets += ["--secrets-dir", str(plan.secrets.folder)] if plan.secrets.folder else []
         for number in range(1, plan.workers + 1):
             name = f"worker-{number}"
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
-            yield build(name, *oku, "worker", "--broker-url", broker_url, "--name", name, *files, *address)
+            flags = ["--broker-url", broker_url, "--name", name, *files, *secrets, *address]
+            yield build(name, *oku, "worker", *flags)
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:

@@ -12,12 +12,28 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<rest>[^\s\"'<>`]+)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:@\[\]]*)(:\d+)?")
 
 
+_SHORTEST_HIDDEN = 4
+"""Shorter values stand in every text, and are no secrets."""
+_hidden: frozenset[str] = frozenset()
+
+
+def hide(*values: str) -> None:
+    """From now on, for as long as this process lives, no redacted text shows these values."""
+    global _hidden  # noqa: PLW0603  # whatever is logged anywhere must know of them
+    _hidden |= {value for value in values if len(value) >= _SHORTEST_HIDDEN}
+
+
 def redact(text: str, *, queries: bool = True) -> str:
     """A text in which URLs have no user and no password, and no query unless `queries` is false.
+
+    Values that were hidden are not in it either.
 
     Where it is not clear what is a password, as with one that should have been percent-encoded, more is
     hidden rather than less.
     """
+    # The longest first, for one may be a part of another.
+    for value in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(value, MASK)
     return _URL.sub(lambda url: url["scheme"] + _redact_rest(url["rest"], queries=queries), text)
 
 

@@ -12,6 +12,7 @@ from oku_core.errors import format_value
 from oku_core.quantity import parse_count, parse_duration_s
 from oku_core.spec import Engine
 from oku_core.target import (
+    parse_body,
     parse_expect_status,
     parse_headers,
     parse_method,
@@ -104,7 +105,7 @@ FIELDS: tuple[Field, ...] = (
         "header", "headers", parse_headers, "'NAME: VALUE'", "Header to send; {i} is the index.",
         repeatable=True,
     ),
-    Field("body", "body", parse_text, "TEXT", "Body to send; {i} is the index."),
+    Field("body", "body", parse_body, "TEXT", "Body to send; {i} is the index."),
     Field("concurrency", "concurrency", _count(1, 1_000_000), "N", "Requests in flight, for each worker."),
     Field(
         "workers", "workers", _count(1, 10_000), "N",

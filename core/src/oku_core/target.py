@@ -14,17 +14,23 @@ from oku_core.redaction import redact
 INDEX_PLACEHOLDER = "{i}"
 """Stands for the index of the request in a URL, a header or a body."""
 
+SECRET_PLACEHOLDER = re.compile(r"\{env:[A-Za-z_][A-Za-z0-9_]*\}|\{file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}\}")
+"""Stands for a secret that only workers know: a variable of their environment, or a file of a folder."""
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
 # RFC 9110, sections 5.6.2 and 5.5: a token, and a value without control characters but the tab.
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
+KNOWN_PLACEHOLDERS = "{i}, {env:NAME} and {file:NAME}"
+"""For people."""
+_SECRET_BEGINS = re.compile(r"\{(?:env|file):[^{}\s]*\}?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def parse_urls(value: object) -> tuple[str, ...]:
-    """One URL or several: `http` or `https`, `{i}` in path and query at most."""
+    """One URL or several: `http` or `https`, `{i}` in path and query at most, secrets not in the host."""
     urls = tuple(_check_url(parse_text(item)) for item in _items(value))
     if not urls:
         raise ValueError("there is no URL")
@@ -83,6 +89,22 @@ def parse_text(value: object) -> str:
     return value
 
 
+def parse_body(value: object) -> str:
+    """Any text, with placeholders or without."""
+    body = parse_text(value)
+    _check_secrets(body)
+    return body
+
+
+def _check_secrets(text: str) -> None:
+    for found in _SECRET_BEGINS.finditer(text):
+        if not SECRET_PLACEHOLDER.fullmatch(found[0]):
+            raise ValueError(
+                f"{format_value(found[0])} is not of the form {{env:NAME}} or {{file:NAME}}, with a name of "
+                "letters, digits and _, of a file also . and -"
+            )
+
+
 def _items(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
@@ -101,6 +123,7 @@ def _check_header(header: str) -> None:
         raise ValueError(f"{format_value(name)} is not a header name, of ASCII letters, digits and -")
     if not _HEADER_VALUE.fullmatch(content):
         raise ValueError(f"{format_value(header)} has line breaks or control characters in its value")
+    _check_secrets(content)
 
 
 def _check_url(url: str) -> str:
@@ -109,13 +132,18 @@ def _check_url(url: str) -> str:
         raise ValueError(f"{shown} has white space or control characters in it")
     if not _SCHEME.match(url):
         raise ValueError(f"{shown} has no scheme, write http://{format_value(url.lstrip(':/') or 'host/')}")
+    _check_secrets(url)
+    authority = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
+    if SECRET_PLACEHOLDER.search(authority.rpartition("@")[2]):
+        raise ValueError(f"{shown} has a secret in its host, it may stand in user, path and query")
+    written, url = url, SECRET_PLACEHOLDER.sub("0", url)
     _check_host(url, shown)
     if "#" in url:
         raise ValueError(f"{shown} has a fragment (#), which is never sent")
     if unknown := _PLACEHOLDER.search(url.replace(INDEX_PLACEHOLDER, "0")):
         name = format_value(unknown[0])
-        raise ValueError(f"{shown} has the placeholder {name}, only {INDEX_PLACEHOLDER} is known")
-    return url
+        raise ValueError(f"{shown} has the placeholder {name}, known are {KNOWN_PLACEHOLDERS}")
+    return written
 
 
 def _check_host(url: str, shown: str) -> None:

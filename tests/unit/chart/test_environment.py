@@ -105,6 +105,16 @@ def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
         assert "OKU_FILES_DIR" not in read_environment(find_pods(render())[component])
 
 
+def test_the_secrets_of_a_target_are_told_to_workers_alone() -> None:
+    """Their names and their folder; there is none unless it is named, and no setting of Oku's own."""
+    pods = find_pods(render({"workers": {"allowEnv": ["A", "B"], "secretsDir": "/secrets"}}))
+    told = {"OKU_ALLOW_ENV": "A B", "OKU_SECRETS_DIR": "/secrets"}
+    assert told.items() <= read_environment(pods["workers"]).items()
+    assert told.keys() <= _list_variables("worker")
+    assert not told.keys() & read_environment(pods["coordinator"]).keys()
+    assert not told.keys() & read_environment(find_pods(render())["workers"]).keys()
+
+
 def test_the_delay_server_takes_its_flags() -> None:
     """As `oku server` would read them."""
     values = {"servers": {"delay": "lognormal:40ms,0.5", "seed": 7, "processes": 2,

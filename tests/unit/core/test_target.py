@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.target import (
+    KNOWN_PLACEHOLDERS,
+    parse_body,
     parse_expect_status,
     parse_headers,
     parse_method,
@@ -76,10 +78,10 @@ def test_a_url_stays_as_it_was_written(url: str) -> None:
         ("http://h:٣/", "http://h:٣/ has a port that is not between 1 and 65535"),
         ("http://{i}.h/", "http://{i}.h/ has {i} in its host, it may stand in path and query"),
         ("http://h:{i}/", "http://h:{i}/ has {i} in its host, it may stand in path and query"),
-        ("http://h/{n}", "http://h/{n} has the placeholder {n}, only {i} is known"),
-        ("http://h/{i", "http://h/{i has the placeholder {i, only {i} is known"),
-        ("http://h/i}", "http://h/i} has the placeholder }, only {i} is known"),
-        ("http://h/{{i}}", "http://h/{{i}} has the placeholder {0}, only {i} is known"),
+        ("http://h/{n}", f"http://h/{{n}} has the placeholder {{n}}, known are {KNOWN_PLACEHOLDERS}"),
+        ("http://h/{i", f"http://h/{{i has the placeholder {{i, known are {KNOWN_PLACEHOLDERS}"),
+        ("http://h/i}", f"http://h/i}} has the placeholder }}, known are {KNOWN_PLACEHOLDERS}"),
+        ("http://h/{{i}}", f"http://h/{{{{i}}}} has the placeholder {{0}}, known are {KNOWN_PLACEHOLDERS}"),
         ("http://h/#part", "http://h/#part has a fragment (#), which is never sent"),
         ("http://h/a b", "http://h/a b has white space or control characters in it"),
         ("http://h/\t", r"'http://h/\t' has white space or control characters in it"),
@@ -298,3 +300,45 @@ def test_any_text_is_read_or_refused_in_one_line(parse: Parser, value: str) -> N
     else:
         assert parse(read) == read
     assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (parse_urls, "http://{env:USER}:{file:pass.txt}@h:8080/{env:PATH_1}/{i}?token={file:a-b_c}"),
+        (parse_proxy, "http://me:{env:PASSWORD}@proxy:3128"),
+        (parse_headers, "Authorization: Bearer {env:TOKEN}"),
+        (parse_body, '{"key": "{file:key}", "n": {i}}'),
+    ],
+)
+def test_secrets_may_be_named(parse: Parser, text: str) -> None:
+    """In all that is sent; what was written stays."""
+    assert parse(text) in (text, (text,))
+
+
+@pytest.mark.parametrize("name", ["", "A-B", "1A", "A:B", "A"])
+@pytest.mark.parametrize(
+    ("parse", "start"), [(parse_urls, "http://h/?a="), (parse_headers, "A: "), (parse_body, "")]
+)
+def test_a_name_of_a_secret_that_cannot_be_is_told(parse: Parser, start: str, name: str) -> None:
+    """It would be sent as it is written, and nobody would know."""
+    text = f"{{env:{name}" if name == "A" else f"{{env:{name}}}"
+    assert "is not of the form {env:NAME} or {file:NAME}" in read_fault(parse, f"{start}{text}")
+
+
+@pytest.mark.parametrize("name", ["../key", ".hidden", "a/b", "", "x" * 254])
+def test_a_file_of_a_secret_is_in_its_folder(name: str) -> None:
+    """Its name is no path."""
+    assert "is not of the form" in read_fault(parse_body, f"{{file:{name}}}")
+
+
+@pytest.mark.parametrize("host", ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"])
+def test_no_secret_stands_in_a_host(host: str) -> None:
+    """It would be shown to every resolver on the way."""
+    assert "has a secret in its host" in read_fault(parse_urls, f"http://{host}/x@y")
+
+
+def test_other_braces_of_a_body_stay() -> None:
+    """A body is often JSON."""
+    for body in ('{"env": 1}', "{env}", "{x:y}", "{ env:A }"):
+        assert parse_body(body) == body

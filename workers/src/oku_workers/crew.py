@@ -19,7 +19,7 @@ from oku_core.open_files import read_open_files
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import MOST_TROUBLES, Progress
 from oku_core.spec import Spec
-from oku_core.spec_files import NOWHERE, SpecFiles
+from oku_core.spec_secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.supervision import Supervisor
 from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.engines.error import EngineError
@@ -45,7 +45,7 @@ class Crew:
         supervisor: of the tasks of its engines.
         local_address: what to send from; the system chooses unless given.
         clock: of this process.
-        files: reads the files that specs name.
+        sources: has the files and secrets that specs name.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class Crew:
         supervisor: Supervisor,
         local_address: str | None = None,
         clock: SteadyClock | None = None,
-        files: SpecFiles = NOWHERE,
+        sources: SpecSources = NO_SOURCES,
     ) -> None:
         self._name = name
         self._boot = boot
         self._supervisor = supervisor
         self._local_address = local_address
         self._clock = clock or SteadyClock()
-        self._files = files
+        self._sources = sources
         self._feed = Feed()
         self._hands: dict[str, Hand] = {}
         self._under_way: set[Hand] = set()
         self._engine: EngineProtocol | None = None
-        self._engine_spec: Spec | None = None
+        self._engine_key: _EngineKey | None = None
         self._changing_engine = asyncio.Lock()
         self._seconds = SecondMeter()
         self._strain = StrainMeter()
@@ -176,39 +176,46 @@ class Crew:
 
     async def _prepare_engine(self, hand: Hand) -> None:
         """Have an engine for the spec of a lease; one for another spec first finishes what it has in hand."""
-        spec = hand.lease.spec
+        spec, key = hand.lease.spec, _build_engine_key(hand.lease)
         async with self._changing_engine:
             # A lease that is stopped meanwhile needs none.
-            while (others := self._list_others(spec)) and not hand.finished.done():
+            while (others := self._list_others(key)) and not hand.finished.done():
                 await asyncio.wait([*others, hand.finished], return_when=asyncio.FIRST_COMPLETED)
             if hand.finished.done():
                 return
-            if self._engine_spec != spec:
+            if self._engine_key != key:
                 await self._close_engine()
                 _warn_of_open_files(spec.concurrency)
-                tls = await self._prepare_tls(spec)
-                self._engine = build_engine(spec, self._feed, self._supervisor, self._local_address, tls)
-                self._engine_spec = spec
+                filled, tls = await self._read_sources(spec)
+                self._engine = build_engine(filled, self._feed, self._supervisor, self._local_address, tls)
+                self._engine_key = key
                 self._engine.start()
             self._under_way.add(hand)
 
-    async def _prepare_tls(self, spec: Spec) -> ssl.SSLContext | None:
-        if not may_speak_tls(spec):
-            return None
+    async def _read_sources(self, spec: Spec) -> tuple[Spec, ssl.SSLContext | None]:
+        """The spec with its secrets, and how to speak TLS for it; read in a thread, for files may block."""
+        if not (may_speak_tls(spec) or reads_sources(spec)):
+            return spec, None
+
+        def read() -> tuple[Spec, ssl.SSLContext | None]:
+            return self._sources.secrets.fill_in(spec), build_tls(spec, self._sources.files)
+
         try:
             async with asyncio.timeout(_FILES_TIMEOUT_S):
-                return await asyncio.to_thread(build_tls, spec, self._files)
+                return await asyncio.to_thread(read)
+        except SecretError as error:
+            raise EngineError(str(error)) from error
         except TimeoutError:
             raise EngineError(
                 f"the files that the spec names could not be read within {_FILES_TIMEOUT_S:.0f} s"
             ) from None
 
-    def _list_others(self, spec: Spec) -> list[asyncio.Future[None]]:
+    def _list_others(self, key: "_EngineKey") -> list[asyncio.Future[None]]:
         # Those that wait for an engine themselves are none of them: two would wait for each other.
-        return [hand.finished for hand in self._under_way if hand.lease.spec != spec]
+        return [hand.finished for hand in self._under_way if _build_engine_key(hand.lease) != key]
 
     async def _close_engine(self) -> None:
-        engine, self._engine, self._engine_spec = self._engine, None, None
+        engine, self._engine, self._engine_key = self._engine, None, None
         if engine is not None:
             await engine.close()
 
@@ -264,6 +271,14 @@ class Crew:
             lagged=hand.lagged,
             clock_step_s=hand.clock_step_s,
         )
+
+
+_EngineKey = tuple[Spec, str]
+"""An engine serves leases of one spec and, if that names what is read here, of one run."""
+
+
+def _build_engine_key(lease: Lease) -> _EngineKey:
+    return lease.spec, lease.run if reads_sources(lease.spec) else ""
 
 
 def _warn_of_open_files(connections: int) -> None:

@@ -65,7 +65,7 @@ class Worker:
         self._app = build_worker_app(settings.broker_url)
         self._station = Station()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock, settings.files)
+        self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock, settings.sources)
         # Nobody hears of the beat's own trouble: its silence is the notice.
         health = supervisor.build_health("beat", LONGEST_PAUSE_S)
         self._beat = Beat(self._app, health, self._station, self._crew, settings.idle_limit_s)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from oku_core.spec_files import NOWHERE, SpecFiles
+from oku_core.spec_secrets import NO_SOURCES, SpecSources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class WorkerSettings:
         local_address: what to send from; the system chooses unless given.
         ready_file: file that is there while the worker can take leases.
         alive_file: file that is touched as long as the event loop answers, for a liveness probe.
-        files: reads the files that specs name.
+        sources: has the files and secrets that specs name.
         idle_limit_s: a worker that has had no lease for so long, although leases wait, ends itself.
         loop_limit_s: one whose event loop has not answered for so long does, too. No request takes the loop
             for more than moments; this is beyond what a busy machine, or loading certificates, can explain.
@@ -29,6 +29,6 @@ class WorkerSettings:
     local_address: str | None = None
     ready_file: Path | None = None
     alive_file: Path | None = None
-    files: SpecFiles = NOWHERE
+    sources: SpecSources = NO_SOURCES
     idle_limit_s: float = 30.0
     loop_limit_s: float = 30.0

@@ -1,25 +1,29 @@
 """`oku resume`: goes on with a run exactly where its ledger stands."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+from oku_cli.allow_options import refuse_secrets, secret_options
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.interrupt import Interrupts
-from oku_cli.local import build_plan, run_locally
-from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
+from oku_cli.local import build_plan, check_secrets, run_locally
+from oku_cli.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options import data_dir_option, remote_options, watch_options
 from oku_cli.parting import Parting, describe_unbegun
+from oku_cli.stack import StackPlan
 from oku_core.errors import UserError
 from oku_core.run import FINAL_STATES, is_resumable
 from oku_core.spec import Spec
 from oku_core.spec_parser import Source, parse_spec
+from oku_core.spec_secrets import SecretSource
 
 
 @click.command(name="resume")
@@ -30,12 +34,14 @@ from oku_core.spec_parser import Source, parse_spec
 @remote_options
 @watch_options
 @loki_options
+@secret_options(has_variables=False)
 def command(
     run: str,
     data_dir: Path,
     elsewhere: Place | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
+    secrets: SecretSource,
     **options: Any,
 ) -> int:
     """Go on with a paused or interrupted RUN, also days later."""
@@ -47,10 +53,16 @@ def command(
     place = elsewhere or folder.find_endpoint()
     if place is not None:
         refuse_loki(loki)
+        refuse_secrets(secrets)
         refuse_shape(given, elsewhere)
         parting = Parting((elsewhere or folder).flags, outlives=True)
         return run_async(_resume_at(place, run, watch, parting))
-    return run_async(_resume_here(folder, run, given, watch, loki))
+    spec = _fetch_spec(folder, run)
+    shape = msgspec.structs.replace(
+        spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
+    )
+    plan = replace(build_plan(shape, loki), secrets=check_secrets(spec, secrets))
+    return run_async(_resume_here(folder, run, spec, plan, watch))
 
 
 def refuse_shape(given: Spec, elsewhere: Place | None) -> None:
@@ -70,15 +82,7 @@ async def _resume_at(place: Place, run: str, watch: Watch, parting: Parting) -> 
         return driver.finish(await driver.follow(run, run))
 
 
-async def _resume_here(data_dir: DataDir, run: str, given: Spec, watch: Watch, loki: LokiOptions) -> ExitCode:
-    spec = _fetch_spec(data_dir, run)
-    plan = build_plan(
-        msgspec.structs.replace(
-            spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
-        ),
-        loki,
-    )
-
+async def _resume_here(data_dir: DataDir, run: str, spec: Spec, plan: StackPlan, watch: Watch) -> ExitCode:
     async def begin(client: Client) -> str:
         await client.act(run, "resume")
         return run

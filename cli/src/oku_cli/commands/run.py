@@ -1,19 +1,21 @@
 """`oku run`: makes a spec of file and flags, and carries it out here or at a coordinator elsewhere."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+from oku_cli.allow_options import refuse_secrets, secret_options
 from oku_cli.client import Client, Place
 from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
 from oku_cli.interrupt import Interrupts
-from oku_cli.local import build_plan, run_locally
-from oku_cli.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
+from oku_cli.local import build_plan, check_secrets, run_locally
+from oku_cli.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options import (
     data_dir_option,
     pick_spec_values,
@@ -24,10 +26,12 @@ from oku_cli.options import (
 )
 from oku_cli.parting import Parting, describe_unbegun
 from oku_cli.spec_file import read_spec_file
+from oku_cli.stack import StackPlan
 from oku_core.errors import UserError
 from oku_core.spec import Spec
 from oku_core.spec_files import EVERYWHERE
 from oku_core.spec_parser import Source, build_mapping, parse_spec
+from oku_core.spec_secrets import SecretSource
 from oku_workers.engines.tls import build_tls
 
 _FILES = ("cacert", "cert", "key")
@@ -40,12 +44,14 @@ _FILES = ("cacert", "cert", "key")
 @remote_options
 @watch_options
 @loki_options
+@secret_options(has_variables=False)
 def command(
     targets: tuple[str, ...],
     data_dir: Path,
     elsewhere: Place | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
+    secrets: SecretSource,
     **options: Any,
 ) -> int:
     """Make requests to URL, or to delay servers of its own, and account for every one.
@@ -64,8 +70,11 @@ def command(
     watch.check()
     if elsewhere is not None:
         refuse_loki(loki)
+        refuse_secrets(secrets)
         return run_async(_run_remotely(elsewhere, spec, watch))
-    return run_async(_run_here(DataDir(data_dir), find_files(spec), watch, loki))
+    spec = find_files(spec)
+    plan = replace(build_plan(spec, loki), secrets=check_secrets(spec, secrets))
+    return run_async(_run_here(DataDir(data_dir), spec, plan, watch))
 
 
 def _is_url(target: str) -> bool:
@@ -80,8 +89,7 @@ def find_files(spec: Spec) -> Spec:
     return spec
 
 
-async def _run_here(data_dir: DataDir, spec: Spec, watch: Watch, loki: LokiOptions) -> ExitCode:
-    plan = build_plan(spec, loki)
+async def _run_here(data_dir: DataDir, spec: Spec, plan: StackPlan, watch: Watch) -> ExitCode:
     data_dir.hold()
     try:
         return await run_locally(

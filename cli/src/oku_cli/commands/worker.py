@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from oku_cli.allow_options import files_dir_option
+from oku_cli.allow_options import files_dir_option, secret_options
 from oku_cli.logs import add_facts, log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
 from oku_core.spec_files import SpecFiles
+from oku_core.spec_secrets import SecretSource, SpecSources
 
 
 def _check_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -61,8 +62,11 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
     help="File that is touched each second while the worker is not stuck.",
 )
 @files_dir_option
+@secret_options(has_variables=True)
 @log_options
-def command(broker_url: str, name: str, grace: str, files: SpecFiles, **settings: Any) -> None:
+def command(
+    broker_url: str, name: str, grace: str, files: SpecFiles, secrets: SecretSource, **settings: Any
+) -> None:
     """Take leases from the broker, send their requests, report them; SIGTERM drains."""
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
@@ -75,5 +79,6 @@ def command(broker_url: str, name: str, grace: str, files: SpecFiles, **settings
     for folder in files.folders:
         if not folder.is_dir():
             raise UserError(f"--files-dir: {folder} is not a folder here")
-    own = WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s, files=files, **settings)
+    sources = SpecSources(files, secrets)
+    own = WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s, sources=sources, **settings)
     sys.exit(serve(own))
