@@ -25,6 +25,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.conditions import QueueFullError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.metrics import Metrics
@@ -45,6 +46,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     UserError: 400,
     UnknownRunError: 404,
     TransitionError: 409,
+    QueueFullError: 429,
     ConservationError: 500,
 }
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})

@@ -12,6 +12,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
 from oku_coordinator.liveness import Roster
 from oku_coordinator.server_watch import ServerWatch
+from oku_coordinator.settings import MOST_QUEUED
 from oku_core.run import RunState
 from oku_core.spec import Spec
 from oku_core.spec_files import NOWHERE, SpecFiles
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 LONGEST_NOTICE = 300
 """Characters; what others say may be long."""
+
+
+class QueueFullError(Exception):
+    """Too many runs wait already."""
+
+    def __init__(self, queued: int, most: int) -> None:
+        super().__init__(
+            f"{queued} runs wait or are active, no more than {most} may: wait for one, or cancel one"
+        )
 
 
 class Conditions:
@@ -54,12 +64,18 @@ class Conditions:
         self._server_watch = server_watch
         self._find_troubles = find_troubles
         self.files: SpecFiles = NOWHERE
+        self.most_queued = MOST_QUEUED
 
     def check(self, spec: Spec) -> None:
         """Refuse a spec that cannot be carried out here, with a `UserError`."""
         self.files.check(spec)
         if self._kube is not None:
             self._kube.check(spec)
+
+    def check_queue(self) -> None:
+        """Refuse one more run with a `QueueFullError` when too many wait already."""
+        if (queued := self._ledger.count_queued()) >= self.most_queued:
+            raise QueueFullError(queued, self.most_queued)
 
     def may_begin(self, run: RunRecord) -> bool:
         """Whether what a run needs beside workers is there: its delay servers, ready, named and seen."""
@@ -80,9 +96,18 @@ class Conditions:
             return []
         turn = self._ledger.fetch_next_run()
         if turn is not None and turn.run != run.run:
-            return [f"waiting for its turn: run {turn.run} is {turn.state}"]
-        notices = [*self._tell_of_workers(run), *self._tell_of_servers(run), *self._tell_of_others()]
-        return [textwrap.shorten(notice, LONGEST_NOTICE, placeholder=" …") for notice in notices]
+            obstacle = _add(self.find_obstacle(turn))
+            return [_shorten(f"waiting for its turn: run {turn.run} is {turn.state}{obstacle}")]
+        return [_shorten(notice) for notice in self._tell_all(run)]
+
+    def find_obstacle(self, run: RunRecord) -> str:
+        """What keeps the run that has its turn from going on, in a line; empty for nothing that is known."""
+        return next(self._tell_all(run), "")
+
+    def _tell_all(self, run: RunRecord) -> Iterator[str]:
+        yield from self._tell_of_workers(run)
+        yield from self._tell_of_servers(run)
+        yield from self._tell_of_others()
 
     def _tell_of_workers(self, run: RunRecord) -> Iterator[str]:
         here = len(self._roster.workers())
@@ -114,6 +139,10 @@ class Conditions:
             yield f"Kubernetes: {self._kube.trouble}"
         yield from self._roster.find_troubles()
         yield from self._find_troubles()
+
+
+def _shorten(notice: str) -> str:
+    return textwrap.shorten(notice, LONGEST_NOTICE, placeholder=" …")
 
 
 def _add(obstacle: str) -> str:

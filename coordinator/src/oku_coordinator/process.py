@@ -34,6 +34,7 @@ from oku_coordinator.metrics import Metrics
 from oku_coordinator.pace import Pacemaker
 from oku_coordinator.publisher import Publisher
 from oku_coordinator.pulse import Pulse
+from oku_coordinator.queue_watch import QueueWatch
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.server_watch import ServerWatch
@@ -120,6 +121,10 @@ class Coordinator:
             self._find_troubles,
         )
         self._conditions.files = settings.files
+        self._conditions.most_queued = settings.most_queued
+        self._queue_watch = QueueWatch(
+            self._ledger, settings.start_within_s, self._conditions.find_obstacle, self._clock.now
+        )
         self._dispatcher = Dispatcher(
             self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
             settings.server_shape,
@@ -196,6 +201,7 @@ class Coordinator:
             self._woken.clear()  # what comes from here on is for the next round
             if now - self._round_at > _STALL_S or self._is_deaf(now):
                 self._roster.forgive(now)
+                self._queue_watch.forgive(now)
                 self._lease_watch.forgive(now)
             self._round_at, began_cpu_s = now, time.thread_time()
             try:
@@ -233,6 +239,7 @@ class Coordinator:
             self._pulse.remove_silent(now)
             await self._lease_watch.look(now)
             self._breaker.look(now)
+            self._queue_watch.look(now)
             self._pacemaker.step(self._roster.pace_s, now)
             self._resting |= dict.fromkeys(self._ledger.fetch_owing())
             if self._publisher is not None:

@@ -67,6 +67,7 @@ class Runs:
         """Enter a run for a spec under the names of `FIELDS`; `SpecError` when it is wrong."""
         spec, now = parse_spec(Source("spec", values)), self._clock()
         self._conditions.check(spec)
+        self._conditions.check_queue()
         record = self._ledger.create_run(build_run_id(now), spec, now)
         self._wake()
         return record
@@ -89,6 +90,7 @@ class Runs:
         self._conditions.forget_refusals(run)
         if record.state in (RunState.RUNNING, RunState.PENDING):
             return record
+        self._conditions.check_queue()
         return self._change(run, RunState.PENDING)
 
     def cancel(self, run: str) -> RunRecord:

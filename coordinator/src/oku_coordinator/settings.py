@@ -6,6 +6,9 @@ from pathlib import Path
 from oku_coordinator.loki import LokiTarget
 from oku_core.spec_files import NOWHERE, SpecFiles
 
+MOST_QUEUED = 500
+START_WITHIN_S = 600.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class KubeSettings:
@@ -61,6 +64,8 @@ class CoordinatorSettings:
         server_shape: what they were started with, so that a run which wants just that need not say so in
             each request.
         term_s: a worker must be heard within a term, and is dead after two without.
+        start_within_s: a run that has its turn, and has not begun after so long, gives it to the next.
+        most_queued: so many runs may wait, the active one included.
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
         kube: what it may scale; None outside a cluster.
@@ -78,6 +83,8 @@ class CoordinatorSettings:
     server_urls: tuple[str, ...] = ()
     server_shape: ServerShape = ServerShape()
     term_s: float = 5.0
+    start_within_s: float = START_WITHIN_S
+    most_queued: int = MOST_QUEUED
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000
     kube: KubeSettings | None = None

@@ -30,6 +30,8 @@ class EventType(StrEnum):
     """It has entered a state."""
     COORDINATOR_STARTED = "coordinator_started"
     """A coordinator has come up and finds it active."""
+    TURN_GIVEN = "turn_given"
+    """It had its turn for too long without beginning, and went to the end of the queue."""
     WORKER_JOINED = "worker_joined"
     WORKER_LEFT = "worker_left"
     WORKER_LOST = "worker_lost"

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from oku_coordinator.conditions import LONGEST_NOTICE, Conditions
+from oku_coordinator.conditions import LONGEST_NOTICE, Conditions, QueueFullError
 from oku_coordinator.kube.turnout import Turnout
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import RunRecord
@@ -107,13 +107,36 @@ def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> No
 
 
 def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
-    """Nothing else is said of it, for that is of the run before it."""
+    """What keeps the run in front is said, too."""
     waiting = world.ledger.create_run("r2", Spec(), 1.0)
     world.pods.trouble = "gone"
     for state in (RunState.RUNNING, RunState.PAUSING):
         if state != running.state:
             world.ledger.change_state("r1", state, 3.0)
-        assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is {state}"]
+        why = f": {NOBODY}" if state == RunState.RUNNING else ": Kubernetes: gone"
+        assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is {state}{why}"]
+    world.hear("w1")
+    world.pods.trouble = ""
+    assert world.in_cluster.build_notices(waiting) == ["waiting for its turn: run r1 is pausing"]
+
+
+def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
+    """As the run itself is."""
+    waiting = world.ledger.create_run("r2", Spec(), 1.0)
+    world.pods.workers = Turnout(0, 3, "0/3 nodes are available")
+    obstacle = "waiting for workers: 0 of 3 are here: 0/3 nodes are available"
+    assert world.in_cluster.build_notices(pending) == [obstacle]
+    assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
+
+
+def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
+    """Runs at rest do not count."""
+    world.ledger.create_run("r2", Spec(), 1.0)
+    world.alone.most_queued = 2
+    with pytest.raises(QueueFullError, match="2 runs wait or are active, no more than 2 may"):
+        world.alone.check_queue()
+    world.ledger.change_state(pending.run, RunState.CANCELLED, 2.0)
+    world.alone.check_queue()
 
 
 def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending: RunRecord) -> None:

@@ -91,6 +91,22 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="A worker not heard for two terms is dead.",
 )
+@click.option(
+    "--start-within",
+    envvar="OKU_START_WITHIN",
+    default="10m",
+    show_default=True,
+    help="A run that has its turn, and has not begun after so long, gives it to the next.",
+)
+@click.option(
+    "--max-queued-runs",
+    "most_queued",
+    envvar="OKU_MAX_QUEUED_RUNS",
+    type=click.IntRange(min=1),
+    default=500,
+    show_default=True,
+    help="So many runs may wait, the active one included.",
+)
 @loki_options
 @kube_options
 @files_dir_option
@@ -98,17 +114,13 @@ _log = logging.getLogger(__name__)
     "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
 )
 @log_options
-def command(token: str | None, term: str, **settings: Any) -> None:
+def command(token: str | None, term: str, start_within: str, **settings: Any) -> None:
     """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
 
-    try:
-        term_s = parse_duration_s(term)
-    except ValueError as error:
-        raise UserError(f"--term: {error}") from error
-    if not 0.5 <= term_s <= 3600:
-        raise UserError(f"--term: {term} is not between 500ms and 1h")
+    term_s = _parse_between("--term", term, ("500ms", "1h"))
+    start_within_s = _parse_between("--start-within", start_within, ("1s", "24h"))
     shape = _pick_server_shape(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
@@ -116,6 +128,7 @@ def command(token: str | None, term: str, **settings: Any) -> None:
         CoordinatorSettings(
             token=_choose_token(token),
             term_s=term_s,
+            start_within_s=start_within_s,
             server_shape=shape,
             loki=loki.build_target(),
             most_outbox_bytes=loki.read_outbox_bytes(),
@@ -123,6 +136,18 @@ def command(token: str | None, term: str, **settings: Any) -> None:
             **settings,
         )
     )
+
+
+def _parse_between(flag: str, given: str, bounds: tuple[str, str]) -> float:
+    """Seconds of a duration; `UserError` when it is none, or not within bounds."""
+    try:
+        seconds = parse_duration_s(given)
+    except ValueError as error:
+        raise UserError(f"{flag}: {error}") from error
+    least, most = bounds
+    if not parse_duration_s(least) <= seconds <= parse_duration_s(most):
+        raise UserError(f"{flag}: {given} is not between {least} and {most}")
+    return seconds
 
 
 def _choose_token(given: str | None) -> str:

@@ -38,6 +38,15 @@ def note_submission(transaction: Transaction, run: str, now: float) -> None:
     _note_state(transaction, run, RunState.PENDING, now, "")
 
 
+def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None:
+    """Put a pending run behind all others that wait; nothing if it is not pending any more."""
+    if fetch_run(transaction, run).state != RunState.PENDING:
+        return
+    transaction.execute("UPDATE runs SET queued_at = ? WHERE run = ?", now, run)
+    text = f"the run gives its turn to the next: {reason}"
+    note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
+
+
 def follow_up(transaction: Transaction, run: str, now: float) -> None:
     """Enter the state that follows by itself once nothing is out or nothing is left."""
     record = fetch_run(transaction, run)

@@ -107,6 +107,14 @@ class Ledger:
         """The run that has its turn: the active one, else the one that has waited longest."""
         return self._file.read(run_table.fetch_next_run)
 
+    def count_queued(self) -> int:
+        """How many runs are not at rest: those that wait, and the active one."""
+        return len(self._file.read(run_table.fetch_live_runs))
+
+    def requeue(self, run: str, now: float, reason: str) -> None:
+        """Put a pending run to the end of the queue, for a reason."""
+        self._change(lambda transaction: course.requeue(transaction, run, now, reason), now)
+
     def change_state(self, run: str, state: RunState, now: float, reason: str = "") -> RunRecord:
         """Put a run into another state.
 
