@@ -1,7 +1,7 @@
 """The client of the coordinator's HTTP API: the same for a local stack and for a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from http import HTTPStatus
 from typing import Any, Protocol, Self
@@ -9,13 +9,32 @@ from typing import Any, Protocol, Self
 import aiohttp
 import msgspec
 
-from oku_cli.data_dir import Endpoint
 from oku_core.errors import UserError
 from oku_core.progress import Tick
 from oku_core.summary import Summary
 
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
 _STREAM_LIMIT = 1 << 22
+
+
+class Way(Protocol):
+    """The way to a coordinator, as long as it is open. Its attributes are those of an `Endpoint`."""
+
+    @property
+    def url(self) -> str:
+        """Where it answers now; `UnreachableError` while that is nowhere."""
+
+    @property
+    def token(self) -> str:
+        """The token that its API wants."""
+
+    @property
+    def token_note(self) -> str:
+        """Said beside the answer that this is the wrong one."""
+
+    @property
+    def find_trouble(self) -> Callable[[], str]:
+        """Tells what is wrong on the way; empty for nothing that is known."""
 
 
 class Place(Protocol):
@@ -25,7 +44,7 @@ class Place(Protocol):
     def flags(self) -> Sequence[str]:
         """The flags that name it."""
 
-    def open(self) -> AbstractAsyncContextManager[Endpoint]:
+    def open(self) -> AbstractAsyncContextManager[Way]:
         """Where it answers, as long as the context lasts."""
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_cli.api_token import GIVEN, read_token
-from oku_cli.data_dir import Endpoint
 from oku_cli.kubectl import Kubectl
-from oku_cli.tunnel import open_tunnel
+from oku_cli.tunnel import Tunnel, open_tunnel
 from oku_core.errors import UserError
 
 _LABELS = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"
@@ -45,7 +44,7 @@ class KubeEndpoint:
         return ["--kube", *(word for flag, value in given if value for word in (flag, value))]
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Endpoint]:
+    async def open(self) -> AsyncIterator["ForwardedEndpoint"]:
         """Find it, and forward a port to it meanwhile.
 
         Raises:
@@ -58,8 +57,8 @@ class KubeEndpoint:
         token = self.token or await self._find_token(kubectl, release)
         note = f"{GIVEN} is set and was used instead of the Secret of release {release}" if self.token else ""
         name, port = service["metadata"]["name"], find_port(service)
-        async with open_tunnel(lambda local: build_forward(kubectl, name, local, port)) as tunnel:
-            yield Endpoint(tunnel.url, token, note, tunnel.find_trouble)
+        async with open_tunnel(build_forward(kubectl, name, port)) as tunnel:
+            yield ForwardedEndpoint(tunnel, token, note)
 
     async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
         services = await kubectl.fetch("services", build_selector(self.release))
@@ -84,6 +83,30 @@ class KubeEndpoint:
         raise UserError(f"--token: release {release} has no Secret with its token, give it by --token")
 
 
+@dataclass(frozen=True)
+class ForwardedEndpoint:
+    """Where the coordinator of a release answers: at the local end of a tunnel.
+
+    Args:
+        tunnel: to it.
+        token: that its API wants.
+        token_note: said beside the answer that this is the wrong one; empty for nothing.
+    """
+
+    tunnel: Tunnel
+    token: str
+    token_note: str
+
+    @property
+    def url(self) -> str:
+        """Of its API."""
+        return self.tunnel.url
+
+    def find_trouble(self) -> str:
+        """What is wrong on the way there; empty for nothing that is known."""
+        return self.tunnel.find_trouble()
+
+
 def build_selector(release: str) -> str:
     """The labels of what belongs to the coordinator of a release, or of any when that is empty."""
     return f"{_LABELS},{_INSTANCE}={release}" if release else _LABELS
@@ -95,11 +118,9 @@ def find_port(service: dict[str, Any]) -> int:
     return int(next((port for port in ports if port.get("name") == "http"), ports[0])["port"])
 
 
-def build_forward(kubectl: Kubectl, service: str, local: int, port: int) -> list[str]:
-    """What forwards a local port, 0 for any free one, to a Service."""
-    return kubectl.build_command(
-        "port-forward", "--address", "127.0.0.1", f"service/{service}", f"{local or ''}:{port}"
-    )
+def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
+    """What forwards a free local port to a Service."""
+    return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
 
 
 def _name_release(service: dict[str, Any]) -> str:

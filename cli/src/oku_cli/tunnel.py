@@ -1,15 +1,16 @@
 """A local port that is forwarded by a child process, which is started again when it ends or leads nowhere.
 
 A forwarded port belongs to one pod; when that goes, the child ends, or stays and every connection through it
-breaks. The local port stays the same, so that whoever uses it has only to try again.
+breaks. Each child takes a free port of its own: one that was known before it is listened on could be taken by
+another user of this machine, who would be sent the token.
 """
 
 import asyncio
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -31,17 +32,17 @@ _NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
 
 
 @asynccontextmanager
-async def open_tunnel(build_command: Callable[[int], list[str]]) -> AsyncIterator["Tunnel"]:
+async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
     """Forward a port until the end of the context.
 
     Args:
-        build_command: the command that forwards a local port, 0 for any free one.
+        command: forwards a free local port.
 
     Raises:
         UnreachableError: it does not get ready.
     """
     with tempfile.TemporaryDirectory(prefix="oku-") as folder:
-        tunnel = Tunnel(build_command, Path(folder) / "port-forward.log")
+        tunnel = Tunnel(command, Path(folder))
         try:
             await tunnel.start()
             watching = asyncio.create_task(tunnel.watch())
@@ -58,14 +59,15 @@ class Tunnel:
     """See the module.
 
     Args:
-        build_command: the command that forwards a local port, 0 for any free one.
-        log: the file that takes what it says.
+        command: forwards a free local port, and says which.
+        folder: takes a log for each child.
     """
 
-    def __init__(self, build_command: Callable[[int], list[str]], log: Path) -> None:
-        self._build_command = build_command
-        self._log = log
-        self._port = 0
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
+        self._command = command
+        self._folder = folder
+        self._children = 0
+        self._port: str | None = None
         self._child = self._build_child()
         self._pause_s = _FIRST_PAUSE_S
         self._silent_probes = 0
@@ -73,7 +75,15 @@ class Tunnel:
 
     @property
     def url(self) -> str:
-        """Of its local end, which stays."""
+        """Of its local end, which is another after it was built again.
+
+        Raises:
+            UnreachableError: it leads nowhere at the moment.
+        """
+        # Asked for each call: a port of a child that has ended may be anybody's.
+        if self._is_down() or not self._find_port():
+            reason = self.find_trouble() or "kubectl port-forward is being started"
+            raise UnreachableError(f"--kube: the coordinator does not answer: {reason}")
         return f"http://127.0.0.1:{self._port}"
 
     def find_trouble(self) -> str:
@@ -87,8 +97,7 @@ class Tunnel:
         except OSError as error:
             raise _build_error(str(error)) from error
         for _ in range(int(_READY_TIMEOUT_S / _POLL_S)):
-            if found := _FORWARDING.search(self._log.read_text(errors="replace")):
-                self._port = int(found[1])
+            if self._find_port():
                 return
             if self._child.find_death() is not None:
                 break
@@ -132,7 +141,7 @@ class Tunnel:
         try:
             async with session.get(f"{self.url}/healthz"):
                 return True
-        except (aiohttp.ClientError, TimeoutError, OSError):
+        except (aiohttp.ClientError, TimeoutError, OSError, UnreachableError):
             return False
 
     def _is_down(self) -> bool:
@@ -146,8 +155,18 @@ class Tunnel:
         reason = describe_death(code) if _NO_REASON.search(line) else find_reason(line)
         return f"kubectl port-forward ended: {reason}"
 
+    def _find_port(self) -> str | None:
+        if self._port is None:
+            with suppress(OSError):  # a child that could not be started has none
+                found = _FORWARDING.search(self._log.read_text(errors="replace"))
+                self._port = found and found[1]
+        return self._port
+
     def _build_child(self) -> Child:
-        return Child("port-forward", self._build_command(self._port), self._log, os.environ)
+        self._children += 1
+        self._log = self._folder / f"port-forward-{self._children}.log"
+        self._port = None
+        return Child("port-forward", self._command, self._log, os.environ)
 
 
 def _build_error(reason: str) -> UnreachableError:
