@@ -8,7 +8,15 @@ import pytest
 import trustme
 from tests.kit.certificates import build_server_tls
 from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, HostileServer, Script, Serve, always, build_response
+from tests.kit.hostile_server import (
+    Exchange,
+    HostileServer,
+    Request,
+    Script,
+    Serve,
+    always,
+    build_response,
+)
 from tests.kit.proxy import Proxy
 
 from oku_core.spec import Engine, Spec
@@ -200,3 +208,159 @@ async def test_cookies(worker: EngineWorker, serve: Serve, *, cookies: bool) -> 
     assert count(report) == {"ok": 3}
     sent = [request.header("cookie") for request in server.requests]
     assert sent == ([[], ["last=0"], ["last=1"]] if cookies else [[], [], []])
+
+
+AUTHORIZATION = "Authorization: Bearer secret"
+SECRETS = ("Cookie: session=secret", "X-Api-Key: secret", "X-Index: secret-{i}")
+
+
+def is_told(request: Request) -> bool:
+    """Whether anything that only the origin of the spec may know is in a request."""
+    return "secret" in repr(request) or "bWU6" in repr(request) or request.body != b""
+
+
+async def redirect_to(serve: Serve, place: str, status: str, **settings: Any) -> HostileServer:
+    """A server that sets a cookie, redirects `/N` within itself first, and then to another place."""
+
+    async def script(exchange: Exchange) -> None:
+        number = exchange.request.target[1:]
+        location = f"{place}/{number}" if number.endswith("x") else f"/{number}x"
+        await exchange.send(
+            build_response(status, b"", f"Location: {location}", "Set-Cookie: own=secret; Path=/")
+        )
+
+    return await serve(script, **settings)
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+async def test_a_redirection_to_another_origin_carries_nothing_of_the_spec(
+    worker: EngineWorker, serve: Serve, status: str, name: str
+) -> None:
+    """Neither credentials nor headers nor cookies, not even on the way back; within the origin it does."""
+
+    async def back(exchange: Exchange) -> None:
+        await exchange.send(build_response(status, b"", f"Location: {home.url}/back/x"))
+
+    async def there(exchange: Exchange) -> None:
+        await (back if exchange.request.target == "/0x" else always(OK))(exchange)
+
+    other = await serve(there, host=name)
+    home = await redirect_to(serve, f"http://{name}:{other.port}", status)
+    script = home.script
+
+    async def script_with_end(exchange: Exchange) -> None:
+        await (always(OK) if exchange.request.target == "/back/x" else script)(exchange)
+
+    home.script = script_with_end
+    url = home.url.replace("://", "://me:secret@") + "/{i}"
+    spec = build_spec(url, max_redirects=4, cookies=True, headers=SECRETS)
+
+    report = await worker.run(spec, 10)
+
+    assert count(report) == {"ok": 10}
+    assert len(other.requests) == 10
+    assert not any(is_told(request) for request in other.requests)
+    returned = [request for request in home.requests if request.target == "/back/x"]
+    assert [request.header("x-api-key") for request in returned] == [[]]
+    within = [request for request in home.requests if request.target != "/back/x"]
+    assert len(within) == 20
+    for request in within:
+        assert request.header("authorization") == ["Basic bWU6c2VjcmV0"]
+        assert (request.header("x-api-key"), len(request.header("x-index"))) == (["secret"], 1)
+
+
+async def test_an_authorization_of_the_spec_stays_at_home(worker: EngineWorker, serve: Serve) -> None:
+    """Whichever way it was given."""
+    other = await serve(always(OK))
+    home = await redirect_to(serve, other.url, "307 Temporary")
+
+    spec = build_spec(f"{home.url}/{{i}}", max_redirects=2, headers=(AUTHORIZATION, *SECRETS))
+
+    report = await worker.run(spec, 10)
+
+    assert count(report) == {"ok": 10}
+    assert all(request.header("authorization") == ["Bearer secret"] for request in home.requests)
+    assert not any(is_told(request) for request in other.requests)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "is_followed"),
+    [
+        ("POST", "301 Moved", True),
+        ("POST", "302 Found", True),
+        ("POST", "303 See", True),
+        ("PUT", "303 See", True),
+        ("POST", "307 Temporary", False),
+        ("POST", "308 Permanent", False),
+        ("PUT", "302 Found", False),
+        ("PATCH", "301 Moved", False),
+    ],
+)
+async def test_a_body_does_not_go_to_another_origin(
+    worker: EngineWorker, serve: Serve, method: str, status: str, *, is_followed: bool
+) -> None:
+    """What becomes a GET is followed without it; what would need it is a `protocol_error`."""
+    other = await serve(always(OK))
+    home = await redirect_to(serve, other.url, status)
+    spec = build_spec(
+        f"{home.url}/{{i}}",
+        max_redirects=2,
+        method=method,
+        body='{"secret": {i}}',
+        headers=("Content-Type: application/json",),
+    )
+
+    report = await worker.run(spec, 10)
+
+    assert count(report) == ({"ok": 10} if is_followed else {"protocol_error": 10})
+    assert {request.method for request in other.requests} == ({"GET"} if is_followed else set())
+    assert not any(is_told(request) or request.header("content-type") for request in other.requests)
+    # Within the origin it is sent again, unless the redirection makes a GET of it.
+    second = [request for request in home.requests if request.target.endswith("x")]
+    assert all((request.body == b"") is is_followed for request in second)
+    assert len(second) == 10
+
+
+async def test_another_scheme_is_another_origin(worker: EngineWorker, serve: Serve, tmp_path: Path) -> None:
+    """From https to http on the same host; a client certificate is for the origin of the spec alone."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    tls = build_server_tls(authority, "127.0.0.1")
+    client = authority.issue_cert("client.example")
+    client.private_key_and_cert_chain_pem.write_to_path(tmp_path / "client.pem")
+    plain, other = await serve(always(OK)), await serve(always(OK), tls=tls)
+    to_plain = await redirect_to(serve, plain.url, "302 Found", tls=tls)
+    to_other = await redirect_to(serve, other.url, "302 Found", tls=tls)
+    fields: dict[str, Any] = {
+        "max_redirects": 2, "cookies": True, "headers": (AUTHORIZATION, *SECRETS),
+        "cacert": str(tmp_path / "ca.pem")
+    }  # fmt: skip
+
+    for server, cert, outcome in (
+        (to_plain, None, "ok"),
+        (to_other, None, "ok"),
+        (to_other, str(tmp_path / "client.pem"), "protocol_error"),
+    ):
+        report = await worker.run(build_spec(f"{server.url}/{{i}}", cert=cert, **fields), 5)
+        assert count(report) == {outcome: 5}
+
+    assert (plain.received, other.received) == (5, 5)
+    assert not any(is_told(request) for request in plain.requests + other.requests)
+
+
+async def test_cookies_go_back_to_the_origin_that_set_them(worker: EngineWorker, serve: Serve) -> None:
+    """Not to another port of the same host, which a browser would send them to."""
+    servers = [
+        await serve(always(build_response("200 OK", b"", f"Set-Cookie: n{number}=1; Path=/")))
+        for number in (0, 1)
+    ]
+    urls = tuple(f"{server.url}/" for server in servers)
+    spec = Spec(urls=urls, engine=Engine.AIOHTTP, cookies=True, concurrency=1, timeout_s=5.0)
+
+    report = await worker.run(spec, 6)
+
+    assert count(report) == {"ok": 6}
+    for number, server in enumerate(servers):
+        own = [f"n{number}=1"]
+        assert [request.header("cookie") for request in server.requests] == [[], own, own]

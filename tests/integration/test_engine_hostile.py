@@ -57,6 +57,12 @@ async def set_cookies(exchange: Exchange) -> None:
     await exchange.send(build_response("200 OK", b"hi", *cookies))
 
 
+async def redirect_for_ever(exchange: Exchange) -> None:
+    """Each time to another place, with a body behind it."""
+    place = f"{exchange.request.target}/x"[-200:]
+    await exchange.send(build_response("302 Found", b"x" * 100_000, f"Location: /{place.lstrip('/')}"))
+
+
 @dataclass(frozen=True)
 class Hostility:
     """Something that a server does, and what has to come of each request.
@@ -134,6 +140,9 @@ HOSTILE: dict[str, Hostility] = {
     ),
     "ever more cookies": Hostility(
         set_cookies, "ok", 1000, fields={"cookies": True}, engines=(Engine.AIOHTTP,)
+    ),
+    "endless redirections": Hostility(
+        redirect_for_ever, "protocol_error", fields={"max_redirects": 30}, engines=(Engine.AIOHTTP,)
     ),
     "a long greeting": Hostility(stall, "protocol_error", greet=greet(b"x" * 10 * MIB)),
     "a long greeting to TLS": Hostility(

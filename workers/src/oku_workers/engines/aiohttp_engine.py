@@ -8,15 +8,22 @@ import asyncio
 import ssl
 from functools import partial
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
 from oku_core.spec import Spec, build_expected_statuses
 from oku_core.supervision import Health, Supervisor
 from oku_workers.engines.aiohttp_outcome import classify
+from oku_workers.engines.aiohttp_redirects import Redirects
 from oku_workers.engines.aiohttp_request import build_arguments, build_urls
 from oku_workers.engines.aiohttp_session import build_session
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.feed import Feed
 from oku_workers.hand import TIMEOUT, Hand
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp import ClientResponse
 
 _GIVEN_BACK = -1
 """What a slot is told, beside an outcome, when its request is cut off."""
@@ -83,6 +90,7 @@ class AiohttpEngine:
         self._is_closing = False
         self._errors = FirstErrors()
         self._session = build_session(spec, local_address, tls)
+        self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
 
     @property
     def in_flight(self) -> int:
@@ -136,7 +144,8 @@ class AiohttpEngine:
             self._start_slot(slot)
 
     async def _work(self, slot: _Slot) -> None:
-        feed, request, method, expected = self._feed, self._session.request, self._method, self._expected
+        feed, method, expected = self._feed, self._method, self._expected
+        request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
         build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
         while not self._is_closing:
             hand = feed.current

@@ -8,7 +8,6 @@ from aiohttp import (
     ClientHttpProxyError,
     InvalidURL,
     NonHttpUrlClientError,
-    RedirectClientError,
     ServerTimeoutError,
 )
 
@@ -29,8 +28,6 @@ def classify(error: Exception) -> int:
     """The outcome, as an index, of a request that ended with an exception."""
     if isinstance(error, ServerTimeoutError | asyncio.TimeoutError):
         return TIMEOUT
-    if isinstance(error, RedirectClientError):  # it is one of the others, too, but something was answered
-        return PROTOCOL_ERROR
     if isinstance(error, _NEVER_SENT):
         return CONNECT_ERROR
     if isinstance(error, ClientConnectionError | OSError):

@@ -35,20 +35,19 @@ def build_shared_headers(spec: Spec) -> list[tuple[str, str]]:
 def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
     """A function from an index to the arguments of its request beside method and URL.
 
-    None when every request is without any, but for `allow_redirects=False`: that is the quicker call.
+    They are for `Redirects` where the spec allows redirections, else for aiohttp. None when every request is
+    without any, but for `allow_redirects=False`: that is the quicker call.
     """
     _, own = _split_headers(spec)
     headers = build_headers(own) if own.headers else None
     body = None if spec.body is None else build_template(spec.body)
     if headers is None and body is None and not spec.max_redirects:
         return None
-    redirects: dict[str, Any] = {"allow_redirects": False}
-    if spec.max_redirects:
-        # aiohttp gives up at the redirection of this number, it does not follow it.
-        redirects = {"allow_redirects": True, "max_redirects": spec.max_redirects + 1}
+    # `Redirects` follows them, where any are to be followed.
+    redirects = {} if spec.max_redirects else {"allow_redirects": False}
 
     def build(index: int) -> Mapping[str, Any]:
-        arguments = dict(redirects)
+        arguments: dict[str, Any] = dict(redirects)
         if headers is not None:
             arguments["headers"] = headers(index)
         if body is not None:
@@ -82,6 +81,9 @@ def _split_headers(spec: Spec) -> tuple[Spec, Spec]:
 
     A name goes to one side as a whole, for what a request says replaces what all share.
     """
+    if spec.max_redirects:
+        # What a session has goes to everybody, wherever a redirection leads.
+        return msgspec.structs.replace(spec, headers=()), spec
     own = {_name(header) for header in spec.headers if not is_constant(header)}
     return (
         msgspec.structs.replace(spec, headers=tuple(h for h in spec.headers if _name(h) not in own)),

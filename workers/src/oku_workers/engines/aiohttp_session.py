@@ -13,7 +13,6 @@ from aiohttp import (
     ClientRequest,
     ClientSession,
     ClientTimeout,
-    CookieJar,
     DummyCookieJar,
     TCPConnector,
 )
@@ -22,6 +21,7 @@ from multidict import istr
 
 from oku_core.framing import asks_to_close
 from oku_core.spec import Spec
+from oku_workers.engines.aiohttp_cookies import OriginCookieJar
 from oku_workers.engines.aiohttp_protocol import ResponseProtocol
 from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
@@ -48,8 +48,7 @@ def build_session(
             needs_headers=spec.cookies or spec.max_redirects > 0,
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
-        # Cookies of addresses count as well: many targets of a load test have no name.
-        cookie_jar=CookieJar(unsafe=True) if spec.cookies else DummyCookieJar(),
+        cookie_jar=OriginCookieJar() if spec.cookies else DummyCookieJar(),
         proxy=spec.proxy,
         auto_decompress=False,
         headers=build_shared_headers(spec),
