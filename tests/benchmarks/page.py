@@ -12,6 +12,8 @@ from . import (
     hundred_million,
     hundred_million_section,
     ledger,
+    ledger_days,
+    ledger_days_section,
     ledger_section,
     memory,
     memory_section,
@@ -76,6 +78,9 @@ _BUILDERS: Mapping[str, Callable[[Document], Section]] = {
     "scaling": lambda document: scaling_section.build_section(document.read_results(scaling.Results)),
     "trillion": lambda document: scaling_section.build_trillion_section(
         document.read_results(scaling_trillion.Results)
+    ),
+    "ledger-days": lambda document: ledger_days_section.build_section(
+        document.read_results(ledger_days.Results)
     ),
     "clients": lambda document: clients_section.build_section(document.read_results(clients.Results)),
 }

@@ -26,6 +26,9 @@ class Plan:
         trillion_requests: of the largest ledger.
         trillion_leases: into how many leases it is cut.
         trillion_s: into how many seconds that run is compressed.
+        days_runs: completed runs of a ledger of many days.
+        days_leases: of the one run of it that has very many.
+        days_moments: seconds that are kept of that run.
         hundred_million: requests of the benchmarks that are named so.
         client_sizes: how many requests each of the posts' clients makes.
         client_limit_s: a client that would take longer is left out.
@@ -49,6 +52,9 @@ class Plan:
     trillion_requests: int
     trillion_leases: int
     trillion_s: float
+    days_runs: int
+    days_leases: int
+    days_moments: int
     hundred_million: int
     client_sizes: tuple[int, ...]
     client_limit_s: float
@@ -72,6 +78,9 @@ FULL = Plan(
     trillion_requests=10**12,
     trillion_leases=10_000,
     trillion_s=60,
+    days_runs=2_000,
+    days_leases=2_000_000,
+    days_moments=3_600,
     hundred_million=100_000_000,
     client_sizes=(10, 100, 10_000, 1_000_000),
     client_limit_s=180,
@@ -95,6 +104,9 @@ QUICK = Plan(
     trillion_requests=10**12,
     trillion_leases=1_000,
     trillion_s=10,
+    days_runs=100,
+    days_leases=50_000,
+    days_moments=200,
     hundred_million=1_000_000,
     client_sizes=(10, 100, 1_000),
     client_limit_s=20,

@@ -57,6 +57,15 @@ class Stack:
         """Processor time and memory of each process; `BenchmarkError` when one has ended."""
         return {name: _look(child) for name, child in self.children.items()}
 
+    def look_at(self, name: str) -> Vitals:
+        """The same of one process."""
+        return _look(self.children[name])
+
+    def kill_workers(self) -> None:
+        """End all simulated workers at once, as a machine that loses power does."""
+        self.children["workers"].kill()
+        self.children["workers"].wait(10.0)
+
     def end_workers(self) -> None:
         """End the simulated workers, so that they say what they did."""
         _end(self.children["workers"])
@@ -76,14 +85,14 @@ def run_stack(folder: Path, workers: int, rate_rps: float) -> Iterator[Stack]:
     """A stack from ready to ended.
 
     Args:
-        folder: for all its files; must be there.
+        folder: for all its files; must be there, and may have a ledger in its `data`.
         workers: how many are simulated.
         rate_rps: requests per second of each.
     """
     socket = valkey.choose_socket(folder)
     broker_url, token = valkey.build_url(socket), secrets.token_urlsafe(24)
     data, ready, said = folder / "data", folder / "api.address", folder / "workers.json"
-    data.mkdir()
+    data.mkdir(exist_ok=True)
     commands = {
         "broker": list(valkey.build_command(valkey.find_server(), folder, socket)),
         "coordinator": [

@@ -1,0 +1,203 @@
+"""A ledger of many days: thousands of runs, and one run with millions of leases, in a real coordinator.
+
+The ledger is made beforehand (`tests.kit.long_ledger`). Then its long run is resumed and goes on with a
+thousand simulated workers, which all die at once; meanwhile it is listed, shown and sent as a whole, and
+somebody asks all the time whether the coordinator is there. Afterwards the commands read the ledger.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+from tests.kit.long_ledger import LONG_RUN, make_long_ledger
+
+from oku_cli.child import Child
+from oku_cli.client import Client
+from oku_cli.data_dir import Endpoint
+from oku_core.run import RunState
+
+from .error import BenchmarkError
+from .plan import Plan
+from .progress import log
+from .scaling_stack import Stack, run_stack
+
+WORKERS = 1_000
+_RATE_RPS = 100.0
+"""Of each, so that a lease is 10 s of work."""
+_IDLE_S = 5.0
+_BUSY_S = 15.0
+_TIMEOUT_S = 120.0
+_MB = 1e6
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """How long `/healthz` took to answer."""
+
+    questions: int
+    median_ms: float
+    p99_ms: float
+    longest_ms: float
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that ran beside nothing else."""
+
+    took_s: float
+    peak_mb: float
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """One ledger."""
+
+    runs: int
+    leases: int
+    workers: int
+    ledger_mb: float
+    ready_s: float
+    """From the start of the coordinator's process until its API is ready."""
+    idle: Probe
+    busy: Probe
+    """While workers work."""
+    losing: Probe
+    """While they are found dead, and their leases are taken back."""
+    leases_lost: int
+    reading: Probe
+    """While the history is sent."""
+    history_mb: float
+    history_s: float
+    coordinator_peak_mb: float
+    wal_peak_mb: float
+    list: Command
+    show: Command
+    report: Command
+
+
+def measure(plan: Plan, folder: Path) -> Results:
+    """Make the ledger and use it."""
+    data = folder / "data"
+    data.mkdir()
+    began = time.monotonic()
+    make_long_ledger(
+        data / "ledger.sqlite3", runs=plan.days_runs, leases=plan.days_leases, moments=plan.days_moments
+    )
+    ledger_mb = round((data / "ledger.sqlite3").stat().st_size / _MB, 1)
+    log(f"  a ledger of {ledger_mb} MB, made in {time.monotonic() - began:.0f} s")
+    with run_stack(folder, WORKERS, _RATE_RPS) as stack:
+        figures = asyncio.run(_use(stack, folder))
+        coordinator = stack.look_at("coordinator")
+        wal_mb = _measure_wal_mb(stack)
+    results = Results(
+        runs=plan.days_runs + 1,
+        leases=plan.days_leases,
+        workers=WORKERS,
+        ledger_mb=ledger_mb,
+        coordinator_peak_mb=round(coordinator.peak_rss_mb, 1),
+        wal_peak_mb=round(wal_mb, 1),
+        list=_run_command(folder, "runs"),
+        show=_run_command(folder, "show", LONG_RUN),
+        report=_run_command(folder, "report", LONG_RUN, "-o", str(folder / "report.html")),
+        **figures,
+    )
+    waits_ms = [probe.longest_ms for probe in (results.idle, results.busy, results.losing, results.reading)]
+    log(
+        f"  ready in {results.ready_s} s, {results.coordinator_peak_mb} MB, longest waits {waits_ms} ms,"
+        f" {results.leases_lost:,} leases lost, history {results.history_mb} MB in {results.history_s} s,"
+        f" report {results.report.took_s} s and {results.report.peak_mb} MB"
+    )
+    return results
+
+
+async def _use(stack: Stack, folder: Path) -> dict[str, Any]:
+    async with asyncio.timeout(_TIMEOUT_S):
+        began = time.monotonic()
+        endpoint = stack.restart_coordinator()
+        await _wait_until_ready(endpoint)
+        figures: dict[str, Any] = {"ready_s": round(time.monotonic() - began, 2)}
+        async with Client(endpoint) as client:
+            with _probe(endpoint, folder, "idle", figures):
+                await asyncio.sleep(_IDLE_S)
+            await client.act(LONG_RUN, "resume")
+            await _wait_for_workers(client)
+            with _probe(endpoint, folder, "busy", figures):
+                await asyncio.sleep(_BUSY_S)
+                await client.fetch_summary(LONG_RUN)
+            before = (await client.fetch_summary(LONG_RUN)).resent_at_most
+            with _probe(endpoint, folder, "losing", figures):
+                stack.kill_workers()
+                await _wait_for_loss(client)
+            lost = (await client.fetch_summary(LONG_RUN)).resent_at_most - before
+            figures["leases_lost"] = lost // 1000
+            await client.act(LONG_RUN, "pause")
+            with _probe(endpoint, folder, "reading", figures):
+                began, size = time.monotonic(), 0
+                async for line in client.read_dossier(LONG_RUN):
+                    size += len(line) + 1
+                figures |= {"history_mb": round(size / _MB, 1)}
+                figures |= {"history_s": round(time.monotonic() - began, 1)}
+        return figures
+
+
+async def _wait_until_ready(endpoint: Endpoint) -> None:
+    async with aiohttp.ClientSession() as session:
+        while True:
+            async with session.get(f"{endpoint.url}/readyz") as response:
+                if response.status == 200:
+                    return
+            await asyncio.sleep(0.005)
+
+
+async def _wait_for_workers(client: Client) -> None:
+    async for item in client.follow(LONG_RUN):
+        if getattr(item, "workers", 0) == WORKERS and item.state == RunState.RUNNING:
+            return
+    raise BenchmarkError("the run ended before all workers were there")
+
+
+async def _wait_for_loss(client: Client) -> None:
+    """Until nothing is leased any more: all that was is pending again."""
+    async for item in client.follow(LONG_RUN):
+        if getattr(item, "leased", 1) == 0:
+            return
+    raise BenchmarkError("the run ended before its leases were taken back")
+
+
+@contextmanager
+def _probe(endpoint: Endpoint, folder: Path, name: str, figures: dict[str, Any]) -> Iterator[None]:
+    """Ask all the time for as long as the block lasts."""
+    said = folder / f"probe-{name}.json"
+    command = [sys.executable, "-m", "tests.benchmarks.contestants.probe", endpoint.url, str(said)]
+    child = Child(f"probe-{name}", command, folder / f"probe-{name}.log", dict(os.environ))
+    child.start()
+    try:
+        yield
+    finally:
+        child.terminate()
+        child.wait(10.0)
+    if not said.exists():
+        raise BenchmarkError(f"{child.name} has ended: {child.read_last_line()}")
+    figures[name] = msgspec.json.decode(said.read_bytes(), type=Probe)
+
+
+def _measure_wal_mb(stack: Stack) -> float:
+    """A write-ahead log keeps the largest size that it has had while its file is open."""
+    return stack.ledger.with_name(stack.ledger.name + "-wal").stat().st_size / _MB
+
+
+def _run_command(folder: Path, *arguments: str) -> Command:
+    began = time.monotonic()
+    command = [sys.executable, "-m", "oku_cli", *arguments, "--data-dir", str(folder / "data")]
+    log_file = os.open(folder / "commands.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    actions = [(os.POSIX_SPAWN_DUP2, log_file, 1), (os.POSIX_SPAWN_DUP2, log_file, 2)]
+    pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+    os.close(log_file)
+    _, status, usage = os.wait4(pid, 0)
+    if status:
+        raise BenchmarkError(f"oku {' '.join(arguments)} has ended with {os.waitstatus_to_exitcode(status)}")
+    return Command(took_s=round(time.monotonic() - began, 2), peak_mb=round(usage.ru_maxrss * 1024 / _MB, 1))
