@@ -33,7 +33,8 @@ _RATE_RPS = 100.0
 """Of each, so that a lease is 10 s of work."""
 _IDLE_S = 5.0
 _BUSY_S = 15.0
-_TIMEOUT_S = 120.0
+_LOOK_S = 3.0
+_TIMEOUT_S = 150.0
 _MB = 1e6
 
 
@@ -161,9 +162,10 @@ async def _wait_for_workers(client: Client) -> None:
 
 
 async def _wait_for_loss(client: Client) -> None:
-    """Until nothing is leased any more: all that was is pending again."""
+    """Until all workers are dead, and a look at their leases later; those that wait in the queue stay."""
     async for item in client.follow(LONG_RUN):
-        if getattr(item, "leased", 1) == 0:
+        if getattr(item, "workers", 1) == 0:
+            await asyncio.sleep(_LOOK_S)
             return
     raise BenchmarkError("the run ended before its leases were taken back")
 

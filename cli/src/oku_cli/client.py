@@ -1,10 +1,11 @@
 """The client of the coordinator's HTTP API: the same for a local stack and for a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -91,10 +92,16 @@ class Client:
         scaling: dict[str, Any] | None = await self._call("GET", "/api/scaling")
         return scaling
 
-    async def fetch_runs(self) -> list[dict[str, Any]]:
-        """All runs, newest first, as the API lists them."""
-        runs: list[dict[str, Any]] = await self._call("GET", "/api/runs")
-        return runs
+    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Runs, newest first, as the API lists them: all, or so many at most."""
+        runs: list[dict[str, Any]] = []
+        path = "/api/runs"
+        while path and (most is None or len(runs) < most):
+            async with self._request("GET", path) as response:
+                runs += await response.json()
+                following = response.links.get("next")
+                path = _cut_path(str(following["url"])) if following else ""
+        return runs[:most]
 
     async def fetch_summary(self, run: str) -> Summary:
         """A run as it stands."""
@@ -132,10 +139,18 @@ class Client:
             raise self._unreachable(error) from error
 
     async def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        async with self._request(method, path, **arguments) as response:
+            return await response.json()
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, **arguments: Any
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """The answer to a call, which has succeeded."""
         try:
             async with self._open().request(method, f"{self._endpoint.url}{path}", **arguments) as response:
                 await self._check(response)
-                return await response.json()
+                yield response
         except aiohttp.InvalidURL:
             raise UserError(
                 f"--coordinator: {self._endpoint.url} is not a URL such as http://127.0.0.1:8700"
@@ -160,6 +175,11 @@ class Client:
             raise UnreachableError(message)
         note = self._endpoint.token_note if response.status == HTTPStatus.UNAUTHORIZED else ""
         raise UserError(f"{message}: {note}" if note else message)
+
+
+def _cut_path(url: str) -> str:
+    """Path and query of a URL: whoever answers may not know under which name he was asked."""
+    return urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
 async def _read_error(response: aiohttp.ClientResponse) -> str:

@@ -3,7 +3,7 @@
 | call | does |
 | --- | --- |
 | `POST /api/runs` | submits a run; the body is a spec under the names of the command line |
-| `GET /api/runs` | lists the runs, newest first |
+| `GET /api/runs?limit=N&after=CURSOR` | lists runs, newest first; the header `Link` leads to the next |
 | `GET /api/runs/{run}` | the summary of a run |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `Dossier` |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
@@ -27,7 +27,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.conditions import QueueFullError
 from oku_coordinator.ledger import UnknownRunError
-from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.ledger.record import ListedRun, RunRecord
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.publisher import Publisher
 from oku_coordinator.runs import Runs
@@ -51,6 +51,8 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 }
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_BODY = 1 << 20
+DEFAULT_LISTED, MOST_LISTED = 100, 1000
+"""Runs of one answer."""
 _BODY_S = 30.0
 """A body must be complete so soon after its head."""
 _MOST_FOLLOWERS = 64
@@ -83,8 +85,14 @@ def build_api(
         values = await _read_object(request)
         return _json(build_run_object(runs.submit(values)), status=201)
 
-    async def fetch_all(_: web.Request) -> web.Response:
-        return _json([build_run_object(record) for record in runs.fetch_all()])
+    async def fetch_page(request: web.Request) -> web.Response:
+        most = _read_limit(request.query.get("limit", ""))
+        page = runs.fetch_page(most, request.query.get("after", ""))
+        response = _json([build_listed_object(listed) for listed in page])
+        if len(page) == most:
+            following = request.rel_url.with_query(limit=most, after=page[-1].cursor)
+            response.headers["Link"] = f'<{following}>; rel="next"'  # RFC 8288
+        return response
 
     async def show(request: web.Request) -> web.Response:
         return _json(await runs.summarize(request.match_info["run"]))
@@ -110,7 +118,7 @@ def build_api(
     api.add_routes(
         [
             web.post("/api/runs", submit),
-            web.get("/api/runs", fetch_all),
+            web.get("/api/runs", fetch_page),
             web.get("/api/runs/{run}", show),
             web.get("/api/runs/{run}/history", tell),
             web.get("/api/runs/{run}/ticks", _build_follower(runs)),
@@ -125,8 +133,33 @@ def build_api(
     return api
 
 
-def build_run_object(record: RunRecord) -> dict[str, Any]:
+def build_listed_object(listed: ListedRun) -> dict[str, Any]:
     """A run as the API lists it."""
+    return {
+        "run": listed.run,
+        "name": listed.name,
+        "state": listed.state,
+        "reason": listed.reason,
+        "requests": listed.requests,
+        "accounted": listed.accounted,
+        "engine": listed.engine,
+        "target": listed.target,
+        "created_at": format_time(listed.created_at),
+        "started_at": format_time(listed.started_at),
+        "ended_at": format_time(listed.ended_at),
+        "active_s": round(listed.active_s, 3),
+    }
+
+
+def _read_limit(text: str) -> int:
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0
+    if text and not 1 <= limit <= MOST_LISTED:
+        raise UserError(f"limit: {format_value(text)} is not between 1 and {MOST_LISTED}")
+    return limit or DEFAULT_LISTED
+
+
+def build_run_object(record: RunRecord) -> dict[str, Any]:
+    """A run as calls that change it answer."""
     return {
         "run": record.run,
         "name": record.name,

@@ -14,7 +14,7 @@ from typing import Any
 from oku_coordinator.conditions import Conditions
 from oku_coordinator.dossier import write_dossier
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import BreachError, RunRecord
+from oku_coordinator.ledger.record import BreachError, ListedRun, RunRecord
 from oku_coordinator.lines import build_summary_line
 from oku_coordinator.served import Served, ServedCounter
 from oku_coordinator.summaries import build_summary
@@ -72,9 +72,9 @@ class Runs:
         self._wake()
         return record
 
-    def fetch_all(self) -> list[RunRecord]:
-        """All runs, newest first."""
-        return self._ledger.fetch_runs()
+    def fetch_page(self, most: int, after: str) -> list[ListedRun]:
+        """Runs, newest first: so many at most, behind the `cursor` of one."""
+        return self._ledger.fetch_runs(most, after)
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""

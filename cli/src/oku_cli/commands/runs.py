@@ -13,9 +13,10 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.options import data_dir_option, remote_options
 from oku_cli.palette import CAUTION
 from oku_cli.parting import Parting
+from oku_cli.printable import write_note
 from oku_cli.runs_view import RunRow, build_hints, build_runs_table
 from oku_cli.terminal import Terminal
-from oku_coordinator.api import build_run_object
+from oku_coordinator.api import build_listed_object
 from oku_core.run import RunState
 
 _PIPE_COLUMNS = 10_000
@@ -23,26 +24,38 @@ _PIPE_COLUMNS = 10_000
 
 
 @click.command(name="runs")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="So many of them at most."
+)
+@click.option("--all", "lists_all", is_flag=True, help="All of them.")
 @data_dir_option
 @remote_options
-def command(data_dir: Path, elsewhere: Place | None) -> int:
+def command(
+    limit: int,
+    lists_all: bool,  # noqa: FBT001  # click passes flags so
+    data_dir: Path,
+    elsewhere: Place | None,
+) -> int:
     """List the runs, newest first."""
+    most = None if lists_all else limit
     if elsewhere is not None:
-        return run_async(_list_at(elsewhere))
+        return run_async(_list_at(elsewhere, most))
     folder = DataDir(data_dir)
     ledger = folder.open_settled_ledger()
-    runs = [build_run_object(record) for record in ledger.fetch_runs()] if ledger else []
-    _show(runs, Parting(folder.flags))
+    listed = ledger.fetch_runs(-1 if most is None else most + 1) if ledger else []
+    _show([build_listed_object(run) for run in listed], most, Parting(folder.flags))
     return ExitCode.COMPLETED
 
 
-async def _list_at(place: Place) -> ExitCode:
+async def _list_at(place: Place, most: int | None) -> ExitCode:
     async with Client(place) as client:
-        _show(await client.fetch_runs(), Parting(place.flags))
+        runs = await client.fetch_runs(None if most is None else most + 1)
+    _show(runs, most, Parting(place.flags))
     return ExitCode.COMPLETED
 
 
-def _show(runs: list[dict[str, Any]], parting: Parting) -> None:
+def _show(runs: list[dict[str, Any]], most: int | None, parting: Parting) -> None:
+    """Show so many of them at most; one more says that there are more."""
     rows = [
         RunRow(
             run=run["run"],
@@ -53,12 +66,14 @@ def _show(runs: list[dict[str, Any]], parting: Parting) -> None:
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
         )
-        for run in runs
+        for run in runs[:most]
     ]
     console = Terminal()
     if not console.is_terminal:
         console.width = _PIPE_COLUMNS
     console.print(build_runs_table(rows, fits=console.is_terminal))
+    if most is not None and len(runs) > most:
+        write_note(f"these are the newest {most}; --all lists all of them")
     if console.is_terminal:
         for hint in build_hints(rows, parting):
             console.print(hint, style=CAUTION, soft_wrap=True)

@@ -32,6 +32,7 @@ from oku_coordinator.ledger.record import (
     History,
     LeaseMark,
     LeaseRecord,
+    ListedRun,
     RunRecord,
     Snapshot,
     Standing,
@@ -99,9 +100,9 @@ class Ledger:
         """One run; `UnknownRunError` when there is none of that name."""
         return self._file.read(lambda transaction: run_table.fetch_run(transaction, run))
 
-    def fetch_runs(self) -> list[RunRecord]:
-        """All runs, newest first."""
-        return self._file.read(run_table.fetch_runs)
+    def fetch_runs(self, most: int = -1, after: str = "") -> list[ListedRun]:
+        """Runs, newest first, without their specs: all, or so many at most, behind the `cursor` of one."""
+        return self._file.read(functools.partial(run_table.fetch_runs, most=most, after=after))
 
     def fetch_next_run(self) -> RunRecord | None:
         """The run that has its turn: the active one, else the one that has waited longest."""

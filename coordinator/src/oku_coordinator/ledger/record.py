@@ -112,6 +112,29 @@ class RunRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListedRun:
+    """A run as lists have it, without its spec.
+
+    `target` is scheme, host and port of its first URL, empty for Oku's own delay servers; `cursor` is where
+    the list goes on behind it.
+    """
+
+    run: str
+    name: str
+    state: RunState
+    reason: str
+    requests: int
+    accounted: int
+    engine: str
+    target: str
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    active_s: float
+    cursor: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeaseRecord:
     """A lease as the ledger has it.
 
@@ -207,6 +230,14 @@ def build_run_record(row: sqlite3.Row) -> RunRecord:
     values["is_broken"] = bool(values["is_broken"])
     values["is_published"] = bool(values["is_published"])
     return RunRecord(**values)
+
+
+def build_listed_run(row: sqlite3.Row) -> ListedRun:
+    """The columns of `runs` that lists have, with its rowid as `number`."""
+    values = {name: row[name] for name in row.keys() if name not in ("number", "outcomes")}  # noqa: SIM118  # a row is no mapping
+    values["state"] = RunState(values["state"])
+    values["accounted"] = sum(json.loads(row["outcomes"]))
+    return ListedRun(**values, cursor=f"{row['created_at']!r}_{row['number']}")
 
 
 def build_lease_record(row: sqlite3.Row) -> LeaseRecord:

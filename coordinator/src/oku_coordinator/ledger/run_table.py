@@ -1,10 +1,21 @@
 """The rows of runs in the ledger."""
 
+import math
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
 import msgspec
 
-from oku_coordinator.ledger.record import RunRecord, UnknownRunError, build_run_record
+from oku_coordinator.ledger.record import (
+    ListedRun,
+    RunRecord,
+    UnknownRunError,
+    build_listed_run,
+    build_run_record,
+)
 from oku_coordinator.ledger.slice_table import insert_slices
 from oku_coordinator.ledger.transaction import Transaction
+from oku_core.errors import UserError, format_value
 from oku_core.interval import Slice, SliceState
 from oku_core.outcome import build_no_counts
 from oku_core.run import RunState
@@ -14,9 +25,10 @@ from oku_core.spec import Spec
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
     """Enter a new run; its whole request space is pending."""
     transaction.execute(
-        "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
+        " target) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
+        spec.engine, _shorten(spec.urls),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, msgspec.json.encode(spec).decode())
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
@@ -37,12 +49,43 @@ def fetch_state(transaction: Transaction, run: str) -> RunState | None:
     return RunState(row["state"]) if row else None
 
 
-def fetch_runs(transaction: Transaction) -> list[RunRecord]:
-    """All runs, newest first."""
+def fetch_runs(transaction: Transaction, most: int, after: str) -> list[ListedRun]:
+    """Runs, newest first, without their specs, which may be large.
+
+    Args:
+        transaction: to read in.
+        most: how many there may be; -1 for all.
+        after: the `cursor` of a run behind which they begin; empty for the newest ones.
+
+    Raises:
+        UserError: that is no cursor.
+    """
+    created_at, number = _read_cursor(after)
     rows = transaction.select(
-        "SELECT runs.*, spec FROM runs JOIN specs USING (run) ORDER BY created_at DESC, runs.rowid DESC"
-    )
-    return [build_run_record(row) for row in rows]
+        "SELECT rowid AS number, run, name, state, reason, requests, engine, target, created_at, started_at,"
+        " ended_at, active_s, outcomes FROM runs WHERE (created_at, rowid) < (?, ?)"
+        " ORDER BY created_at DESC, rowid DESC LIMIT ?",
+        created_at, number, most,
+    )  # fmt: skip
+    return [build_listed_run(row) for row in rows]
+
+
+def _read_cursor(text: str) -> tuple[float, int]:
+    if not text:
+        return math.inf, 0
+    try:
+        created_at, number = text.split("_")
+        return float(created_at), int(number)
+    except ValueError:
+        raise UserError(f"after: {format_value(text)} is not what a list of runs gave") from None
+
+
+def _shorten(urls: Sequence[str]) -> str:
+    """Scheme, host and port of the first of them, nothing that may be a secret."""
+    if not urls:
+        return ""
+    parts = urlsplit(urls[0])
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def fetch_next_run(transaction: Transaction) -> RunRecord | None:

@@ -18,7 +18,7 @@ from oku_core.private_files import (
     tighten_private_file,
 )
 
-_VERSION = 6
+_VERSION = 7
 
 _TABLES = """
 CREATE TABLE runs (
@@ -173,6 +173,13 @@ INSERT INTO histories (run, moments, events)
 INSERT INTO specs SELECT run, spec FROM runs;
 ALTER TABLE runs DROP COLUMN spec;
 """
+_LISTS = """
+ALTER TABLE runs ADD COLUMN engine TEXT NOT NULL DEFAULT 'aiohttp';    -- what a list says of the spec
+ALTER TABLE runs ADD COLUMN target TEXT NOT NULL DEFAULT '';           -- likewise: scheme, host and port
+CREATE INDEX listed_runs ON runs (created_at);
+UPDATE runs SET engine = coalesce((SELECT json_extract(spec, '$.engine') FROM specs
+    WHERE specs.run = runs.run), engine);
+"""
 _FROM_VERSION_1 = """
 ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
@@ -182,7 +189,7 @@ UPDATE runs SET is_broken = 1 WHERE state = 'failed';
 """
 
 
-_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LONG_LIFE)
+_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LONG_LIFE, _LISTS)
 """What leads from each version to the next."""
 
 

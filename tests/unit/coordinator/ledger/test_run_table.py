@@ -82,3 +82,18 @@ def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger
     ledger.park_interrupted(4.0)
     assert ledger.fetch_run("r1").reason == ExpiryReason.STACK_LOST
     assert ledger.fetch_run("r1").served is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
+    """Each once, from the newest, also those of one moment and when a new one comes in between."""
+    times = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 3.0}
+    for run, now in times.items():
+        ledger.create_run(run, Spec(requests=1), now)
+    page = ledger.fetch_runs(size)
+    ledger.create_run("new", Spec(requests=1), 4.0)
+    seen = list(page)
+    while page := ledger.fetch_runs(size, page[-1].cursor):
+        assert len(page) <= size
+        seen += page
+    assert [listed.run for listed in seen] == ["e", "d", "c", "b", "a"]

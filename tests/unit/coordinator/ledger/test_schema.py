@@ -98,7 +98,12 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(pauses) == 1
 
 
+SPEC = '{"requests":1}'
 _BACK = {
+    6: """
+        DROP INDEX listed_runs;
+        ALTER TABLE runs DROP COLUMN engine; ALTER TABLE runs DROP COLUMN target;
+    """,
     5: """
         DROP TABLE histories; DROP INDEX live_runs; DROP INDEX owing_runs; DROP INDEX losable_lines;
         DROP TABLE specs; ALTER TABLE runs ADD COLUMN spec TEXT NOT NULL DEFAULT '{}';
@@ -128,10 +133,15 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(path: Path, version:
     old = sqlite3.connect(path)
     for step in range(max(_BACK), version - 1, -1):
         old.executescript(_BACK[step])
+    # From version 6 on, the spec has a table of its own.
+    spec = ", spec" if version < 6 else ""
     old.execute(
-        "INSERT INTO runs (run, name, spec, requests, state, queued_at, created_at, outcomes)"
-        " VALUES ('r1', '', '{\"requests\":1}', 1, 'failed', 0, 0, '[]')"
+        f"INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes{spec})"
+        f" VALUES ('r1', '', 1, 'failed', 0, 0, '[]'{', :spec' if spec else ''})",
+        {"spec": SPEC},
     )
+    if not spec:
+        old.execute("INSERT INTO specs VALUES ('r1', :spec)", {"spec": SPEC})
     old.execute(f"PRAGMA user_version = {version}")
     old.commit()
     old.close()
@@ -141,7 +151,7 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(path: Path, version:
     assert list_schema(database) == tables
     row = database.execute("SELECT sum_us_high, is_broken, is_published FROM runs").fetchone()
     assert tuple(row) == (0, int(version == 1), 0)
-    assert database.execute("SELECT spec FROM specs WHERE run = 'r1'").fetchone()[0] == '{"requests":1}'
+    assert database.execute("SELECT spec FROM specs WHERE run = 'r1'").fetchone()[0] == SPEC
     database.close()
 
 
