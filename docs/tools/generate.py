@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from docs.tools.chart_values import build_chart_files
 from docs.tools.manifests import build_manifests
+from docs.tools.openapi import build_openapi
 
 from oku_core.run import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.summary import Summary
@@ -44,6 +45,7 @@ def build_files() -> dict[Path, str]:
     after = rest.split(_END)[1]
     return {
         _DOCS / "summary.schema.json": build_schema(),
+        _DOCS / "openapi.json": build_openapi(),
         architecture: before + build_state_picture() + after,
         **build_dashboards(),
         **build_chart_files(),

@@ -147,8 +147,8 @@ def abuse(attacked: Attacked, seconds: float, look: Callable[[], None] = lambda:
     )
 
 
-def read_rss_mb(pid: int) -> float:
-    """Resident memory of a process now, in MB of 10**6 bytes."""
+def read_rss_mb(pid: int | str) -> float:
+    """Resident memory of a process now, in MB of 10**6 bytes; `self` is this one."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     [line] = [line for line in lines if line.startswith("VmRSS:")]
     return int(line.split()[1]) * 1024 / 1e6

@@ -100,10 +100,12 @@ def _parse(content: bytes) -> Iterator[yaml.Event]:
 
 def _build_value(event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Any:
     if isinstance(event, yaml.AliasEvent):
-        raise _build_error(event, f"*{event.anchor}: aliases are not allowed, write the value itself")
+        raise _build_error(
+            event, f"*{format_value(event.anchor)}: aliases are not allowed, write the value itself"
+        )
     if (tag := getattr(event, "tag", None)) is not None:
         written = f"!!{tag.removeprefix(_STANDARD_TAG)}" if tag.startswith(_STANDARD_TAG) else tag
-        raise _build_error(event, f"{written}: tags are not allowed")
+        raise _build_error(event, f"{format_value(written)}: tags are not allowed")
     if depth > DEEPEST:
         raise _build_error(event, f"is nested more than {DEEPEST} deep")
     if isinstance(event, yaml.MappingStartEvent):

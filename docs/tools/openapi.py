@@ -1,0 +1,210 @@
+"""The OpenAPI document of the coordinator's API: of the table of spec fields and the types that it sends."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from oku_core.delay import parse_delay
+from oku_core.progress import Tick
+from oku_core.run import RunState
+from oku_core.spec import Engine
+from oku_core.spec_fields import FIELDS
+from oku_core.summary import Summary
+
+Json = dict[str, Any]
+
+_REF = "#/components/schemas/{name}"
+_TEXT: Json = {"type": "string"}
+_DURATION: Json = {
+    "anyOf": [{"type": "string", "examples": ["500ms", "5s", "1m"]}, {"type": "number", "minimum": 0}]
+}
+_SWITCH: Json = {"type": "boolean"}
+_RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": _TEXT}
+
+
+def _count(low: int, high: int) -> Json:
+    return {
+        "anyOf": [
+            {"type": "integer", "minimum": low, "maximum": high},
+            {"type": "string", "examples": ["10", "1e1"]},
+        ]
+    }
+
+
+def _one_or_several(item: Json) -> Json:
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
+
+
+FIELD_SCHEMAS: Mapping[str, Json] = {
+    "requests": _count(1, 10**15),
+    "url": _one_or_several({"type": "string", "examples": ["http://127.0.0.1:8080/items/{i}"]}),
+    "method": {"type": "string", "examples": ["GET", "POST"]},
+    "header": {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string", "examples": ["Accept: */*"]}},
+            {"type": "object", "additionalProperties": _TEXT},
+        ]
+    },
+    "body": _TEXT,
+    "concurrency": _count(1, 1_000_000),
+    "workers": _count(1, 10_000),
+    "engine": {"enum": [engine.value for engine in Engine]},
+    "timeout": _DURATION,
+    "grace": _DURATION,
+    "expect-status": _one_or_several(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["200", "2xx"]},
+                {"type": "integer", "minimum": 100, "maximum": 599},
+            ]
+        }
+    ),
+    "range-size": _count(1, 10**9),
+    "servers": _count(1, 1_000),
+    "delay": {
+        "type": "string",
+        "examples": [parse_delay(text).text for text in ("20ms", "0..3s", "exp:50ms")],
+    },
+    "seed": _count(0, 2**63 - 1),
+    "name": {"type": "string", "maxLength": 100},
+    "cacert": _TEXT,
+    "cert": _TEXT,
+    "key": _TEXT,
+    "insecure": _SWITCH,
+    "proxy": {"type": "string", "examples": ["http://127.0.0.1:3128"]},
+    "max-redirects": _count(0, 100),
+    "cookies": _SWITCH,
+}
+"""What each field of a spec may be in JSON. Not every such value is allowed: the answer is 400 then."""
+
+
+def build_openapi() -> str:
+    """The document, as JSON."""
+    _, components = msgspec.json.schema_components([Summary, Tick], ref_template=_REF)
+    document = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Oku's coordinator",
+            "version": "0.1.0",
+            "description": "Runs are submitted, followed, paused, resumed, cancelled and deleted here.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{"token": []}],
+        "paths": _build_paths(),
+        "components": {
+            "schemas": {**components, **_build_schemas()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _build_schemas() -> Json:
+    nullable_time = {"type": ["string", "null"], "format": "date-time"}
+    spec_properties = {field.key: {**FIELD_SCHEMAS[field.key], "description": field.help} for field in FIELDS}
+    return {
+        "Spec": {
+            "type": "object",
+            "description": "A spec under the names of the flags of `oku run`; every key may be left out.",
+            "properties": spec_properties,
+            "additionalProperties": False,
+        },
+        "Run": {
+            "type": "object",
+            "description": "A run as it stands.",
+            "required": ["run", "name", "state", "reason", "requests", "accounted", "created_at"],
+            "properties": {
+                "run": {**_TEXT, "description": "Its id."},
+                "name": _TEXT,
+                "state": {"enum": [state.value for state in RunState]},
+                "reason": {
+                    **_TEXT,
+                    "description": "Why it failed, or is paused; empty if nothing is to be said.",
+                },
+                "requests": {"type": "integer"},
+                "accounted": {"type": "integer"},
+                "created_at": nullable_time,
+                "spec": {"type": "object"},
+            },
+        },
+        "Error": {
+            "type": "object",
+            "required": ["error"],
+            "properties": {"error": {**_TEXT, "description": "One sentence."}},
+        },
+    }
+
+
+def _build_paths() -> Json:
+    run = {"$ref": "#/components/schemas/Run"}
+    summary = {"$ref": "#/components/schemas/Summary"}
+    anything: Json = {}
+    return {
+        "/api/runs": {
+            "get": _call("List the runs, newest first.", {"200": _json({"type": "array", "items": run})}),
+            "post": {
+                **_call("Submit a run.", {"201": _json(run)}, 400, 408, 413, 415),
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Spec"}}},
+                },
+            },
+        },
+        "/api/runs/{run}": {
+            "parameters": [_RUN_ID],
+            "get": _call("The summary of a run.", {"200": _json(summary)}, 404),
+        },
+        "/api/runs/{run}/history": {
+            "parameters": [_RUN_ID],
+            "get": _call("All that is kept of a run, as a stream.", {"200": _json({"type": "object"})}, 404),
+        },
+        "/api/runs/{run}/ticks": {
+            "parameters": [_RUN_ID],
+            "get": _call(
+                "Server-sent events: `tick` each second, `end` with the summary once the run is at rest.",
+                {"200": {"description": "Events.", "content": {"text/event-stream": {"schema": _TEXT}}}},
+                404,
+            ),
+        },
+        **{
+            f"/api/runs/{{run}}/{action}": {
+                "parameters": [_RUN_ID],
+                "post": _call(said, {"202": _json(run)}, 404, 409),
+            }
+            for action, said in (
+                ("pause", "Stop a run so that it can be resumed."),
+                ("resume", "Put a run that is at rest back into the queue."),
+                ("cancel", "End a run for good."),
+            )
+        },
+        "/api/outbox": {"get": _call("What waits for Loki; null without one.", {"200": _json(anything)})},
+        "/api/scaling": {
+            "get": _call("How many pods a run may have; null outside a cluster.", {"200": _json(anything)})
+        },
+        "/healthz": {"get": _probe("Whether the process answers.", {"200": _plain()})},
+        "/readyz": {"get": _probe("Whether it has a broker.", {"200": _plain(), "503": _plain()})},
+        "/metrics": {"get": _probe("Metrics for Prometheus.", {"200": _plain()})},
+    }
+
+
+def _call(summary: str, answers: Json, *errors: int) -> Json:
+    """A call that needs the token; it may fail for what every call may fail for, too."""
+    failed = _json({"$ref": "#/components/schemas/Error"})
+    return {
+        "summary": summary,
+        "responses": {**answers, **{str(status): failed for status in sorted({*errors, 400, 401, 503})}},
+    }
+
+
+def _probe(summary: str, answers: Json) -> Json:
+    return {"summary": summary, "security": [], "responses": answers}
+
+
+def _json(schema: Json) -> Json:
+    return {"description": "JSON.", "content": {"application/json": {"schema": schema}}}
+
+
+def _plain() -> Json:
+    return {"description": "Text.", "content": {"text/plain": {"schema": _TEXT}}}

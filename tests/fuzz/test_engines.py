@@ -1,0 +1,90 @@
+"""Whatever bytes a target answers with, both engines make the same of them, and of each request something."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.kit.abuse import read_rss_mb
+from tests.kit.engine_worker import EngineWorker
+from tests.kit.hostile_server import Exchange, HostileServer
+from tests.kit.mutation import mutate_one_of
+from tests.kit.responses import INVALID, VALID, Invalid, Valid
+
+from oku_core.lease import Report
+from oku_core.spec import Engine, Spec
+
+EXAMPLES = 800
+BATCH = 40
+MOST_MB = 80
+ROWS: list[Valid | Invalid] = [*VALID.values(), *INVALID.values()]
+SAMPLES = tuple(row.content for row in ROWS if row.method == "GET")
+
+
+@pytest.fixture
+def worker() -> Iterator[EngineWorker]:
+    """A crew on an event loop of its own; nothing may be left behind."""
+    worker = EngineWorker()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+async def server(seed: int) -> AsyncIterator[HostileServer]:
+    """Answers request i with the i-th changed sample, and hangs up."""
+
+    async def script(exchange: Exchange) -> None:
+        number = exchange.request.target[1:]
+        with contextlib.suppress(ConnectionError):
+            await exchange.send(mutate_one_of(SAMPLES, f"{seed} {number}"))
+        exchange.hang_up()
+
+    server = HostileServer(script)
+    await server.start()
+    yield server
+    await server.end()
+
+
+async def ask(worker: EngineWorker, server: HostileServer, engine: Engine, start: int, count: int) -> Report:
+    """Send some requests."""
+    spec = Spec(
+        urls=(f"{server.url}/{{i}}",),
+        # A request on a connection that the server is about to close may or may not come through.
+        headers=("Connection: close",),
+        engine=engine,
+        concurrency=10,
+        timeout_s=10.0,
+        expect_status=tuple(f"{digit}xx" for digit in range(1, 6)),
+    )
+    return await worker.run(spec, count, start=start)
+
+
+def describe(report: Report) -> object:
+    """What came of them."""
+    return report.outcomes, report.statuses, report.bytes_received
+
+
+@pytest.mark.timeout(3600)
+async def test_engines_agree_on_any_response(
+    worker: EngineWorker, server: HostileServer, scale: int, seed: int
+) -> None:
+    """Outcomes, statuses and bytes are alike; the worker neither hangs nor grows."""
+    worker.overlook("")
+    memory_mb = read_rss_mb("self")
+    for start in range(0, EXAMPLES * scale, BATCH):
+        reports = [await ask(worker, server, engine, start, BATCH) for engine in Engine]
+        if describe(reports[0]) != describe(reports[1]):
+            await name_difference(worker, server, seed, start)
+    assert read_rss_mb("self") - memory_mb < MOST_MB
+
+
+async def name_difference(worker: EngineWorker, server: HostileServer, seed: int, start: int) -> None:
+    """Fail with the bytes that engines disagree on."""
+    for number in range(start, start + BATCH):
+        found = {str(engine): describe(await ask(worker, server, engine, number, 1)) for engine in Engine}
+        assert len({str(one) for one in found.values()}) == 1, (
+            mutate_one_of(SAMPLES, f"{seed} {number}"),
+            found,
+        )
+    pytest.fail(
+        f"the engines disagree on {start} to {start + BATCH} of seed {seed}, and on none of them alone"
+    )

@@ -1,0 +1,56 @@
+import json
+from typing import Any
+
+import pytest
+from docs.tools.openapi import FIELD_SCHEMAS, build_openapi
+from jsonschema import Draft202012Validator
+
+from oku_coordinator.api import build_api
+from oku_core.spec_fields import FIELD_BY_KEY
+
+DOCUMENT: dict[str, Any] = json.loads(build_openapi())
+EXAMPLES = [
+    pytest.param(key, example, id=f"{key}: {example}")
+    for key, schema in FIELD_SCHEMAS.items()
+    for part in (schema, *schema.get("anyOf", ()))
+    for example in part.get("examples", ())
+]
+
+
+def test_every_call_of_the_api_stands_there_and_no_other() -> None:
+    """What is published is what is served."""
+    api = build_api(None, None, "token", lambda: True)  # type: ignore[arg-type]
+    served = {
+        (route.method.lower(), route.resource.canonical)
+        for route in api.router.routes()
+        if route.resource is not None and route.method not in {"HEAD", "*"}
+    }
+    actions = {(m, p) for m, p in served if "{action}" in p}
+    served = (served - actions) | {
+        (method, path.replace("{action}", action))
+        for method, path in actions
+        for action in ("pause", "resume", "cancel")
+    }
+    told = {
+        (method, path)
+        for path, item in DOCUMENT["paths"].items()
+        for method in item.keys() & {"get", "post", "delete", "put", "patch"}
+    }
+    assert told == served
+
+
+def test_every_key_of_a_spec_stands_there() -> None:
+    """With what it may be."""
+    assert FIELD_SCHEMAS.keys() == FIELD_BY_KEY.keys()
+
+
+@pytest.mark.parametrize(("key", "example"), EXAMPLES)
+def test_an_example_is_a_value_that_is_read(key: str, example: str) -> None:
+    """By the same parser as that of flags and files."""
+    FIELD_BY_KEY[key].parse(example)
+
+
+def test_every_schema_is_one() -> None:
+    """By the rules of JSON Schema."""
+    for schema in DOCUMENT["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
