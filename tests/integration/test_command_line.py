@@ -322,7 +322,7 @@ def test_names_in_brackets_are_no_markup(tmp_path: Path) -> None:
 
 def test_a_short_run_has_no_flag(start: Start) -> None:
     """It keeps its worker busy while it lasts, which says nothing of its latencies."""
-    summary = start("run", "--requests", "200", "--workers", "1", "--engine", "httptools").finish()
+    summary = start("run", "--requests", "300", "--workers", "1", "--concurrency", "300").finish()
 
     assert summary["validity"] == []
 

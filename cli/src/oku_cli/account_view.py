@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 import msgspec
-from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from oku_cli.figures import format_count, format_outcome, format_progress, format_share
+from oku_cli.layout import FigureTable, Flow
 from oku_cli.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
 from oku_cli.parting import describe_pause
 from oku_core.outcome import Outcome
@@ -36,9 +36,7 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
 
 def build_outcomes(summary: Summary) -> RenderableType:
     """The outcomes that occurred, `ok` in any case, with their shares of what is accounted."""
-    table = Table.grid(padding=(0, 3, 0, 0))
-    for justify in ("left", "right", "right"):
-        table.add_column(justify=justify, no_wrap=True)
+    table = FigureTable(("left", "right", "right"))
     for name, count in msgspec.structs.asdict(summary.outcomes).items():
         outcome = Outcome(name)
         if count or outcome is Outcome.OK:
@@ -54,7 +52,7 @@ def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
         Text.assemble(f"{status} ", (format_count(count), STRONG))
         for status, count in sorted(statuses.items())
     )
-    return Columns(counts, padding=(0, 3))
+    return Flow(*counts, gap=3)
 
 
 def build_served(summary: Summary, servers: ServersSummary) -> Text:
@@ -76,12 +74,15 @@ def build_served(summary: Summary, servers: ServersSummary) -> Text:
     return text.append(f" = accounted - {fewer} of those without a response")
 
 
-def _build_extent(summary: Summary) -> Text:
-    extent = Text.assemble(
-        (format_count(summary.accounted), STRONG), f" of {format_count(summary.requests)} accounted"
-    )
+def _build_extent(summary: Summary) -> RenderableType:
+    phrases = [
+        Text(format_count(summary.accounted), style=STRONG),
+        Text(f"of {format_count(summary.requests)}"),
+    ]
     if summary.state == RunState.COMPLETED:
-        return extent
+        return Flow(*phrases, "accounted")
     missing = format_count(summary.requests - summary.accounted)
-    rest = f"{missing} were not made" if summary.state in FINAL_STATES else f"{missing} are left"
-    return extent.append(f", {format_progress(summary.accounted, summary.requests)}; {rest}", style=CAUTION)
+    verb = "were not made" if summary.state in FINAL_STATES else "are left"
+    progress = format_progress(summary.accounted, summary.requests)
+    rest = (f"{progress};", missing, verb)
+    return Flow(*phrases, "accounted,", *(Text(phrase, style=CAUTION) for phrase in rest))

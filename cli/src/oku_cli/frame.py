@@ -1,9 +1,8 @@
 """The newest tick of a run and its trend go in, one picture of the live area comes out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.columns import Columns
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.constrain import Constrain
 from rich.padding import Padding
@@ -19,6 +18,7 @@ from oku_cli.figures import (
     format_progress,
     format_rate,
 )
+from oku_cli.layout import Flow, Labelled
 from oku_cli.pace import Trend
 from oku_cli.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
 from oku_core.outcome import OUTCOMES, Outcome
@@ -75,14 +75,23 @@ def build_frame(title: str, moment: Moment | None, now_s: float) -> RenderableTy
             _build_account(tick),
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
-            _build_numbers(tick, trend),
-            _build_rows(
-                [("last minute", Text(build_sparkline(trend.rates_rps), style=ACCENT, no_wrap=True))]
-            ),
+            _Numbers(tick, trend),
+            Labelled([("last minute", Sparkline(trend.rates_rps))], _LABEL_COLUMNS),
             "",
-            _build_rows(_list_counts(tick)),
+            Labelled(_list_counts(tick), _LABEL_COLUMNS),
         ]
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
+
+
+class Sparkline:
+    """The rates of the last minute, or of as much of it as there is room for."""
+
+    def __init__(self, rates_rps: Sequence[float | None]) -> None:
+        self._rates_rps = rates_rps
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """The newest are there in any case."""
+        yield Text(build_sparkline(self._rates_rps)[-options.max_width :], style=ACCENT, no_wrap=True)
 
 
 def build_sparkline(rates_rps: Sequence[float | None]) -> str:
@@ -117,47 +126,54 @@ def _build_bar(tick: Tick) -> Table:
     row = Table.grid(expand=True, padding=(0, 0, 0, 2))
     row.add_column(ratio=1)
     row.add_column(no_wrap=True)
-    percent = format_progress(tick.accounted, tick.requests).rjust(len("100.0 %"))  # the bar keeps its length
+    percent = format_progress(tick.accounted + tick.ended, tick.requests).rjust(len("100.0 %"))
     row.add_row(ProgressBar(tick.accounted, tick.ended, tick.requests), Text(percent, style=STRONG))
     return row
 
 
-def _build_account(tick: Tick) -> Text:
-    account = Text.assemble(
-        (format_count(tick.accounted), STRONG), f" of {format_count(tick.requests)} accounted", no_wrap=True
+def _build_account(tick: Tick) -> Flow:
+    """What has ended, which the percentage says, and how much of it is accounted."""
+    done = Text(format_count(tick.accounted + tick.ended), style=STRONG)
+    return Flow(
+        done, f"of {format_count(tick.requests)}", "ended,", format_count(tick.accounted), "accounted"
     )
-    if tick.ended:
-        account.append(f", {format_count(tick.ended)} more have ended")
-    return account
 
 
-def _build_numbers(tick: Tick, trend: Trend) -> Table:
-    """What changes every second, in two columns that keep their places."""
-    pairs = (
-        ("rate", format_rate(tick.rate_rps), "p50", format_latency(tick.p50_ms)),
-        ("average", format_rate(trend.average_rps), "p99", format_latency(tick.p99_ms)),
-        ("in flight", format_count(tick.in_flight), "elapsed", format_elapsed(tick.active_s)),
-        ("workers", format_count(tick.workers), "left", format_left(trend.left_s)),
-    )
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for width in (_LABEL_COLUMNS, 22, 9, 18):
-        table.add_column(width=width, no_wrap=True)
-    for left, left_value, right, right_value in pairs:
-        table.add_row(left, Text(left_value, style=STRONG), right, Text(right_value, style=STRONG))
-    return table
+class _Numbers:
+    """What changes every second: in two columns that keep their places, or in one where there is no room."""
 
+    _COLUMNS = _LABEL_COLUMNS, 22, 9, 18
+    _GAP = 2
 
-def _build_rows(rows: Iterable[tuple[str, RenderableType]]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=_LABEL_COLUMNS, no_wrap=True)
-    table.add_column()
-    for label, value in rows:
-        table.add_row(label, value)
-    return table
+    def __init__(self, tick: Tick, trend: Trend) -> None:
+        self._left = (
+            ("rate", format_rate(tick.rate_rps)),
+            ("average", format_rate(trend.average_rps)),
+            ("in flight", format_count(tick.in_flight)),
+            ("workers", format_count(tick.workers)),
+        )
+        self._right = (
+            ("p50", format_latency(tick.p50_ms)),
+            ("p99", format_latency(tick.p99_ms)),
+            ("elapsed", format_elapsed(tick.active_s)),
+            ("left", format_left(trend.left_s)),
+        )
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """A grid."""
+        is_wide = options.max_width >= sum(self._COLUMNS) + self._GAP * (len(self._COLUMNS) - 1)
+        table = Table.grid(padding=(0, self._GAP, 0, 0))
+        for width in self._COLUMNS if is_wide else (_LABEL_COLUMNS, None):
+            table.add_column(width=width, no_wrap=True)
+        rows = zip(self._left, self._right, strict=True) if is_wide else zip((*self._left, *self._right))
+        for pairs in rows:
+            cells = ((label, Text(value, style=STRONG)) for label, value in pairs)
+            table.add_row(*(cell for pair in cells for cell in pair))
+        yield table
 
 
 def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
-    yield "outcomes", Columns(_list_outcomes(tick.total_outcomes), padding=(0, 3))
+    yield "outcomes", Flow(*_list_outcomes(tick.total_outcomes), gap=3)
     if tick.resent_at_most:
         yield "resent", Text(f"at most {format_count(tick.resent_at_most)}", style=CAUTION)
 

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rich.bar import Bar
-from rich.console import RenderableType
+from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 
 from oku_cli.figures import choose_digits, format_count, format_latency, format_share
+from oku_cli.layout import FigureTable
 from oku_cli.palette import ACCENT
 from oku_core.histogram import Histogram, Latency, bucket_bounds_us, bucket_index
 
 MOST_BARS = 14
 """More are read no better, and the end screen has to fit on one screen."""
 BAR_COLUMNS = 22
-"""Width of the longest bar."""
+"""Width of the longest bar, where there is room for it."""
+_FEWEST_BAR_COLUMNS = 4
 _BODY = 0.005, 0.995
 _DECADES = 10
 _LADDERS = (
@@ -75,21 +77,46 @@ def build_edges(latency: Latency) -> list[int]:
     return next(edges for edges in _propose_edges(low, high) if len(edges) < MOST_BARS)
 
 
+class LatencyBars:
+    """Bars with bounds, counts and shares; without bars where there is room for the figures only."""
+
+    def __init__(self, latency: Latency) -> None:
+        bars = build_bars(latency)
+        bounds_ms = [*(bar.low_us / 1000 for bar in bars), *(bar.high_us / 1000 for bar in bars[-1:])]
+        digits = choose_digits(bounds_ms)
+        labels = [format_latency(bound_ms, digits) for bound_ms in bounds_ms]
+        self._counts = [bar.count for bar in bars]
+        self._bounds = list(pairwise(labels))
+        self._figures = [(format_count(bar.count), format_share(bar.count, latency.total)) for bar in bars]
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """The bars are as long as there is room for."""
+        columns_of_text = (*zip(*self._bounds, strict=True), *zip(*self._figures, strict=True))
+        widths = [max(map(len, column)) for column in columns_of_text]
+        columns = min(BAR_COLUMNS, options.max_width - sum(widths) - len("to") - 5)
+        if columns < _FEWEST_BAR_COLUMNS:
+            yield self._build_figures()
+            return
+        top = max(self._counts)
+        table = Table.grid(padding=(0, 1))
+        for justify in ("right", "left", "right", "left", "right", "right"):
+            table.add_column(justify=justify, no_wrap=True)
+        for count, (low, high), figures in zip(self._counts, self._bounds, self._figures, strict=True):
+            shown = max(count, top / columns / 8) if count else 0  # what is there can be seen
+            table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *figures)
+        yield table
+
+    def _build_figures(self) -> FigureTable:
+        table = FigureTable(("left", "right", "right"), gap=2)
+        low_columns, high_columns = (max(map(len, column)) for column in zip(*self._bounds, strict=True))
+        for (low, high), figures in zip(self._bounds, self._figures, strict=True):
+            table.add_row(f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", *figures)
+        return table
+
+
 def build_histogram(latency: Latency) -> RenderableType:
-    """Bars with bounds, counts and shares."""
-    bars = build_bars(latency)
-    bounds_ms = [*(bar.low_us / 1000 for bar in bars), *(bar.high_us / 1000 for bar in bars[-1:])]
-    digits = choose_digits(bounds_ms)
-    labels = [format_latency(bound_ms, digits) for bound_ms in bounds_ms]
-    top = max((bar.count for bar in bars), default=1)
-    table = Table.grid(padding=(0, 1))
-    for justify in ("right", "left", "right", "left", "right", "right"):
-        table.add_column(justify=justify, no_wrap=True)
-    for bar, (low, high) in zip(bars, pairwise(labels), strict=True):
-        shown = max(bar.count, top / BAR_COLUMNS / 8) if bar.count else 0  # what is there can be seen
-        drawn = Bar(top, 0, shown, width=BAR_COLUMNS, color=ACCENT)
-        table.add_row(low, "to", high, drawn, format_count(bar.count), format_share(bar.count, latency.total))
-    return table
+    """Bars with bounds, counts and shares; nothing of nothing."""
+    return LatencyBars(latency) if latency.total else ""
 
 
 def _propose_edges(low: int, high: int) -> Iterator[list[int]]:

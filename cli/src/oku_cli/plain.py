@@ -79,10 +79,11 @@ class PlainView:
 
 def build_line(tick: Tick, trend: Trend) -> str:
     """A tick in one line; what is zero and should be is left out."""
+    done = tick.accounted + tick.ended
     counts = zip(OUTCOMES, tick.total_outcomes, strict=True)
     parts = [
-        f"{tick.state} {format_count(tick.accounted)}/{format_count(tick.requests)}",
-        f"({format_progress(tick.accounted, tick.requests)})",
+        f"{tick.state} {format_count(done)}/{format_count(tick.requests)}",
+        f"({format_progress(done, tick.requests)}, {format_count(tick.accounted)} accounted)",
         format_rate(trend.recent_rps),
         f"in flight {format_count(tick.in_flight)}",
         *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),

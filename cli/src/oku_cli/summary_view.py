@@ -8,12 +8,12 @@ import msgspec
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from oku_cli.account_view import build_headline, build_outcomes, build_served, build_statuses
 from oku_cli.figures import choose_digits, format_count, format_latency, format_moment, format_rate
 from oku_cli.histogram_view import build_histogram
+from oku_cli.layout import Flow, Labelled, PairGrid
 from oku_cli.palette import MOST_COLUMNS, STRONG
 from oku_cli.terminal import Terminal
 from oku_cli.validity_view import build_validity
@@ -37,18 +37,9 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
     """
     sections: list[RenderableType] = [build_headline(summary, hint)]
     for list_rows in (_list_account, _list_latency, _list_facts, _list_workers, _list_notes):
-        if section := _build_section(list_rows(summary)):
+        if section := Labelled(list_rows(summary), len("throughput")):
             sections += ["", section]
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
-
-
-def _build_section(rows: Iterator[tuple[str, RenderableType]]) -> Table | None:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=len("throughput"), no_wrap=True)
-    table.add_column()
-    for label, value in rows:
-        table.add_row(label, value)
-    return table if table.row_count else None
 
 
 def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
@@ -77,12 +68,15 @@ def _list_latency(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 def _list_facts(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     if summary.active_s:
-        active = f" over {format_duration(summary.active_s)}"
-        yield "throughput", Text.assemble((format_rate(summary.throughput_rps), STRONG), active)
+        rate = Text(format_rate(summary.throughput_rps), style=STRONG)
+        yield "throughput", Flow(rate, f"over {format_duration(summary.active_s)}")
     yield "received", format_bytes(summary.bytes_received)
     if summary.started_at is not None:
-        ended = f", ended {_format_iso(summary.ended_at)}" if summary.ended_at is not None else ""
-        yield "started", f"{_format_iso(summary.started_at)}{ended}"
+        started = _format_iso(summary.started_at)
+        if summary.ended_at is None:
+            yield "started", started
+        else:
+            yield "started", Flow(f"{started},", f"ended {_format_iso(summary.ended_at)}")
 
 
 def _list_workers(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
@@ -99,16 +93,9 @@ def _format_iso(iso: str) -> str:
     return format_moment(datetime.fromisoformat(iso).timestamp())
 
 
-def _build_quantiles(figures: LatencySummary) -> Table:
-    """Pairs of name and value, rising from top to bottom and then to the right."""
+def _build_quantiles(figures: LatencySummary) -> PairGrid:
+    """Rising from top to bottom and then to the right."""
     names = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
     digits = choose_digits((figures.p50, figures.p99))
-    values = [format_latency(getattr(figures, name.replace(".", "_")), digits) for name in names]
-    table = Table.grid(padding=(0, 1, 0, 0))
-    for _ in range(0, len(names), 2):
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, justify="right", style=STRONG)
-    for row in (0, 1):
-        first, *others = zip(names[row::2], values[row::2], strict=True)
-        table.add_row(*first, *(cell for name, value in others for cell in (f"   {name}", value)))
-    return table
+    values = (format_latency(getattr(figures, name.replace(".", "_")), digits) for name in names)
+    return PairGrid(((name, Text(value, style=STRONG)) for name, value in zip(names, values, strict=True)), 4)

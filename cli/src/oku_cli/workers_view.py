@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from oku_cli.figures import format_count
+from oku_cli.layout import FigureTable
 from oku_cli.palette import BAD
 from oku_core.summary import WorkerSummary
 
@@ -19,12 +19,8 @@ MOST_LOST = 3
 
 def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
     """Requests, processor time and memory by worker; of many workers the spread, and those that were lost."""
-    table = Table.grid(padding=(0, 3, 0, 0))
-    table.add_column(overflow="fold")  # what tells pods apart is the end of their names
-    for _ in range(3):
-        table.add_column(justify="right", no_wrap=True)
-    if any(worker.lost for worker in workers):
-        table.add_column(no_wrap=True)
+    # What tells pods apart is the end of their names: these are folded, and not cut.
+    table = FigureTable(("left", "right", "right", "right", "left"), fold_to=12)
     table.add_row(f"{format_count(len(workers))} in all", "requests", "cpu", "memory")
     if len(workers) <= MOST_WORKERS:
         _add_each(table, workers)
@@ -34,7 +30,7 @@ def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
     return table
 
 
-def _add_each(table: Table, workers: Sequence[WorkerSummary]) -> None:
+def _add_each(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
     for worker in workers:
         table.add_row(
             Text(worker.name),
@@ -45,7 +41,7 @@ def _add_each(table: Table, workers: Sequence[WorkerSummary]) -> None:
         )
 
 
-def _add_spread(table: Table, workers: Sequence[WorkerSummary]) -> None:
+def _add_spread(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
     """Each column for itself: the row `max` is no single worker."""
     spreads: tuple[tuple[str, Callable[[list[float]], float]], ...] = (
         ("min", min), ("median", median), ("max", max),
@@ -59,7 +55,7 @@ def _add_spread(table: Table, workers: Sequence[WorkerSummary]) -> None:
         )
 
 
-def _add_lost(table: Table, lost: Sequence[WorkerSummary]) -> None:
+def _add_lost(table: FigureTable, lost: Sequence[WorkerSummary]) -> None:
     _add_each(table, lost[:MOST_LOST])
     if len(lost) > MOST_LOST:
         table.add_row(Text(f"and {format_count(len(lost) - MOST_LOST)} more lost", style=BAD))

@@ -30,8 +30,8 @@ def test_a_tick_is_one_line(make_tick: MakeTick) -> None:
         written.view.show_tick(make_tick())
     (line,) = written.lines
     assert line == (
-        "17:05:12 running 400,000/1,000,000 (40.0 %) 16,340/s in flight 2,000 ok 412,345 "
-        "p50 1.70 ms p99 6.04 ms workers 2"
+        "17:05:12 running 412,345/1,000,000 (41.2 %, 400,000 accounted) 16,340/s "
+        "in flight 2,000 ok 412,345 p50 1.70 ms p99 6.04 ms workers 2"
     )
 
 
@@ -59,7 +59,7 @@ def test_a_new_state_is_written_at_once(make_tick: MakeTick) -> None:
     written = Written()
     written.view.show_tick(make_tick())
     written.view.show_tick(make_tick(at=AT + 1, state=RunState.PAUSED, p50_ms=None, p99_ms=None))
-    assert written.lines[1].startswith("17:05:13 paused 400,000/1,000,000")
+    assert written.lines[1].startswith("17:05:13 paused 412,345/1,000,000")
     assert "p50 - p99 -" in written.lines[1]
 
 

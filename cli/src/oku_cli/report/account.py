@@ -128,7 +128,7 @@ def _build_flag(validity: Validity) -> Html:
     return element(
         "li",
         element("strong", validity.flag.replace("_", " ")),
-        f" {describe_extent(validity)}: {validity.detail}",
+        f" {describe_extent(validity)} {validity.detail}",
         class_="bad" if validity.flag == Flag.UNBALANCED else None,
     )
 

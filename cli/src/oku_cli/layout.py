@@ -1,0 +1,181 @@
+"""How figures are laid out: side by side and aligned where there is room, else one after the other.
+
+At any width from `FEWEST_COLUMNS` on no figure is cut, and none is torn from its unit.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+FEWEST_COLUMNS = 40
+_LEAST_CONTENT = 44
+"""With fewer columns beside them, labels stand above what they are for."""
+_INDENT = 2
+
+
+class Flow:
+    """Phrases one after the other, as many to a line as fit; none is broken unless it is wider than all.
+
+    Args:
+        phrases: each with no place for a line to end.
+        gap: blanks between two of a line.
+        indent: blanks before each line but the first.
+    """
+
+    def __init__(self, *phrases: Text | str, gap: int = 1, indent: int = 0) -> None:
+        self._phrases = [phrase if isinstance(phrase, Text) else Text(phrase) for phrase in phrases]
+        self._gap = gap
+        self._indent = indent
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Line by line."""
+        line = Text()
+        for number, phrase in enumerate(self._phrases):
+            if number and line.cell_len + self._gap + phrase.cell_len > options.max_width:
+                yield line
+                line = Text(" " * self._indent)
+            elif number:
+                line.append(" " * self._gap)
+            line.append_text(phrase)
+        yield line
+
+    def __rich_measure__(self, _: object, options: ConsoleOptions) -> Measurement:
+        """From the widest phrase to all in one line."""
+        widths = [phrase.cell_len for phrase in self._phrases]
+        longest = sum(widths) + self._gap * max(0, len(widths) - 1)
+        return Measurement(max(widths, default=0), longest).with_maximum(options.max_width)
+
+
+class FigureTable:
+    """Rows of cells in aligned columns; where these do not fit, each row is a flow of its cells.
+
+    Args:
+        justify: of each column.
+        gap: blanks between two columns.
+        fold_to: what is in the first column may be folded, to so many columns at least; None if it may not.
+    """
+
+    def __init__(self, justify: Sequence[JustifyMethod], *, gap: int = 3, fold_to: int | None = None) -> None:
+        self._justify = justify
+        self._gap = gap
+        self._fold_to = fold_to
+        self._rows: list[list[Text]] = []
+
+    def add_row(self, *cells: Text | str, style: str = "") -> None:
+        """A row; cells that are missing are empty."""
+        self._rows.append([Text(cell, style=style) if isinstance(cell, str) else cell for cell in cells])
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """A grid, or the flows."""
+        first, others = self._measure()
+        least = first if self._fold_to is None else min(first, self._fold_to)
+        if least + others > options.max_width:
+            for row in self._rows:
+                yield Flow(*filter(None, row), gap=2, indent=_INDENT)
+            return
+        table = Table.grid(padding=(0, self._gap, 0, 0))
+        for number, justify in enumerate(self._justify):
+            width = min(first, options.max_width - others) if number == 0 else None
+            table.add_column(justify=justify, no_wrap=number > 0, overflow="fold", width=width)
+        for row in self._rows:
+            table.add_row(*row)
+        yield table
+
+    def __rich_measure__(self, _: object, options: ConsoleOptions) -> Measurement:
+        """Whatever there is, up to the width of the grid."""
+        return Measurement(1, sum(self._measure())).with_maximum(options.max_width)
+
+    def _measure(self) -> tuple[int, int]:
+        """The width of the first column, and that of all others with their gaps."""
+        widths = [
+            max((row[number].cell_len for row in self._rows if number < len(row)), default=0)
+            for number in range(len(self._justify))
+        ]
+        return widths[0], sum(widths[1:]) + self._gap * (len(widths) - 1)
+
+
+class PairGrid:
+    """Names with their values, from top to bottom and then to the right, in as many columns as fit.
+
+    Args:
+        pairs: of name and value.
+        columns: how many at most; then half of it, and so on.
+        justify: of the values.
+    """
+
+    def __init__(
+        self, pairs: Iterable[tuple[str, Text]], columns: int, justify: JustifyMethod = "right"
+    ) -> None:
+        self._pairs = list(pairs)
+        self._columns = columns
+        self._justify = justify
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """A grid, or a flow for each pair that is wider than all."""
+        columns = self._columns
+        while columns > 1 and self._measure(columns) > options.max_width:
+            columns //= 2
+        if self._measure(columns) > options.max_width:
+            for name, value in self._pairs:
+                yield Flow(name, value, indent=_INDENT)
+            return
+        table = Table.grid(padding=(0, 1, 0, 0))
+        for _number in range(columns):
+            table.add_column(no_wrap=True)
+            table.add_column(no_wrap=True, justify=self._justify)
+        rows = -(-len(self._pairs) // columns)
+        for row in range(rows):
+            cells: list[Text] = []
+            for number, (name, value) in enumerate(self._pairs[row::rows]):
+                cells += (Text(f"   {name}" if number else name), value)
+            table.add_row(*cells)
+        yield table
+
+    def _measure(self, columns: int) -> int:
+        rows = -(-len(self._pairs) // columns)
+        parts = [self._pairs[start : start + rows] for start in range(0, len(self._pairs), rows)]
+        widths = (
+            max(len(name) for name, _ in part) + 1 + max(value.cell_len for _, value in part)
+            for part in parts
+        )
+        return sum(widths) + 4 * (len(parts) - 1)
+
+
+class Labelled:
+    """Things to show, each with a label: beside it, or above it where there is little room.
+
+    Args:
+        rows: labels with what they are for; one without a label belongs to the one before it.
+        label_columns: the width of the labels.
+        gap: blanks beside a label.
+    """
+
+    def __init__(
+        self, rows: Iterable[tuple[Text | str, RenderableType]], label_columns: int, *, gap: int = 2
+    ) -> None:
+        self._rows = list(rows)
+        self._label_columns = label_columns
+        self._gap = gap
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self._rows)
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """A grid of two columns, or one below the other."""
+        if options.max_width - self._label_columns - self._gap < _LEAST_CONTENT:
+            for label, content in self._rows:
+                if label:
+                    yield label
+                yield Padding(content, (0, 0, 0, _INDENT))
+            return
+        table = Table.grid(padding=(0, self._gap, 0, 0))
+        table.add_column(width=self._label_columns, no_wrap=True)
+        table.add_column()
+        for label, content in self._rows:
+            table.add_row(label, content)
+        yield table

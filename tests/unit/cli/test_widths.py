@@ -1,0 +1,171 @@
+"""At any width from 40 columns on, every figure that a view shows is there as a whole."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oku_cli import figures as f
+from oku_cli.figures import format_count
+from oku_cli.frame import Moment, build_frame
+from oku_cli.histogram_view import build_bars
+from oku_cli.layout import FEWEST_COLUMNS
+from oku_cli.pace import Pace
+from oku_cli.report.exports import decode_latency
+from oku_cli.runs_view import RunRow, build_runs_table
+from oku_cli.summary_view import build_summary
+from oku_core import hdr
+from oku_core.histogram import Histogram
+from oku_core.progress import Tick
+from oku_core.quantity import format_bytes, format_duration
+from oku_core.run import RunState
+from oku_core.spec import Engine
+from oku_core.summary import (
+    Flag,
+    OutcomeCounts,
+    ServersSummary,
+    Summary,
+    Validity,
+    WorkerSummary,
+    build_latency_summary,
+)
+
+Render = Callable[..., list[str]]
+WIDTHS = st.integers(FEWEST_COLUMNS, 200)
+WHEN = st.integers(0, 10**9)
+COUNTS = st.integers(0, 20) | st.integers(0, 10**6) | st.integers(10**14, 10**15)
+TIMES = st.just(0.0) | st.floats(0.001, 10) | st.floats(10, 1e7)
+ANY_CASE = settings(
+    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+
+
+@st.composite
+def summaries(draw: st.DrawFn) -> Summary:
+    """Runs of any size, with each kind of outcome, many statuses, workers and flags."""
+    histogram = Histogram()
+    for value_us in draw(st.lists(st.integers(1, 3_600_000_000), max_size=20)):
+        histogram.record(value_us)
+    requests = draw(COUNTS)
+    names = st.sampled_from(["worker-1", "oku-workers-7c9d8b6f5-x2x4z", "a"])
+    workers = st.builds(
+        WorkerSummary, name=names, requests=COUNTS, cpu_s=TIMES, peak_rss_mb=TIMES, lost=st.booleans()
+    )
+    return Summary(
+        run="261122-140408-3psn", name=draw(st.sampled_from(["", "soak", "x" * 100])),
+        state=draw(st.sampled_from(RunState)), engine=draw(st.sampled_from(Engine)),
+        requests=requests, accounted=draw(st.integers(0, requests)), resent_at_most=draw(COUNTS),
+        outcomes=draw(st.builds(OutcomeCounts, **dict.fromkeys(OutcomeCounts.__struct_fields__, COUNTS))),
+        statuses=draw(st.dictionaries(st.sampled_from(["200", "404", "503"]), COUNTS)),
+        bytes_received=draw(COUNTS), started_at="2026-02-01T17:05:12Z", ended_at="2026-02-01T17:06:13Z",
+        active_s=draw(TIMES), throughput_rps=draw(TIMES), latency_ms=build_latency_summary(histogram),
+        histogram=hdr.encode_base64(histogram), workers=draw(st.lists(workers, max_size=10)),
+        servers=draw(st.none() | st.builds(ServersSummary, served=COUNTS)),
+        validity=draw(st.lists(st.builds(
+            Validity, flag=st.sampled_from(Flag), detail=st.just("a loop was up to 817 late"),
+            requests=COUNTS, share=st.floats(0, 1),
+        ), max_size=3)),
+    )  # fmt: skip
+
+
+@st.composite
+def ticks(draw: st.DrawFn) -> Tick:
+    """Seconds of runs of any size."""
+    requests = draw(COUNTS)
+    accounted = draw(st.integers(0, requests))
+    return Tick(
+        run="261122-140408-3psn", at=draw(TIMES), seconds=1.0, state=draw(st.sampled_from(RunState)),
+        requests=requests, accounted=accounted, leased=0, pending=requests - accounted,
+        ended=draw(st.integers(0, requests - accounted)), resent_at_most=draw(COUNTS),
+        active_s=draw(TIMES), rate_rps=draw(TIMES), in_flight=draw(COUNTS), outcomes=[0] * 6,
+        total_outcomes=draw(st.lists(COUNTS, min_size=6, max_size=6)), bytes_received=0,
+        latency=Histogram().build_latency(), p50_ms=draw(st.none() | TIMES), p99_ms=draw(st.none() | TIMES),
+        workers=draw(COUNTS), lag_s=0.0,
+    )  # fmt: skip
+
+
+def check(lines: list[str], width: int, figures: list[str]) -> None:
+    """No line is wider than the terminal, and each figure stands in one line, with nothing at its edges."""
+    assert all(len(line) <= width for line in lines)
+    missing = [
+        figure
+        for figure in figures
+        if not any(re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d])", line) for line in lines)
+    ]
+    assert missing == [], "\n".join(lines)
+
+
+@ANY_CASE
+@given(summaries(), WIDTHS)
+def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width: int) -> None:
+    """Account, outcomes, statuses, latencies, histogram, workers and flags."""
+    outcomes = [getattr(summary.outcomes, name) for name in OutcomeCounts.__struct_fields__]
+    counts = [summary.accounted, summary.requests, summary.resent_at_most, *summary.statuses.values()]
+    figures = [format_count(count) for count in (*counts, *filter(None, outcomes))]
+    figures += [f.format_share(count, summary.accounted) for count in outcomes if count]
+    figures += [format_bytes(summary.bytes_received), *summary.statuses]
+    figures += [format_count(flag.requests) for flag in summary.validity]
+    figures += ["817" for _ in summary.validity]
+    if summary.active_s:
+        figures += [f.format_rate(summary.throughput_rps), f"over {format_duration(summary.active_s)}"]
+    if summary.servers is not None:
+        figures.append(format_count(summary.servers.served))
+    if len(summary.workers) <= 8:
+        for worker in summary.workers:
+            figures += [
+                format_count(worker.requests),
+                f"{worker.cpu_s:,.1f} s",
+                f"{worker.peak_rss_mb:,.0f} MB",
+            ]
+    if summary.latency_ms.max is not None:
+        digits = f.choose_digits((summary.latency_ms.p50, summary.latency_ms.p99))
+        figures += [f.format_latency(value, digits) for value in msgspec.structs.astuple(summary.latency_ms)]
+        for bar in build_bars(decode_latency(summary)):
+            figures.append(format_count(bar.count))
+
+    lines = render(build_summary(summary), width)
+
+    check(lines, width, figures)
+
+
+@ANY_CASE
+@given(ticks(), WIDTHS)
+def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: int) -> None:
+    """Bar, account, rates, latencies, times and outcomes."""
+    trend = Pace().add(tick)
+    done = tick.accounted + tick.ended
+    counts = [done, tick.requests, tick.accounted, tick.in_flight, tick.workers, tick.total_outcomes[0]]
+    figures = [format_count(count) for count in (*counts, *filter(None, tick.total_outcomes))]
+    figures += [
+        f.format_progress(done, tick.requests),
+        f.format_rate(tick.rate_rps),
+        f.format_rate(trend.average_rps),
+    ]
+    figures += [
+        f.format_latency(latency_ms) for latency_ms in (tick.p50_ms, tick.p99_ms) if latency_ms is not None
+    ]
+
+    frame = build_frame("x" * 50, Moment(tick=tick, trend=trend, seen_at_s=0.0), 0.0)
+
+    check(render(frame, width), width, figures)
+
+
+@ANY_CASE
+@given(
+    st.lists(
+        st.builds(
+            RunRow, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
+            state=st.sampled_from(RunState), requests=COUNTS, accounted=COUNTS, created_at=WHEN,
+        ),
+        min_size=1, max_size=5,
+    ),
+    WIDTHS,
+)  # fmt: skip
+def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
+    """Ids, counts and dates; only names are cut."""
+    figures = [format_count(count) for row in rows for count in (row.requests, row.accounted)]
+    figures += [text for row in rows for text in (row.run, row.state, f.format_moment(row.created_at))]
+
+    check(render(build_runs_table(rows), width), width, figures)
