@@ -65,6 +65,9 @@ _SWITCH_S = 0.0002
 _STALL_S = 2.0
 _LOCK_WAIT_S = 10.0
 _LISTENER_ENDS_S = 5.0
+_SERVERS_COME_BACK_S = 10.0
+"""So long is a run's end held back while a delay server does not answer: the local stack starts one again
+within 5 s, a kubelet its container at once."""
 _LAST_LINES_S = 2.0
 """So long is Loki given at the end to take what waits for it."""
 
@@ -141,8 +144,8 @@ class Coordinator:
         )
         chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
         self._pulse = Pulse(self._ledger, self._roster, self._runs, chronicle, self._metrics, self._clock.now)
-        self._resting: dict[str, None] = {}
-        """Runs at rest whose last figures have not been kept."""
+        self._resting: dict[str, float] = {}
+        """Runs at rest whose last figures have not been kept, and until when a server may come back first."""
         self._has_noted_start = False
         self._next_look = -math.inf
         self._round_at = time.monotonic()
@@ -241,7 +244,8 @@ class Coordinator:
             self._breaker.look(now)
             self._queue_watch.look(now)
             self._pacemaker.step(self._roster.pace_s, now)
-            self._resting |= dict.fromkeys(self._ledger.fetch_owing())
+            for owing in self._ledger.fetch_owing():
+                self._resting.setdefault(owing, now + _SERVERS_COME_BACK_S)
             if self._publisher is not None:
                 await self._publisher.bound()
             self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
@@ -261,15 +265,18 @@ class Coordinator:
             self._clock.anchor()
 
     async def _watch_end(self, run: RunRecord | None) -> None:
-        """Ask the delay servers for their counts when the active run comes to rest."""
+        """Ask the delay servers for their counts when the active run comes to rest, until they say."""
         if rested := self._pulse.note_turn(run):
-            self._resting[rested] = None
-        for resting in tuple(self._resting):
+            self._resting.setdefault(rested, time.monotonic() + _SERVERS_COME_BACK_S)
+        for resting, until in tuple(self._resting.items()):
+            has_ended = True
             try:
-                await self._runs.end(resting)
+                has_ended = await self._runs.end(resting, waits=time.monotonic() < until)
             finally:
-                self._runs.announce_rest()
-            del self._resting[resting]
+                if has_ended:
+                    self._runs.announce_rest()
+            if has_ended:
+                del self._resting[resting]
 
     def _note_start(self) -> None:
         run = self._ledger.fetch_next_run()

@@ -17,6 +17,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, ListedRun, RunRecord
 from oku_coordinator.lines import build_summary_line
 from oku_coordinator.served import Served, ServedCounter
+from oku_coordinator.server_watch import UNSEEN
 from oku_coordinator.summaries import build_summary
 from oku_core.history import Event, EventType
 from oku_core.memory import measure_peak_rss_mb
@@ -60,6 +61,8 @@ class Runs:
         self._wake = wake
         self._fetch_broker_mb = fetch_broker_mb
         self._conditions = conditions
+        self._asking: set[str] = set()
+        """Runs at rest whose servers are asked again."""
         self._followers: dict[asyncio.Queue[Tick | None], str] = {}
         """Each with the run that it follows."""
 
@@ -144,10 +147,19 @@ class Runs:
             while piece := await asyncio.to_thread(next, pieces, b""):
                 yield piece
 
-    async def end(self, run: str) -> None:
-        """A run has come to rest: keep what the delay servers counted, and how large the processes were."""
+    async def end(self, run: str, *, waits: bool = False) -> bool:
+        """A run has come to rest: keep what the delay servers counted, and how large the processes were.
+
+        Args:
+            run: the run.
+            waits: whether nothing is kept, and False given, when servers do not answer that may come back.
+        """
         record = self._ledger.fetch_run(run)
         answer = await self._ask_servers(record)
+        if waits and answer is None and self._may_be_served(record):
+            self._asking.add(run)
+            return False
+        self._asking.discard(run)
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
         if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
@@ -164,6 +176,12 @@ class Runs:
             for validity in summary.validity
         ]
         self._ledger.put_summary(run, build_summary_line(summary), events, now)
+        return True
+
+    def _may_be_served(self, record: RunRecord) -> bool:
+        """Whether there can be a count: something was sent, and no server is lost for good."""
+        is_begun = record.spec.brings_servers and record.started_at is not None
+        return is_begun and UNSEEN not in self._ledger.fetch_servers(record.run)
 
     @property
     def followed(self) -> set[str]:
@@ -184,25 +202,34 @@ class Runs:
         self.announce_rest()
 
     async def follow(self, run: str) -> AsyncIterator[Tick | None]:
-        """The ticks of a run until it is over or paused, about one a second; None after a silence."""
+        """The ticks of a run, about one a second, until its rest is announced; None after a silence."""
         queue: asyncio.Queue[Tick | None] = asyncio.Queue(_FOLLOWER_TICKS)
         self._followers[queue] = run
         clock = asyncio.get_running_loop().time
-        told_at = clock()
+        told_at, silences = clock(), 0
+        has_ended = self._has_ended(run)
         try:
-            while not self._ledger.fetch_run(run).is_at_rest:
+            while not has_ended:
                 try:
                     async with asyncio.timeout_at(told_at + _SILENCE_S):
                         tick = await queue.get()
                 except TimeoutError:
                     yield None
-                    told_at = clock()
+                    told_at, silences = clock(), silences + 1
+                    # The announcement is lost to one who was slow to read.
+                    has_ended = silences > 1 and self._ledger.fetch_run(run).is_at_rest
                     continue
-                if tick is not None and tick.run == run:
+                if tick is None:
+                    has_ended = self._has_ended(run)
+                elif tick.run == run:
                     yield tick
-                    told_at = clock()
+                    told_at, silences = clock(), 0
         finally:
             del self._followers[queue]
+
+    def _has_ended(self, run: str) -> bool:
+        """Whether a run is at rest, and all that is asked of it then is known."""
+        return self._ledger.fetch_run(run).is_at_rest and run not in self._asking
 
     def _change(self, run: str, state: RunState) -> RunRecord:
         record = self._ledger.fetch_run(run)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_coordinator.ledger.record import Snapshot
-from oku_coordinator.validity import build_validity
+from oku_coordinator.validity import build_validity, judge_served
 from oku_core import hdr
 from oku_core.outcome import build_outcome_counts
 from oku_core.summary import (
@@ -29,6 +29,15 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         # While requests are under way, the two counts are not of one moment.
         served=record.served if record.is_at_rest else None,
     )
+    validity = build_validity(
+        snapshot.flags,
+        outcomes=account.outcomes,
+        resent_at_most=record.resent_at_most,
+        windows=record.windows,
+        imbalance=imbalance,
+    )
+    if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
+        validity.append(judge_served(account.accounted))
     return Summary(
         run=record.run,
         name=record.name,
@@ -51,13 +60,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         workers=snapshot.workers,
         processes=snapshot.processes,
         servers=ServersSummary(served=record.served) if record.served is not None else None,
-        validity=build_validity(
-            snapshot.flags,
-            outcomes=account.outcomes,
-            resent_at_most=record.resent_at_most,
-            windows=record.windows,
-            imbalance=imbalance,
-        ),
+        validity=validity,
     )
 
 

@@ -72,6 +72,12 @@ def build_validity(
     return flags
 
 
+def judge_served(accounted: int) -> Validity:
+    """The flag of a run whose servers could not say what they counted."""
+    detail = "the delay servers did not all say what they counted: the account is not compared with it"
+    return Validity(flag=Flag.SERVED_UNKNOWN, detail=detail, requests=accounted, share=1.0)
+
+
 def _describe(flag: Flag, worst: float) -> str:
     if flag == Flag.WORKER_SATURATED:
         return f"workers were busy for up to {worst:.0%} of a second: latencies include their own queueing"

@@ -30,6 +30,8 @@ class Flag(StrEnum):
     """The run was paused or cut off in between: it has several windows of measurement."""
     UNANSWERED = "unanswered"
     """Requests without a complete response are in no latency figure."""
+    SERVED_UNKNOWN = "served_unknown"
+    """What the delay servers counted is not known: the account is not compared with it."""
     UNBALANCED = "unbalanced"
     """The account does not agree with what the delay servers counted."""
 

@@ -10,6 +10,7 @@ from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
 from oku_coordinator.liveness import Roster
 from oku_coordinator.runs import Runs, build_run_id
 from oku_coordinator.served import Served, ServedCounter
+from oku_coordinator.server_watch import UNSEEN
 from oku_coordinator.ticks import TickMaker
 from oku_core.lease import Claim, Report
 from oku_core.progress import Tick
@@ -369,3 +370,41 @@ async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
     assert [process.name for process in processes] == ["broker", "coordinator", "server-1"]
     assert [process.peak_mb for process in processes[::2]] == [8.0, 20.5]
     assert processes[1].peak_mb > 5
+
+
+async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+) -> None:
+    """Nothing is kept until they say what they counted, and who follows the run is not told of its rest."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    assert not await runs.end("r1", waits=True)
+    assert ledger.fetch_snapshot("r1").processes == []
+    following = await begin_to_follow(runs, "r1")
+    runs.announce_rest()
+    await asyncio.sleep(0)
+    assert not following.done()
+    served.served = 100
+    assert await runs.end("r1", waits=True)
+    runs.announce_rest()
+    assert await following == []
+    assert ledger.fetch_run("r1").served == 100
+    assert ledger.fetch_snapshot("r1").processes
+
+
+async def test_a_count_that_stays_unknown_is_flagged(
+    runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
+) -> None:
+    """The summary says that nothing was compared."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    assert await runs.end("r1")
+    assert Flag.SERVED_UNKNOWN in list_flags(await runs.summarize("r1"))
+
+
+async def test_servers_that_are_lost_for_good_are_not_waited_for(
+    runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
+) -> None:
+    """Nor those of a run that has not begun."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    ledger.note_servers("r1", [UNSEEN], 5.0)
+    assert await runs.end("r1", waits=True)
+    assert await runs.end(lead_to(runs, ledger, RunState.CANCELLED), waits=True)

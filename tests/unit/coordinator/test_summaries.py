@@ -67,7 +67,11 @@ def test_a_summary_has_everything_that_is_kept() -> None:
     assert (summary.active_s, summary.throughput_rps) == (10.0, 10.0)
     assert (summary.latency_ms.min, summary.latency_ms.max) == (1.0, 99.0)
     assert hdr.decode(base64.b64decode(summary.histogram)).total == 99
-    assert [validity.flag for validity in summary.validity] == [Flag.LOOP_LAG, Flag.UNANSWERED]
+    assert [validity.flag for validity in summary.validity] == [
+        Flag.LOOP_LAG,
+        Flag.UNANSWERED,
+        Flag.SERVED_UNKNOWN,
+    ]
 
 
 def test_a_summary_is_what_its_schema_says() -> None:
