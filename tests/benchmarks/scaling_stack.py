@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kit.message_key import MESSAGE_KEY
+
 from oku_cli import valkey
 from oku_cli.child import Child
 from oku_cli.data_dir import Endpoint
@@ -104,7 +106,7 @@ def run_stack(folder: Path, workers: int, rate_rps: float) -> Iterator[Stack]:
             str(rate_rps), str(said),
         ],
     }  # fmt: skip
-    environment = os.environ | {"OKU_TOKEN": token}
+    environment = os.environ | {"OKU_TOKEN": token, "OKU_MESSAGE_KEY": MESSAGE_KEY.decode()}
     children = {
         name: Child(name, command, folder / f"{name}.log", environment) for name, command in commands.items()
     }

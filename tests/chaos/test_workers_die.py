@@ -121,4 +121,5 @@ def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests
 def start_guest(run: LocalRun, name: str, log: IO[str]) -> "subprocess.Popen[bytes]":
     """A worker beside those of the stack."""
     broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
-    return subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", name], stderr=log)
+    key = ["--message-key-file", str(run.data_dir / "message.key")]
+    return subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", name, *key], stderr=log)

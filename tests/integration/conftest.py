@@ -3,8 +3,16 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from tests.kit.engine_worker import EngineWorker
 from tests.kit.hostile_server import HostileServer, Script, Serve
+from tests.kit.message_key import exported_message_key
 
 from oku_core.spec import Engine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def message_key() -> Iterator[None]:
+    """Processes sign with the key of tests."""
+    with exported_message_key():
+        yield
 
 
 @pytest.fixture(params=list(Engine), ids=str)

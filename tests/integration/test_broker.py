@@ -13,6 +13,7 @@ from tests.kit.broker import run_broker
 from tests.kit.certificates import Certificates
 from tests.kit.front import Front
 from tests.kit.local_run import wait_until
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker import Broker
 from oku_core.messaging import build_app
@@ -21,7 +22,7 @@ from oku_core.messaging import build_app
 def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It may take its time, or be lost, which is said; a broker that keeps one for seconds is away."""
     with run_broker(tmp_path) as url:
-        app = build_app(url)
+        app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
         broker.send_pace(1.0)
         with app.connection_for_write() as connection:
@@ -38,12 +39,12 @@ def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixt
         assert not caplog.records
     broker.send_pace(1.0)
     wait_until(lambda: bool(caplog.records), 15, "an order is lost")
-    assert "the broker did not take the order oku_pace: " in caplog.text
+    assert "the broker did not take the order pace: " in caplog.text
 
 
 def test_a_broker_that_is_known_to_be_away_is_not_spoken_to(caplog: pytest.LogCaptureFixture) -> None:
     """Who listens says so; each try would take seconds, and be logged."""
-    broker = Broker(build_app("redis://127.0.0.1:1"), lambda: False)
+    broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), lambda: False)
     assert broker.is_away
     broker.send_pace(1.0)
     assert not broker._orders
@@ -56,7 +57,7 @@ def test_the_size_of_a_broker_that_may_not_tell_is_unknown(
 ) -> None:
     """Many a managed one forbids the command; that is no reason to fail."""
     with run_broker(tmp_path) as url:
-        app = build_app(url)
+        app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
         assert (broker.fetch_peak_mb() or 0.0) > 0.1
         with app.connection_for_write() as connection:
@@ -82,7 +83,7 @@ def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
             f"rediss://127.0.0.2:{front.port}/0?{ca}&ssl_check_hostname=false",
             f"rediss://127.0.0.2:{front.port}/0?ssl_cert_reqs=none",
         ):
-            broker = Broker(build_app(good))
+            broker = Broker(build_app(good, MESSAGE_KEY))
             assert (broker.fetch_peak_mb() or 0.0) > 0.1
         for bad, reason in (
             (f"rediss://127.0.0.1:{front.port}/0", "unable to get local issuer certificate"),
@@ -118,5 +119,5 @@ def test_rabbitmq_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
 
 def connect(url: str) -> None:
     """Connect once."""
-    with build_app(url).connection_for_write() as connection:
+    with build_app(url, MESSAGE_KEY).connection_for_write() as connection:
         connection.transport.establish_connection()

@@ -7,17 +7,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
 import pytest
-from celery import Celery
 from kombu.exceptions import OperationalError
 from tests.kit.broker import run_broker
 from tests.kit.front import Front
 from tests.kit.local_run import wait_until
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_coordinator.listeners import ProgressListener, ReportListener
+from oku_core.codec import seal_progress
 from oku_core.lease import Claim
-from oku_core.messaging import PROGRESS_EVENT, build_app, send_message
+from oku_core.messaging import PROGRESS_EVENT, App, build_app, send_message
 from oku_core.progress import Progress
 from oku_core.supervision import Health
 
@@ -30,7 +30,7 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
     sent = [f"lease-{number}" for number in range(_MESSAGES)]
     heard: list[str] = []
     with run_broker(tmp_path) as url:
-        app = build_app(url)
+        app = build_app(url, MESSAGE_KEY)
 
         def send() -> None:
             for lease in sent:
@@ -60,7 +60,7 @@ def test_a_listener_that_loses_its_connection_hears_again(
         told[name] = time.monotonic()
 
     with run_broker(tmp_path) as url, Front(urlsplit(url).path) as front, speaking(url):
-        app = build_app(f"redis://127.0.0.1:{front.port}/0")
+        app = build_app(f"redis://127.0.0.1:{front.port}/0", MESSAGE_KEY)
         listeners = [
             ProgressListener(app, Health("progress"), lambda _: note("progress"), may_decode),
             ReportListener(app, Health("reports"), lambda _: note("reports"), may_decode),
@@ -69,7 +69,7 @@ def test_a_listener_that_loses_its_connection_hears_again(
             listener.start()
         wait_until(lambda: len(told) == len(listeners), 10, "both hear")
         if fault == "cut":
-            with build_app(url).connection_for_write() as connection:
+            with build_app(url, MESSAGE_KEY).connection_for_write() as connection:
                 for kind in ("pubsub", "normal"):
                     connection.default_channel.client.client_kill_filter(_type=kind, skipme=True)
         else:
@@ -90,8 +90,8 @@ def speaking(url: str) -> Iterator[None]:
     ending = threading.Event()
 
     def speak() -> None:
-        app = build_app(url)
-        progress = msgspec.to_builtins(Progress(worker="w", boot="b", at=0.0))
+        app = build_app(url, MESSAGE_KEY)
+        progress = seal_progress(app.signer, Progress(worker="w", boot="b", at=0.0))
         while not ending.wait(0.1):
             with suppress(OperationalError, ConnectionError), app.connection_for_write() as connection:
                 app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=progress)
@@ -106,7 +106,7 @@ def speaking(url: str) -> Iterator[None]:
         speaker.join()
 
 
-def listen(app: Celery, heard: list[str], seconds: float) -> None:
+def listen(app: App, heard: list[str], seconds: float) -> None:
     """Listen for a while, as a coordinator does, and end in order."""
     may_decode = threading.Event()
     may_decode.set()

@@ -14,21 +14,22 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
-from celery import Celery
 from tests.kit.broker import run_broker
 from tests.kit.local_run import OKU, wait_until
+from tests.kit.message_key import MESSAGE_KEY
 
+from oku_core.codec import decode_message
 from oku_core.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging import (
     LEASE_TASK,
     LEASES_QUEUE,
     REPORTS_QUEUE,
-    STOP_COMMAND,
+    App,
     build_app,
-    decode_message,
     send_lease,
     send_order,
 )
+from oku_core.order import Stop
 from oku_core.spec import Engine, Spec
 from oku_workers.beat import EXIT_STUCK
 
@@ -36,7 +37,7 @@ from oku_workers.beat import EXIT_STUCK
 class Desk:
     """The coordinator's end of the queues, in the hands of the test."""
 
-    def __init__(self, app: Celery, url: str) -> None:
+    def __init__(self, app: App, url: str) -> None:
         self.app = app
         self.url = url
         self._connection = app.connection_for_read()
@@ -66,7 +67,7 @@ class Desk:
         """The next claim or report."""
         message = self._reports.get(timeout=timeout_s)
         message.ack()
-        return decode_message(message.body)
+        return decode_message(self.app.signer, message.body)
 
     def receive_report(self) -> Report:
         """The next report; what comes before it must be claims."""
@@ -112,7 +113,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         )
         try:
             wait_until(ready.exists, 10, "the server listens")
-            desk = Desk(build_app(broker_url), f"http://{ready.read_text().strip()}")
+            desk = Desk(build_app(broker_url, MESSAGE_KEY), f"http://{ready.read_text().strip()}")
             yield desk
             desk.close()
         finally:
@@ -200,7 +201,7 @@ def test_what_comes_with_full_hands_is_claimed_at_once(desk: Desk, tmp_path: Pat
             claim = desk.receive(8)
             assert isinstance(claim, Claim)
             assert claim.lease == lease.id
-        send_order(desk.app, STOP_COMMAND, {"run": "run", "leases": [], "grace_s": 1.0})
+        send_order(desk.app, Stop(run="run", up_to=2, grace_s=1.0))
         assert all(isinstance(desk.receive(5), Report) for _ in range(5))
     log = (tmp_path / "worker.log").read_text()
     assert "Connection to broker lost" in log
@@ -314,7 +315,7 @@ def test_a_worker_tells_nothing_of_files_that_it_was_not_allowed(desk: Desk, tmp
 
 
 _STUCK_WORKER = """
-import logging, sys, threading, time
+import logging, os, sys, threading, time
 import uvloop
 make_loop = uvloop.new_event_loop
 
@@ -327,7 +328,8 @@ uvloop.new_event_loop = make_and_block
 from oku_workers.process import serve
 from oku_workers.settings import WorkerSettings
 logging.basicConfig()
-sys.exit(serve(WorkerSettings(broker_url=sys.argv[1], name="w", grace_s=1, loop_limit_s=3)))
+key = os.environb[b"OKU_MESSAGE_KEY"]
+sys.exit(serve(WorkerSettings(broker_url=sys.argv[1], message_key=key, name="w", grace_s=1, loop_limit_s=3)))
 """
 """A real worker, and something that blocks its event loop after some time."""
 

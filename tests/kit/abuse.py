@@ -19,6 +19,7 @@ from tests.kit.broker import run_broker
 from tests.kit.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.delay_server import DelayServer
 from tests.kit.local_run import OKU
+from tests.kit.message_key import exported_message_key
 
 _PROBE_EVERY_S = 0.2
 _PROBE_GIVES_UP_S = 10.0
@@ -80,6 +81,7 @@ class Site:
 def run_site(folder: Path, *server_flags: str) -> Iterator[Site]:
     """A broker, a coordinator, a worker and a delay server with these flags until the end of the block."""
     with ExitStack() as stack:
+        stack.enter_context(exported_message_key())
         broker_url = stack.enter_context(run_broker(folder))
         (folder / "server").mkdir()
         server = DelayServer(folder / "server", "--delay", "5ms", *server_flags)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.coordinator import TOKEN, CoordinatorApi
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings
@@ -24,7 +25,13 @@ async def running_coordinator(
     ready_file = data_dir / "ready"
     coordinator = Coordinator(
         CoordinatorSettings(
-            broker_url=broker_url, data_dir=data_dir, token=TOKEN, port=0, ready_file=ready_file, **settings
+            broker_url=broker_url,
+            message_key=MESSAGE_KEY,
+            data_dir=data_dir,
+            token=TOKEN,
+            port=0,
+            ready_file=ready_file,
+            **settings,
         ),
         build_supervisor,
     )

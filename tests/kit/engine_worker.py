@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from oku_core.lease import Lease, Report, find_fault
+from oku_core.order import Stop
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import Progress
 from oku_core.spec import Spec
@@ -67,7 +68,8 @@ class EngineWorker:
 
     def stop(self, grace_s: float, **what: Any) -> None:
         """Order an early end."""
-        self._station.ask(lambda: self.crew.stop(**({"run": "r1", "leases": ()} | what), grace_s=grace_s))
+        order = Stop(**({"run": "r1"} | what), grace_s=grace_s)
+        self._station.ask(lambda: self.crew.stop(order))
 
     def build_progress(self) -> Progress:
         """What it says of the time since the last call."""

@@ -4,10 +4,12 @@ import logging
 import sys
 
 from tests.kit.faults import FailingSupervisor
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_workers.process import Worker
 from oku_workers.settings import WorkerSettings
 
 if __name__ == "__main__":
     logging.basicConfig()
-    sys.exit(Worker(WorkerSettings(broker_url=sys.argv[1], name="failing"), FailingSupervisor).run())
+    settings = WorkerSettings(broker_url=sys.argv[1], message_key=MESSAGE_KEY, name="failing")
+    sys.exit(Worker(settings, FailingSupervisor).run())

@@ -1,5 +1,6 @@
 """A worker that sends no requests: the test decides what it says, and when, over the real broker."""
 
+import itertools
 import secrets
 import threading
 import time
@@ -7,7 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+from tests.kit.message_key import MESSAGE_KEY
 
+from oku_core.codec import decode_lease, seal_progress
 from oku_core.histogram import Histogram
 from oku_core.lease import Claim, Lease, Report
 from oku_core.messaging import (
@@ -16,7 +19,6 @@ from oku_core.messaging import (
     REPORT_TASK,
     REPORTS_QUEUE,
     build_app,
-    decode_lease,
     send_message,
 )
 from oku_core.progress import Progress
@@ -33,10 +35,11 @@ class SimulatedWorker:
     """
 
     def __init__(self, broker_url: str, name: str = "simulated") -> None:
-        self.app = build_app(broker_url)
+        self.app = build_app(broker_url, MESSAGE_KEY)
         self.name = name
         self.boot = secrets.token_hex(4)
         self.leases: set[str] = set()
+        self._sequence = itertools.count(1)
         self._ending = threading.Event()
         self._beat = threading.Thread(target=self._send_progress, daemon=True)
 
@@ -58,7 +61,7 @@ class SimulatedWorker:
         with self.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
             message = queue.get(timeout=deadline - time.monotonic())
             message.ack()
-        lease = decode_lease(message.payload[0][0])
+        lease = decode_lease(self.app.signer, message.payload[0][0])
         self.leases.add(lease.id)
         return lease
 
@@ -112,6 +115,7 @@ class SimulatedWorker:
                     worker=self.name,
                     boot=self.boot,
                     at=time.time(),
+                    sequence=next(self._sequence),
                     leases={lease: [0] * 6 for lease in tuple(self.leases)},
                 )
-                dispatcher.send(PROGRESS_EVENT, progress=msgspec.to_builtins(progress))
+                dispatcher.send(PROGRESS_EVENT, progress=seal_progress(self.app.signer, progress))

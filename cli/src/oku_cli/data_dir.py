@@ -92,6 +92,11 @@ class DataDir:
         return self._absolute / "reports"
 
     @property
+    def message_key(self) -> Path:
+        """The key that the stack's processes sign their messages with."""
+        return self._absolute / "message.key"
+
+    @property
     def stack_file(self) -> Path:
         """What is known of the running stack: its API and its processes."""
         return self._absolute / "stack.json"

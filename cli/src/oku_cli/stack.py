@@ -16,6 +16,7 @@ from oku_cli.child import Child, describe_death
 from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
+from oku_cli.message_key import keep_message_key
 from oku_core.listener import format_address, open_sockets
 from oku_core.spec_files import EVERYWHERE
 from oku_core.spec_secrets import SecretSource
@@ -194,12 +195,16 @@ class LocalStack:
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
         # The stack serves who has started it, and may read what that user may.
         files = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
+        # Kept with the folder: the broker may still have messages of a stack that was killed.
+        keep_message_key(data_dir.message_key)
+        key = str(data_dir.message_key)
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
         server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags,
-            listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, **plan.loki.build_environment(),
+            listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
+            **plan.loki.build_environment(),
         )  # fmt: skip
         if self._server_url:
             yield build(
@@ -213,7 +218,7 @@ class LocalStack:
             name = f"worker-{number}"
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
             flags = ["--broker-url", broker_url, "--name", name, *files, *secrets, *address]
-            yield build(name, *oku, "worker", *flags)
+            yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:

@@ -5,13 +5,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
-from celery import Celery
 from kombu.exceptions import OperationalError
 
 from oku_core.lease import Lease
-from oku_core.messaging import PACE_COMMAND, STOP_COMMAND, send_lease, send_order
+from oku_core.messaging import App, send_lease, send_order
+from oku_core.order import Order, Pace, Stop
 
 _log = logging.getLogger(__name__)
 
@@ -27,10 +26,11 @@ class Broker:
         is_connected: whether the broker answers others; where it does not, nothing is tried for seconds.
     """
 
-    def __init__(self, app: Celery, is_connected: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, app: App, is_connected: Callable[[], bool] = lambda: True) -> None:
         self._app = app
         self._is_connected = is_connected
         self._thread = ThreadPoolExecutor(1, "orders")
+        self._pace_number = 0
         self._orders: dict[Future[None], float] = {}
         """Those that were given last, with when that was, in monotonic seconds."""
 
@@ -54,13 +54,18 @@ class Broker:
                 return sent
         return len(leases)
 
-    def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
-        """Tell all workers to stop with a run, or with single leases; returns at once, and may be lost."""
-        self._give_order(STOP_COMMAND, {"run": run, "leases": list(leases), "grace_s": grace_s})
+    def send_stop(self, *, run: str | None, up_to: int = 0, leases: Sequence[str], grace_s: float) -> None:
+        """Tell all workers to stop with the leases of a run up to a number, or with single leases.
+
+        It returns at once; the order may be lost.
+        """
+        self._give_order(Stop(run=run, up_to=up_to, leases=list(leases), grace_s=grace_s))
 
     def send_pace(self, progress_every_s: float) -> None:
         """Tell all workers how often to send progress; returns at once, and may be lost."""
-        self._give_order(PACE_COMMAND, {"progress_every_s": progress_every_s})
+        # Above those of a coordinator that was here before, unless the clock was put back.
+        self._pace_number = max(self._pace_number + 1, time.time_ns())
+        self._give_order(Pace(number=self._pace_number, progress_every_s=progress_every_s))
 
     def fetch_peak_mb(self) -> float | None:
         """The most memory that the broker has allocated, in MB; None when it does not say so, or is away."""
@@ -75,18 +80,20 @@ class Broker:
                 _log.warning("the broker does not say how large it is: %s", error)
                 return None
 
-    def _give_order(self, command: str, arguments: dict[str, Any]) -> None:
+    def _give_order(self, order: Order) -> None:
         self._orders = self._find_waiting()
         # Who listens says that the broker is away, and orders are repeated until they have done their work.
         if len(self._orders) < _MOST_ORDERS and self._is_connected():
-            self._orders[self._thread.submit(self._send_order, command, arguments)] = time.monotonic()
+            self._orders[self._thread.submit(self._send_order, order)] = time.monotonic()
 
     def _find_waiting(self) -> dict[Future[None], float]:
         return {order: at for order, at in self._orders.items() if not order.done()}
 
-    def _send_order(self, command: str, arguments: dict[str, Any]) -> None:
+    def _send_order(self, order: Order) -> None:
         try:
-            send_order(self._app, command, arguments)
+            send_order(self._app, order)
         except OperationalError as error:
-            facts = {"run": arguments.get("run")}
-            _log.warning("the broker did not take the order %s: %s", command, error, extra=facts)
+            facts = {"run": order.run} if isinstance(order, Stop) else {}
+            _log.warning(
+                "the broker did not take the order %s: %s", order.__struct_config__.tag, error, extra=facts
+            )

@@ -18,7 +18,7 @@ from oku_coordinator.ledger.record import ExpiryReason, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
 from oku_coordinator.settings import ServerShape
 from oku_coordinator.sizing import size_lease
-from oku_core.lease import Lease
+from oku_core.lease import Lease, read_lease_number
 from oku_core.messaging import LEASES_IN_HAND
 from oku_core.run import RunState
 from oku_core.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
@@ -116,7 +116,9 @@ class Dispatcher:
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        self._broker.send_stop(run=run.run, leases=(), grace_s=run.spec.drain_s)
+        out = self._ledger.fetch_active_leases(run.run)
+        up_to = max((read_lease_number(lease.id) for lease in out), default=0)
+        self._broker.send_stop(run=run.run, up_to=up_to, leases=(), grace_s=run.spec.drain_s)
 
 
 def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:

@@ -14,21 +14,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from celery import Celery
 from celery.utils.threads import bound_open_broker_sockets
 
+from oku_core.codec import decode_message, decode_progress
 from oku_core.lease import Message
 from oku_core.messaging import (
     PROGRESS_EVENT,
     REPORTS_QUEUE,
-    MalformedMessageError,
+    App,
     build_reports_transport_options,
-    decode_message,
-    decode_progress,
     find_call_s,
     find_last_call_s,
+    read_json_body,
 )
 from oku_core.progress import Progress
+from oku_core.rejection import RejectedMessageError
 from oku_core.supervision import Health, keep_going
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ _LEAVES_S = 1.0
 class _Listener(threading.Thread):
     """A thread that connects, listens, and connects again."""
 
-    def __init__(self, app: Celery, health: Health) -> None:
+    def __init__(self, app: App, health: Health) -> None:
         super().__init__(name=health.name, daemon=True)
         self._app = app
         self._health = health
@@ -94,7 +94,7 @@ class ReportListener(_Listener):
 
     def __init__(
         self,
-        app: Celery,
+        app: App,
         health: Health,
         take_in: Callable[[Sequence[Message]], None],
         may_decode: threading.Event,
@@ -143,9 +143,9 @@ class ReportListener(_Listener):
         messages: list[Message] = []
         for envelope in self._batch:
             try:
-                messages.append(decode_message(read_json_body(envelope)))
-            except MalformedMessageError as error:
-                _log.warning("dropped a message that is none of ours: %s", error)
+                messages.append(decode_message(self._app.signer, read_json_body(envelope)))
+            except RejectedMessageError as error:
+                self._app.reject(error)
         if messages:
             self._may_decode.clear()
             try:
@@ -170,7 +170,7 @@ class ProgressListener(_Listener):
 
     def __init__(
         self,
-        app: Celery,
+        app: App,
         health: Health,
         hear: Callable[[Sequence[Progress]], None],
         may_decode: threading.Event,
@@ -223,9 +223,9 @@ class ProgressListener(_Listener):
     def _on_event(self, envelope: Any) -> None:
         try:
             self._may_decode.wait()
-            self._heard.append(decode_progress(read_json_body(envelope)))
-        except MalformedMessageError as error:
-            _log.warning("dropped an event that is none of ours: %s", error)
+            self._heard.append(decode_progress(self._app.signer, read_json_body(envelope)))
+        except RejectedMessageError as error:
+            self._app.reject(error)
         if len(self._heard) >= _MOST_EVENTS:
             self._hand_over()
 
@@ -238,11 +238,3 @@ def _put_back(connection: Any, wait_s: float) -> None:
     """
     with suppress(TimeoutError):
         connection.drain_events(timeout=wait_s)
-
-
-def read_json_body(envelope: Any) -> bytes | str:
-    """The body of a message that says that it is JSON; `MalformedMessageError` when it does not."""
-    if envelope.content_type != "application/json":
-        raise MalformedMessageError(f"it is of type {envelope.content_type}")
-    body: bytes | str = envelope.body
-    return body

@@ -5,6 +5,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from oku_coordinator.ledger.record import ExpiryReason, Verdict
 from oku_core.progress import Tick
+from oku_core.rejection import Rejection
 
 
 class Metrics:
@@ -18,6 +19,12 @@ class Metrics:
             "oku_messages",
             "Claims and reports, by what the ledger made of them.",
             ["verdict"],
+            registry=self._registry,
+        )
+        self._rejected = Counter(
+            "oku_messages_rejected",
+            "Messages of the broker that were dropped, by why.",
+            ["reason"],
             registry=self._registry,
         )
         self._expired = Counter(
@@ -49,6 +56,8 @@ class Metrics:
             self._lines.labels(line_verdict)
         for verdict in Verdict:
             self._messages.labels(verdict)
+        for rejection in Rejection:
+            self._rejected.labels(rejection)
         for reason in ExpiryReason:
             self._expired.labels(reason)
 
@@ -57,6 +66,10 @@ class Metrics:
         self._commit.observe(seconds)
         for verdict in verdicts:
             self._messages.labels(verdict).inc()
+
+    def count_rejected(self, rejection: Rejection) -> None:
+        """A message was dropped."""
+        self._rejected.labels(rejection).inc()
 
     def count_expired(self, reason: ExpiryReason) -> None:
         """A lease was taken back."""

@@ -39,13 +39,16 @@ from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
+from oku_coordinator.strangers import Strangers
 from oku_core.clock import SteadyClock
+from oku_core.codec import OtherProtocolError
 from oku_core.history import Event, EventType
 from oku_core.lease import Message, Report
 from oku_core.listener import adopt_sockets, format_address, open_sockets
 from oku_core.messaging import build_app, find_connection_errors
 from oku_core.progress import Progress
 from oku_core.ready_file import write_ready_file
+from oku_core.rejection import RejectedMessageError, RejectionLog
 from oku_core.run import ACTIVE_STATES
 from oku_core.supervision import Health, Supervisor, cancel
 
@@ -85,14 +88,16 @@ class Coordinator:
     ) -> None:
         self._settings = settings
         self._ending = asyncio.Event()
-        app = build_app(settings.broker_url)
+        self._metrics = Metrics()
+        self._rejections = RejectionLog(_log, self._metrics.count_rejected)
+        self._strangers = Strangers()
+        app = build_app(settings.broker_url, settings.message_key, self._reject)
         passing = (OSError, sqlite3.OperationalError, *find_connection_errors(app))
         self._supervisor = build_supervisor(is_fatal, passing, self._rest)
         self._lock = lock_ledger(
             settings.ledger_path, wait_s=_LOCK_WAIT_S, trusts_folder=settings.trusts_data_dir
         )
         self._ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
-        self._metrics = Metrics()
         self._clock = SteadyClock()
         self._publisher = (
             Publisher(self._ledger, settings.loki, settings.most_outbox_bytes, self._metrics, self._clock)
@@ -300,6 +305,13 @@ class Coordinator:
         self._breaker.note_reports(reports, time.monotonic())
         self._wake()
 
+    def _reject(self, error: RejectedMessageError) -> None:
+        if isinstance(error, OtherProtocolError):
+            self._metrics.count_rejected(error.rejection)
+            self._strangers.note(error)
+        else:
+            self._rejections.note(error)
+
     def _hear_from_thread(self, heard: Sequence[Progress]) -> None:
         self._loop.call_soon_threadsafe(self._hear, heard)
 
@@ -317,6 +329,7 @@ class Coordinator:
     def _find_troubles(self) -> Iterator[str]:
         if self._publisher is not None and self._publisher.trouble:
             yield f"Loki: {self._publisher.trouble}"
+        yield from filter(None, (self._strangers.describe(), self._rejections.describe()))
         yield from self._supervisor.troubles
 
     async def _rest(self, seconds: float) -> None:

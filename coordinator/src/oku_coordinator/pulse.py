@@ -10,6 +10,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, RunRecord
 from oku_coordinator.liveness import Roster, WorkerState
 from oku_coordinator.metrics import Metrics
+from oku_coordinator.replay import ReplayGuard
 from oku_coordinator.runs import Runs
 from oku_coordinator.ticks import TickMaker
 from oku_core.history import EventType
@@ -51,6 +52,7 @@ class Pulse:
         self._metrics = metrics
         self._clock = clock
         self._ticks = TickMaker()
+        self._replays = ReplayGuard()
         self._active: str | None = None
 
     def hear(self, heard: Sequence[Progress]) -> bool:
@@ -58,6 +60,8 @@ class Pulse:
         return sum(map(self._hear, heard)) > 0
 
     def _hear(self, progress: Progress) -> bool:
+        if not self._replays.admits(progress, time.monotonic()):
+            return False
         self._metrics.count_progress()
         is_new = not self._roster.is_current(progress.worker, progress.boot)
         replaced = self._roster.find_replaced(progress.worker, progress.boot)

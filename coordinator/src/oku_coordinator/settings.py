@@ -1,6 +1,6 @@
 """What a coordinator is told when it starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_coordinator.loki import LokiTarget
@@ -54,6 +54,7 @@ class CoordinatorSettings:
 
     Args:
         broker_url: of the broker, as Celery takes it.
+        message_key: signs what goes through it.
         data_dir: folder of the ledger.
         trusts_data_dir: whether that folder is taken as it is, whoever owns it and may write it.
         token: what every API call but the probes has to bear.
@@ -74,6 +75,7 @@ class CoordinatorSettings:
     """
 
     broker_url: str
+    message_key: bytes = field(repr=False)
     data_dir: Path
     token: str
     trusts_data_dir: bool = False

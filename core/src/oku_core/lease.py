@@ -5,6 +5,7 @@ report can be true at all, the ledger says whether it counts.
 """
 
 import re
+import secrets
 from itertools import pairwise
 
 import msgspec
@@ -109,6 +110,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     def covered(self) -> int:
         """How many requests it accounts for."""
         return self.done - self.start - len(self.unfinished)
+
+
+def build_lease_id(run: str, number: int) -> str:
+    """The id of a lease, the `number`th that was cut of a run; its last part is drawn by chance."""
+    return f"{run}.{number:09d}.{secrets.token_hex(4)}"
+
+
+def read_lease_number(lease: str) -> int:
+    """How many leases of its run had been cut with this one; 0 for an id that is not of ours."""
+    number = lease.split(".")[-2:-1]
+    return int(number[0]) if number and number[0].isdecimal() else 0
 
 
 Message = Claim | Report

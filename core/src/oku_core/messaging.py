@@ -1,35 +1,41 @@
 """The Celery application that coordinator and workers share, and the only module that configures it.
 
 Two queues: `leases` (coordinator to workers) and `reports` (workers to coordinator), JSON only. Beside them
-Celery events carry progress and Celery's remote control carries orders; both may be lost. What
-the settings mean and why is in docs/decisions/0003-broker-carries-hints.md.
+Celery events carry progress, and an exchange that every worker listens to carries orders; both may be lost.
+All of it is sealed. What the settings mean and why is in docs/decisions/0003-broker-carries-hints.md and
+0022-signed-messages-and-rights-at-the-broker.md.
 """
 
 import importlib
+import logging
 import socket
 import sys
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-import msgspec
 from celery import Celery
 from celery.loaders.app import AppLoader
+from kombu import compression
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from oku_core.broker_url import split_tls
+from oku_core.codec import seal_lease, seal_message, seal_order
 from oku_core.lease import Lease, Message
-from oku_core.progress import Progress
+from oku_core.order import Order
+from oku_core.rejection import MalformedMessageError, RejectedMessageError, RejectionLog
+from oku_core.signing import Signer
 
-_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+Reject = Callable[[RejectedMessageError], None]
 
 LEASES_QUEUE = "leases"
 REPORTS_QUEUE = "reports"
 LEASE_TASK = "oku.lease"
 REPORT_TASK = "oku.report"
 PROGRESS_EVENT = "oku-progress"
-STOP_COMMAND = "oku_stop"
-PACE_COMMAND = "oku_pace"
+ORDERS_EXCHANGE = "oku.orders"
 
 if sys.platform == "darwin":
     _KEEP_IDLE = socket.TCP_KEEPALIVE
@@ -41,25 +47,19 @@ _KEEPALIVE = {_KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 LEASES_IN_HAND = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
 
+LONGEST_MESSAGE = 32_000_000
+"""Bytes: a report with a million unfinished indices of the largest request space has 17 million."""
+
 _CALL_S, _LOCAL_CALL_S = 1.0, 0.2
 """So long is a call that waits for a message out; shorter ones are more of them, for a broker of many."""
 _CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """A lease message of a dead worker may come back after this; it is stale by then and is dropped."""
 _BEAT_PATIENCE_S = 3
+_QUEUE_EXPIRES_S = 60.0
+"""So long the queue of one that hears no more stays."""
 _REPORT_VISIBILITY_TIMEOUT_S = 5
 """Reports that a killed coordinator had fetched and not committed come back after this."""
-
-
-class _Event(msgspec.Struct, frozen=True):
-    """What we read of a Celery event."""
-
-    progress: Progress
-
-
-# Straight into our types: these come by the thousand, and kombu's own decoding goes through every object.
-_TASK_DECODER = msgspec.json.Decoder(tuple[tuple[Message], Any, Any])
-_EVENT_DECODER = msgspec.json.Decoder(_Event)
 
 
 class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no types
@@ -75,18 +75,35 @@ class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no types
         return {}
 
 
-class MalformedMessageError(ValueError):
-    """What stands in a queue is not of ours."""
+class App(Celery):  # type: ignore[misc]  # Celery has no types
+    """A Celery application with the key of its messages.
+
+    Args:
+        key: that coordinator and workers share, and the broker does not have.
+        reject: told of each message that is dropped.
+        options: of Celery.
+    """
+
+    def __init__(self, key: bytes, reject: Reject, **options: Any) -> None:
+        super().__init__("oku", set_as_current=False, loader=_Loader, fixups=(), **options)
+        self.signer = Signer(key)
+        self.reject = reject
 
 
-def build_app(broker_url: str) -> Celery:
-    """A Celery application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`).
+def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
+    """An application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`).
+
+    Args:
+        broker_url: of the broker.
+        key: of its messages.
+        reject: told of each message that is dropped; they are logged unless it is given.
 
     Raises:
         UserError: the URL is none of these, or what it says of TLS is wrong.
     """
     broker_url, tls = split_tls(broker_url)
-    app = Celery("oku", broker=broker_url, set_as_current=False, loader=_Loader, fixups=())
+    _refuse_compression()
+    app = App(key, reject or RejectionLog(_log).note, broker=broker_url)
     is_amqp = _is_amqp(broker_url)
     arguments = {"x-queue-type": "quorum"} if is_amqp else None
     app.conf.update(
@@ -114,23 +131,24 @@ def build_app(broker_url: str) -> Celery:
         broker_connection_max_retries=None,
         broker_use_ssl=tls,
         broker_transport_options=_build_transport_options(is_amqp=is_amqp),
-        control_queue_expires=60.0,
-        event_queue_expires=60.0,
+        # Whoever reaches the broker could shut workers down by it, or have them consume other queues.
+        worker_enable_remote_control=False,
+        event_queue_expires=_QUEUE_EXPIRES_S,
     )
     return app
 
 
-def build_worker_app(broker_url: str) -> Celery:
+def build_worker_app(broker_url: str, key: bytes) -> App:
     """As `build_app`, for a worker: its calls for messages are as long as `find_call_s` says.
 
     kombu makes that of its `polling_interval`; in the event loop of a worker it does not poll.
     """
-    app = build_app(broker_url)
+    app = build_app(broker_url, key)
     app.conf.broker_transport_options["polling_interval"] = find_call_s(app)
     return app
 
 
-def build_beat_transport_options(app: Celery) -> dict[str, Any]:
+def build_beat_transport_options(app: App) -> dict[str, Any]:
     """Transport options of a connection that Redis has to answer within three seconds, or it is given up.
 
     Who is silent for longer is soon taken for dead.
@@ -141,7 +159,7 @@ def build_beat_transport_options(app: Celery) -> dict[str, Any]:
     return options
 
 
-def build_reports_transport_options(app: Celery) -> dict[str, Any]:
+def build_reports_transport_options(app: App) -> dict[str, Any]:
     """Transport options of the one consumer of `reports`.
 
     Its unacknowledged messages stand under keys of their own, so that its short visibility timeout does not
@@ -172,48 +190,50 @@ def _is_amqp(broker_url: str) -> bool:
     return broker_url.startswith("amqp")
 
 
-def find_call_s(app: Celery) -> float:
+def find_call_s(app: App) -> float:
     """How long a call that waits for a message is out on Redis, where who ends has to wait for it."""
     return _LOCAL_CALL_S if str(app.conf.broker_url).startswith("redis+socket") else _CALL_S
 
 
-def find_last_call_s(app: Celery) -> float:
+def find_last_call_s(app: App) -> float:
     """After so long the last call is back."""
     return find_call_s(app) + _CALL_MARGIN_S
 
 
-def send_lease(app: Celery, lease: Lease) -> None:
+def build_orders_queue(name: str) -> Queue:
+    """The queue by which one process of a worker, of this name, gets the orders of the coordinator."""
+    return Queue(
+        f"{ORDERS_EXCHANGE}.{name}",
+        Exchange(ORDERS_EXCHANGE, type="fanout", durable=False),
+        durable=False,
+        auto_delete=True,
+        expires=_QUEUE_EXPIRES_S,
+    )
+
+
+def send_lease(app: App, lease: Lease) -> None:
     """Put a lease into the queue; raises kombu's operational error when the broker is away."""
-    _send(app, LEASE_TASK, LEASES_QUEUE, lease, retries=0)
+    _send(app, LEASE_TASK, LEASES_QUEUE, seal_lease(app.signer, lease), retries=0)
 
 
-def send_message(app: Celery, message: Message) -> None:
+def send_message(app: App, message: Message) -> None:
     """Put a claim or a report into the queue; blocks until the broker has it, however long that takes."""
-    _send(app, REPORT_TASK, REPORTS_QUEUE, message, retries=None)
+    _send(app, REPORT_TASK, REPORTS_QUEUE, seal_message(app.signer, message), retries=None)
 
 
-def send_order(app: Celery, command: str, arguments: Mapping[str, Any]) -> None:
-    """Tell all workers something by Celery's remote control; raises kombu's operational error likewise.
+def send_order(app: App, order: Order) -> None:
+    """Tell all workers something; raises kombu's operational error when the broker is away.
 
-    One try: `app.control.broadcast` would wait for a broker that is away, and bring the order when nobody
-    wants it any more.
+    One try: an order that comes when nobody wants it any more is worse than none.
     """
-    exchange = app.control.mailbox.exchange
-    order = {
-        "method": command,
-        "arguments": dict(arguments),
-        "destination": None,
-        "pattern": None,
-        "matcher": None,
-    }
+    exchange = build_orders_queue("").exchange
     with app.producer_pool.acquire(block=True) as producer:
         connection = producer.connection
         try:
             producer.publish(
-                order,
+                seal_order(app.signer, order),
                 exchange=exchange.name,
                 declare=[exchange],
-                headers={"clock": app.clock.forward(), "expires": 0},
                 serializer="json",
                 retry=False,
             )
@@ -221,37 +241,26 @@ def send_order(app: Celery, command: str, arguments: Mapping[str, Any]) -> None:
             raise OperationalError(str(error)) from error
 
 
-def decode_lease(document: object) -> Lease:
-    """Read the argument of a lease task; `MalformedMessageError` when it is none."""
-    lease: Lease = _convert(document, Lease)
-    return lease
+def read_json_body(envelope: Any) -> bytes | str:
+    """The body of a message that says that it is JSON, and is not too long.
+
+    Raises:
+        MalformedMessageError: it is something else.
+    """
+    if envelope.content_type != "application/json":
+        raise MalformedMessageError(f"a message is of type {envelope.content_type!r:.40}")
+    body: object = envelope.body
+    if not isinstance(body, bytes | str):
+        raise MalformedMessageError("a message has no body")
+    if len(body) > LONGEST_MESSAGE:
+        raise MalformedMessageError(f"a message is longer than {LONGEST_MESSAGE:,} bytes")
+    return body
 
 
-def decode_message(body: bytes | str) -> Message:
-    """Read the body of a message of `reports`, JSON in Celery's protocol 2: `[args, kwargs, embedded]`."""
-    arguments = _decode(body, _TASK_DECODER)[0]
-    return arguments[0]
-
-
-def decode_progress(body: bytes | str) -> Progress:
-    """Read the body of a progress event, JSON; `MalformedMessageError` when it is none."""
-    progress = _decode(body, _EVENT_DECODER).progress
-    if fault := progress.find_fault():
-        raise MalformedMessageError(fault)
-    return progress
-
-
-def _decode(body: bytes | str, decoder: msgspec.json.Decoder[_T]) -> _T:
-    try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedMessageError(str(error)) from error
-
-
-def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: int | None) -> None:
+def _send(app: App, task: str, queue: str, sealed: dict[str, Any], retries: int | None) -> None:
     app.send_task(
         task,
-        args=[msgspec.to_builtins(payload)],
+        args=[sealed],
         queue=queue,
         argsrepr="",  # nobody reads it, and it takes longer than the message itself
         kwargsrepr="",
@@ -265,11 +274,14 @@ def _send(app: Celery, task: str, queue: str, payload: msgspec.Struct, retries: 
     )
 
 
-def _convert(document: object, kind: Any) -> Any:
-    try:
-        return msgspec.convert(document, kind)
-    except msgspec.ValidationError as error:
-        raise MalformedMessageError(str(error)) from error
+def _refuse_compression() -> None:
+    """Let kombu unpack nothing: it would before a message was looked at, and a bomb fills the memory."""
+    for kind in compression.encoders():
+        compression.register(_refuse, _refuse, kind)
+
+
+def _refuse(_: bytes) -> bytes:
+    raise ValueError("no message of ours is compressed")
 
 
 def _build_transport_options(*, is_amqp: bool) -> dict[str, Any]:

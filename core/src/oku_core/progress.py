@@ -22,6 +22,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         worker: its name.
         boot: its process.
         at: Unix time of the worker's clock.
+        sequence: rises with each that this process sends; one that does not is a copy.
         seconds: how long the time is that it tells of.
         leases: ids of the leases in hand, with the outcomes of each so far.
         in_flight: requests sent and not yet answered, now.
@@ -38,6 +39,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     boot: str
     at: float
+    sequence: int = 0
     seconds: float = 1.0
     leases: dict[str, list[int]] = {}
     in_flight: int = 0

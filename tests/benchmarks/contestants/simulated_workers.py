@@ -25,19 +25,22 @@ from uuid import uuid4
 import msgspec
 import redis
 from tests.benchmarks.contestants.simulated_latency import build_coarse_latency, build_latency
+from tests.kit.message_key import MESSAGE_KEY
 
+from oku_core.codec import decode_lease, decode_order, seal_message, seal_progress
 from oku_core.lease import Claim, Lease, Report
 from oku_core.messaging import (
     LEASES_IN_HAND,
     LEASES_QUEUE,
-    PACE_COMMAND,
+    ORDERS_EXCHANGE,
     PROGRESS_EVENT,
     REPORTS_QUEUE,
     build_app,
-    decode_lease,
     send_message,
 )
+from oku_core.order import Pace
 from oku_core.progress import Progress
+from oku_core.signing import Signer
 
 _BYTES_OF_ANSWER = 13
 _SLOT_S = 0.01
@@ -46,7 +49,7 @@ _MOST_AT_ONCE = 1_000
 _ARRIVALS_PER_S = 250
 """So many workers come in a second, as a cluster would start them."""
 _PROGRESS_TOPIC = f"/0.celeryev/{PROGRESS_EVENT.replace('-', '.')}"
-_ORDERS_TOPIC = "/0.celery.pidbox"
+_ORDERS_TOPIC = f"/0.{ORDERS_EXCHANGE}"
 _BODY, _TAG = "BODY", "TAG"
 
 
@@ -54,7 +57,7 @@ class Envelope:
     """Celery's envelope around a JSON body, as `make` leaves it in a queue of kombu's broker in memory."""
 
     def __init__(self, make: Callable[[Any, Any], dict[str, Any]]) -> None:
-        app = build_app("memory://")
+        app = build_app("memory://", MESSAGE_KEY)
         with app.connection_for_write() as connection:
             message = make(app, connection)
         message["properties"]["delivery_tag"] = _TAG
@@ -94,6 +97,7 @@ class Fleet:
 
     def __init__(self, workers: int, rate_rps: float) -> None:
         self._rate_rps = rate_rps
+        self._signer = Signer(MESSAGE_KEY)
         self._random = Random(1)
         self._boots = [secrets.token_hex(8) for _ in range(workers)]
         self._free_at = [0.0] * workers
@@ -120,16 +124,16 @@ class Fleet:
 
     def obey(self, message: bytes) -> None:
         """Follow an order of the coordinator; only that of the pace means something here."""
-        order = json.loads(_read_body(message))
-        if order["method"] == PACE_COMMAND:
-            self.progress_every_s = order["arguments"]["progress_every_s"]
+        order = decode_order(self._signer, _read_body(message))
+        if isinstance(order, Pace):
+            self.progress_every_s = order.progress_every_s
 
     def take(self, message: bytes) -> bytes:
         """Take a lease; its claim.
 
         The first lease of a worker ends early, at random, so that from the start reports come evenly.
         """
-        lease = decode_lease(json.loads(_read_body(message))[0][0])
+        lease = decode_lease(self._signer, json.loads(_read_body(message))[0][0])
         now, number, execution = time.time(), self._free_hands.popleft(), secrets.token_hex(8)
         length_s = (lease.stop - lease.start) / self._rate_rps
         if not self._free_at[number]:
@@ -172,6 +176,7 @@ class Fleet:
             worker=_name(number),
             boot=self._boots[number],
             at=now,
+            sequence=self.beats,
             seconds=pace_s,
             leases=leases,
             in_flight=1000,
@@ -184,7 +189,7 @@ class Fleet:
         )
         head = b'{"hostname": "gen1@simulated", "utcoffset": 0.0, "pid": 1, "clock": 1, "progress": '
         tail = b', "timestamp": %f, "type": "%s"}' % (now, PROGRESS_EVENT.encode())
-        return self._event.fill(head + msgspec.json.encode(progress) + tail)
+        return self._event.fill(head + msgspec.json.encode(seal_progress(self._signer, progress)) + tail)
 
     def _build_report(self, number: int, lease: Lease, execution: str, count: int) -> Report:
         now = time.time()
@@ -209,7 +214,8 @@ class Fleet:
 
     def _fill_task(self, payload: Claim | Report) -> bytes:
         embedded = b'{"callbacks": null, "errbacks": null, "chain": null, "chord": null}'
-        return self._report.fill(b"[[%s], {}, %s]" % (msgspec.json.encode(payload), embedded))
+        sealed = msgspec.json.encode(seal_message(self._signer, payload))
+        return self._report.fill(b"[[%s], {}, %s]" % (sealed, embedded))
 
 
 def _name(number: int) -> str:

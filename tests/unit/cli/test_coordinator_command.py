@@ -18,7 +18,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[CoordinatorSettings]:
 
 def run(*arguments: str, token: str | None = "t") -> None:
     """Run `oku coordinator` with OKU_TOKEN and pass on what it raises."""
-    runner = CliRunner(env={"OKU_TOKEN": token})
+    runner = CliRunner(env={"OKU_TOKEN": token, "OKU_MESSAGE_KEY": "a key of sixteen bytes or more"})
     runner.invoke(command, ["--broker-url", "redis://h", *arguments], catch_exceptions=False)
 
 

@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker import Broker
 from oku_coordinator.dispatcher import Dispatcher, build_sent_spec, find_free_hands
@@ -24,9 +25,9 @@ class BrokerTwin(Broker):
 
     def __init__(self) -> None:
         self.answers = True
-        super().__init__(build_app("memory://"), lambda: self.answers)
+        super().__init__(build_app("memory://", MESSAGE_KEY), lambda: self.answers)
         self.leases: list[Lease] = []
-        self.stops: list[tuple[str | None, float]] = []
+        self.stops: list[tuple[str | None, int, float]] = []
         self.on_send: Callable[[Lease], bool] = lambda _: True
 
     def send_leases(self, leases: Sequence[Lease]) -> int:
@@ -37,10 +38,10 @@ class BrokerTwin(Broker):
             self.leases.append(lease)
         return len(leases)
 
-    def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
+    def send_stop(self, *, run: str | None, up_to: int = 0, leases: Sequence[str], grace_s: float) -> None:
         """Take an order to stop."""
         assert not leases
-        self.stops.append((run, grace_s))
+        self.stops.append((run, up_to, grace_s))
 
 
 @pytest.fixture
@@ -273,14 +274,14 @@ async def test_the_order_to_stop_is_repeated_until_nothing_is_out(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, state: RunState,
     make_report: Any,
 ) -> None:  # fmt: skip
-    """Once a second, for it may be lost; nothing is dealt out meanwhile."""
+    """Once a second, for it may be lost; for the leases that are out, and no later ones."""
     ledger.create_run("r1", Spec(requests=100, range_size=10, grace_s=7.0), 0.0)
     hear(roster, "w1")
     await dispatcher.step(0.0, 0.0)
     ledger.change_state("r1", state, 1.0)
     for now in (1.0, 1.5, 1.9, 2.0, 2.9, 3.0):
         await dispatcher.step(now, now)
-    assert broker.stops == [("r1", 7.0)] * 3
+    assert broker.stops == [("r1", 2, 7.0)] * 3
     assert len(broker.leases) == 2
     ledger.apply([make_report(lease, done=lease.start) for lease in ledger.fetch_active_leases("r1")], 4.0)
     assert await dispatcher.step(9.0, 9.0) is None

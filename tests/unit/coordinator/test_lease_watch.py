@@ -21,8 +21,9 @@ class BrokerTwin(Broker):
     def __init__(self) -> None:
         self.stops: list[tuple[str | None, list[str], float]] = []
 
-    def send_stop(self, *, run: str | None, leases: Sequence[str], grace_s: float) -> None:
+    def send_stop(self, *, run: str | None, up_to: int = 0, leases: Sequence[str], grace_s: float) -> None:
         """Take an order to stop."""
+        assert up_to == 0
         self.stops.append((run, list(leases), grace_s))
 
 

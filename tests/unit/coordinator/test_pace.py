@@ -1,3 +1,5 @@
+from tests.kit.message_key import MESSAGE_KEY
+
 from oku_coordinator.broker import Broker
 from oku_coordinator.pace import Pacemaker
 from oku_core.messaging import build_app
@@ -8,7 +10,7 @@ class BrokerTwin(Broker):
 
     def __init__(self) -> None:
         self.answers = True
-        super().__init__(build_app("memory://"), lambda: self.answers)
+        super().__init__(build_app("memory://", MESSAGE_KEY), lambda: self.answers)
         self.paces: list[float] = []
 
     def send_pace(self, progress_every_s: float) -> None:

@@ -22,7 +22,9 @@ from oku_core.supervision import Health
 @pytest.fixture
 def settings(tmp_path: Path) -> CoordinatorSettings:
     """Of a coordinator whose broker is never asked."""
-    return CoordinatorSettings(broker_url="redis://127.0.0.1:1", data_dir=tmp_path, token="t")
+    return CoordinatorSettings(
+        broker_url="redis://127.0.0.1:1", message_key=b"k" * 16, data_dir=tmp_path, token="t"
+    )
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_app
 from oku_core.progress import Progress
@@ -51,7 +52,7 @@ class FakeBroker:
     channel_errors = (ChannelError,)
 
     def __init__(self) -> None:
-        self.conf = build_app("redis://host").conf
+        self.conf = build_app("redis://host", MESSAGE_KEY).conf
         self.events = self
         self.default_channel = self
         self.sent: list[tuple[str, Any]] = []

@@ -7,6 +7,7 @@ import pytest
 
 from oku_core.clock import SteadyClock
 from oku_core.lease import Lease, Report, find_fault
+from oku_core.order import Stop
 from oku_core.spec import Spec
 from oku_core.supervision import Supervisor
 from oku_workers import crew as crew_module
@@ -111,9 +112,9 @@ def crew(hangar: Hangar) -> Crew:
     return Crew("w1", "b1", Supervisor())
 
 
-def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1") -> Lease:
-    """A lease that is called after its range."""
-    return Lease(id=f"{run}:{start}-{stop}", run=run, start=start, stop=stop, start_by=0.0, spec=spec)
+def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name: str = "") -> Lease:
+    """A lease that is called after its range, unless told otherwise."""
+    return Lease(id=name or f"{run}:{start}-{stop}", run=run, start=start, stop=stop, start_by=0.0, spec=spec)
 
 
 def begin(crew: Crew, lease: Lease, execution: str = "e1") -> asyncio.Task[Report | None]:
@@ -221,13 +222,28 @@ async def test_a_stop_ends_the_leases_that_it_names(crew: Crew, hangar: Hangar) 
     await settle()
     hangar.engine.fill()
 
-    crew.stop(run="r1", leases=[leases[3].id], grace_s=0)
+    crew.stop(Stop(run="r1", leases=[leases[3].id], grace_s=0))
     await settle()
 
     reports = [await receive(tasks[n]) for n in (0, 1, 3)]
     assert [(report.done, report.unfinished) for report in reports] == [(3, [0, 1, 2]), (9, []), (27, [])]
     await hangar.engine.work()
     assert (await receive(tasks[2])).covered == 9
+
+
+async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(crew: Crew, hangar: Hangar) -> None:
+    """Somebody who plays the order of a pause again, when the run goes on, stops nothing."""
+    before, after = build_lease(0, 9, name="r1.7.aa"), build_lease(9, 18, name="r1.8.bb")
+    tasks = [begin(crew, lease) for lease in (before, after)]
+    await settle()
+    hangar.engine.fill()
+
+    crew.stop(Stop(run="r1", up_to=7, grace_s=0))
+    await settle()
+
+    assert (await receive(tasks[0])).unfinished == [0, 1, 2]
+    await hangar.engine.work()
+    assert (await receive(tasks[1])).covered == 9
 
 
 async def test_requests_in_flight_have_the_grace_time(
@@ -241,7 +257,7 @@ async def test_requests_in_flight_have_the_grace_time(
     hangar.engine.fill()
     with monkeypatch.context() as patch:
         patch.setattr(loop, "call_later", lambda delay, call, *args: timers.append((delay, call, args)))
-        crew.stop(run="r1", leases=(), grace_s=7.5)
+        crew.stop(Stop(run="r1", grace_s=7.5))
 
     hangar.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
     hangar.engine.fill()

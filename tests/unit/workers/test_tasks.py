@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from celery import Celery
+from tests.kit.message_key import MESSAGE_KEY
 
 from oku_core.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging import LEASE_TASK, build_app
@@ -63,7 +64,7 @@ class Desk:
     def __init__(self) -> None:
         self.diary: list[object] = []
         self.crew = FakeCrew(self.diary)
-        self.app = build_app("memory://")
+        self.app = build_app("memory://", MESSAGE_KEY)
         tasks.register_lease_task(self.app, FakeStation(), self.crew, "w1", "b1", time.time)  # type: ignore[arg-type]
 
     def send(self, _: Celery, message: Message) -> None:

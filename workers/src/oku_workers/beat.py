@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-from celery import Celery
-
-from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_beat_transport_options
+from oku_core.codec import seal_progress
+from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, App, build_beat_transport_options
 from oku_core.progress import Progress
 from oku_core.supervision import Health, keep_going
 from oku_workers.crew import Crew
@@ -46,7 +44,7 @@ class Beat(threading.Thread):
 
     def __init__(
         self,
-        app: Celery,
+        app: App,
         health: Health,
         station: Station,
         crew: Crew,
@@ -87,7 +85,7 @@ class Beat(threading.Thread):
                 is_last = self._ending.is_set()
                 progress = self._take_progress()
                 if progress is not None:
-                    dispatcher.send(PROGRESS_EVENT, progress=msgspec.to_builtins(progress))
+                    dispatcher.send(PROGRESS_EVENT, progress=seal_progress(self._app.signer, progress))
                 self._health.note_well()
                 if is_last:
                     return

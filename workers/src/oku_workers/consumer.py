@@ -1,12 +1,20 @@
-"""Celery's consumer, made to outlive a broker that goes and comes back."""
+"""Celery's consumer, made to outlive a broker that goes and comes back, and messages that are not ours."""
 
 import logging
+import secrets
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from celery.worker.consumer import Consumer
 from kombu.transport.pyamqp import Transport as AmqpTransport
 
-from oku_core.messaging import LEASES_IN_HAND
+from oku_core.codec import open_task
+from oku_core.messaging import LEASE_TASK, LEASES_IN_HAND, read_json_body
+from oku_core.rejection import MalformedMessageError, RejectedMessageError
+from oku_core.signing import MessageKind
+
+_log = logging.getLogger(__name__)
 
 TASKS = 16
 """So many tasks a worker may do at a time.
@@ -33,6 +41,33 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
     def max_prefetch_count(self) -> int:
         """Messages that the broker gives before one is acknowledged; Celery's is one for each task."""
         return LEASES_IN_HAND
+
+    def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:
+        """What is done with each message of the queue; one that the coordinator has not signed is dropped.
+
+        Of a signed one Celery gets that alone: what else stands in a message has it wait, run other tasks or
+        answer anybody.
+        """
+        handle = super().create_task_handler(*arguments, **options)
+
+        def take(message: Any) -> None:
+            try:
+                sealed = open_task(self.app.signer, MessageKind.LEASE, read_json_body(message))
+            except RejectedMessageError as error:
+                self.app.reject(error)
+                message.ack_log_error(_log, self.connection_errors)
+                return
+            message.body = msgspec.json.encode([[sealed], {}, {}])
+            message.headers = {"lang": "py", "task": LEASE_TASK, "id": secrets.token_hex(8)}
+            message.properties.pop("reply_to", None)
+            handle(message)
+
+        return take
+
+    def on_decode_error(self, message: Any, exc: Exception) -> None:
+        """Drop what kombu could not unpack."""
+        self.app.reject(MalformedMessageError(str(exc)))
+        message.ack_log_error(_log, self.connection_errors)
 
     def connect(self) -> Any:
         """Connect, for the first time or again."""

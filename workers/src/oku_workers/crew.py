@@ -9,13 +9,14 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import Iterable
 
 from oku_core.clock import SteadyClock
+from oku_core.codec import LeaseHead
 from oku_core.histogram import coarsen
-from oku_core.lease import Lease, Report
+from oku_core.lease import Lease, Report, read_lease_number
 from oku_core.memory import measure_peak_rss_mb, measure_rss_mb
 from oku_core.open_files import read_open_files
+from oku_core.order import Stop
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import MOST_TROUBLES, Progress
 from oku_core.spec import Spec
@@ -73,6 +74,7 @@ class Crew:
         self._strain = StrainMeter()
         self._lag = LagMeter(lambda late_s: self._strain.look(self._hands.values(), late_s))
         self._reported_cpu_s = 0.0
+        self._progress_count = 0
         self.is_stopping = False
         self._is_leaving = threading.Event()
         self.refused: set[str] = set()
@@ -131,11 +133,10 @@ class Crew:
         self._is_leaving.wait(seconds)
         self.refused.discard(lease)
 
-    def stop(self, *, run: str | None, leases: Iterable[str], grace_s: float) -> None:
-        """End the leases of a run, or single ones, early."""
-        named = frozenset(leases)
-        hands = [hand for hand in self._hands.values() if hand.lease.run == run or hand.lease.id in named]
-        self._stop_hands(hands, grace_s)
+    def stop(self, order: Stop) -> None:
+        """End leases early, as ordered."""
+        hands = [hand for hand in self._hands.values() if _is_meant(hand.lease, order)]
+        self._stop_hands(hands, order.grace_s)
 
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
@@ -148,12 +149,14 @@ class Crew:
         second = self._seconds.take(self._hands.values())
         lag_s = self._lag.take_worst_s()
         self._note_clock_step()
+        self._progress_count += 1
         for hand in self._hands.values():
             hand.max_lag_s = max(hand.max_lag_s, lag_s)
         return Progress(
             worker=self._name,
             boot=self._boot,
             at=self._clock.now(),
+            sequence=self._progress_count,
             seconds=max(round(second.seconds, 3), 0.001),
             leases={lease: list(hand.outcomes) for lease, hand in self._hands.items()},
             in_flight=self._engine.in_flight if self._engine else 0,
@@ -281,6 +284,12 @@ def _build_engine_key(lease: Lease) -> _EngineKey:
     return lease.spec, lease.run if reads_sources(lease.spec) else ""
 
 
+def _is_meant(lease: Lease, order: Stop) -> bool:
+    if lease.id in order.leases:
+        return True
+    return lease.run == order.run and read_lease_number(lease.id) <= order.up_to
+
+
 def _warn_of_open_files(connections: int) -> None:
     allowed = read_open_files()
     if connections >= allowed:
@@ -288,7 +297,7 @@ def _warn_of_open_files(connections: int) -> None:
 
 
 def build_empty_report(
-    lease: Lease, execution: str, name: str, boot: str, now: float, refusal: str = ""
+    lease: Lease | LeaseHead, execution: str, name: str, boot: str, now: float, refusal: str = ""
 ) -> Report:
     """The report of a lease that was not begun: all of it is given back.
 

@@ -17,16 +17,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from celery import Celery, signals
+from celery import signals
 from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
-from celery.worker.control import control_command
 
 from oku_core.clock import SteadyClock
 from oku_core.messaging import (
     LEASES_QUEUE,
-    PACE_COMMAND,
-    STOP_COMMAND,
+    App,
     build_worker_app,
     find_connection_errors,
     find_last_call_s,
@@ -38,6 +36,7 @@ from oku_workers.beat import EXIT_STUCK, LONGEST_PAUSE_S, Beat
 from oku_workers.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.crew import Crew
 from oku_workers.loop_watch import LoopWatch
+from oku_workers.orders import Orders, listen_to_orders
 from oku_workers.settings import WorkerSettings
 from oku_workers.station import Station
 from oku_workers.tasks import register_lease_task
@@ -62,7 +61,7 @@ class Worker:
     ) -> None:
         self._settings = settings
         boot, clock = secrets.token_hex(8), SteadyClock()
-        self._app = build_worker_app(settings.broker_url)
+        self._app = build_worker_app(settings.broker_url, settings.message_key)
         self._station = Station()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
         self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock, settings.sources)
@@ -74,7 +73,8 @@ class Worker:
         self._consumer: Any = None
         self._has_signal = False
         register_lease_task(self._app, self._station, self._crew, settings.name, boot, clock.now)
-        _register_orders(self._station, self._crew, self._beat)
+        orders = Orders(self._station, self._crew, self._beat)
+        listen_to_orders(self._app, f"{settings.name}.{boot}", orders.obey)
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
@@ -146,7 +146,7 @@ def serve(settings: WorkerSettings) -> int:
     return Worker(settings).run()
 
 
-def _build_celery_worker(app: Celery, name: str) -> Any:
+def _build_celery_worker(app: App, name: str) -> Any:
     # Celery warns a superuser of messages that run code; ours are JSON and checked.
     warnings.simplefilter("ignore", SecurityWarning)
     # Celery would otherwise set up logging of its own.
@@ -167,15 +167,3 @@ def _build_celery_worker(app: Celery, name: str) -> Any:
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
     return worker
-
-
-def _register_orders(station: Station, crew: Crew, beat: Beat) -> None:
-    """What the coordinator may order beside leases, by Celery's remote control."""
-
-    @control_command(name=STOP_COMMAND)
-    def stop(_: object, run: str | None = None, leases: Any = (), grace_s: float = 0.0) -> None:
-        station.ask(lambda: crew.stop(run=run, leases=leases, grace_s=grace_s))
-
-    @control_command(name=PACE_COMMAND)
-    def set_pace(_: object, progress_every_s: float) -> None:
-        beat.set_interval(progress_every_s)

@@ -1,6 +1,6 @@
 """What a worker is told when it starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_core.spec_secrets import NO_SOURCES, SpecSources
@@ -12,6 +12,7 @@ class WorkerSettings:
 
     Args:
         broker_url: of the broker, as Celery takes it.
+        message_key: signs what goes through it.
         name: of the worker; no two that run at the same time may share one.
         grace_s: how long requests in flight may go on after SIGTERM.
         local_address: what to send from; the system chooses unless given.
@@ -24,6 +25,7 @@ class WorkerSettings:
     """
 
     broker_url: str
+    message_key: bytes = field(repr=False)
     name: str
     grace_s: float = 20.0
     local_address: str | None = None

@@ -9,10 +9,12 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from celery import Celery, Task
+from celery import Task
 
+from oku_core.codec import UnreadableLeaseError, decode_lease
 from oku_core.lease import LONGEST_REFUSAL, Claim, Lease
-from oku_core.messaging import LEASE_TASK, MalformedMessageError, decode_lease, send_message
+from oku_core.messaging import LEASE_TASK, App, send_message
+from oku_core.rejection import RejectedMessageError
 from oku_workers.crew import Crew, build_empty_report
 from oku_workers.engines.error import EngineError
 from oku_workers.station import Station
@@ -24,16 +26,23 @@ REFUSED_S = 5.0
 
 
 def register_lease_task(
-    app: Celery, station: Station, crew: Crew, name: str, boot: str, now: Callable[[], float]
+    app: App, station: Station, crew: Crew, name: str, boot: str, now: Callable[[], float]
 ) -> None:
     """Give the application its task; `now` is Unix time, by the clock that also stands in progress."""
 
     @app.task(name=LEASE_TASK, bind=True, shared=False)
     def carry_out_lease(task: Task, document: Any) -> None:
         try:
-            lease = decode_lease(document)
-        except MalformedMessageError as error:
-            _log.warning("dropped a message that is no lease: %s", error)
+            lease = decode_lease(app.signer, document)
+        except UnreadableLeaseError as error:
+            head, facts = error.head, {"run": error.head.run, "lease": error.head.id}
+            _log.error("lease %s is refused: %s", head.id, error, extra=facts)
+            refusal = str(error)[:LONGEST_REFUSAL]
+            send_message(app, build_empty_report(head, secrets.token_hex(8), name, boot, now(), refusal))
+            crew.rest(head.id, REFUSED_S)
+            return
+        except RejectedMessageError as error:
+            app.reject(error)
             return
         execution, facts = secrets.token_hex(8), {"run": lease.run, "lease": lease.id}
         if reason := _find_reason_to_decline(task, lease, crew, now()):

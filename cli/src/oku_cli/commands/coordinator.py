@@ -13,6 +13,7 @@ from oku_cli.api_token import read_token
 from oku_cli.kube_options import kube_options, pick_kube_settings
 from oku_cli.logs import log_options
 from oku_cli.loki_options import loki_options, pick_loki_options
+from oku_cli.message_key import message_key_option, read_message_key
 from oku_core.delay import parse_delay
 from oku_core.errors import UserError
 from oku_core.quantity import parse_count, parse_duration_s
@@ -107,6 +108,7 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="So many runs may wait, the active one included.",
 )
+@message_key_option
 @loki_options
 @kube_options
 @files_dir_option
@@ -114,7 +116,9 @@ _log = logging.getLogger(__name__)
     "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
 )
 @log_options
-def command(token: str | None, term: str, start_within: str, **settings: Any) -> None:
+def command(
+    token: str | None, term: str, start_within: str, message_key_file: Path | None, **settings: Any
+) -> None:
     """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
@@ -126,6 +130,7 @@ def command(token: str | None, term: str, start_within: str, **settings: Any) ->
     kube = pick_kube_settings(settings)
     serve(
         CoordinatorSettings(
+            message_key=read_message_key(message_key_file),
             token=_choose_token(token),
             term_s=term_s,
             start_within_s=start_within_s,

@@ -10,6 +10,7 @@ import click
 
 from oku_cli.allow_options import files_dir_option, secret_options
 from oku_cli.logs import add_facts, log_options
+from oku_cli.message_key import message_key_option, read_message_key
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
 from oku_core.spec_files import SpecFiles
@@ -63,9 +64,10 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
 )
 @files_dir_option
 @secret_options(has_variables=True)
+@message_key_option
 @log_options
 def command(
-    broker_url: str, name: str, grace: str, files: SpecFiles, secrets: SecretSource, **settings: Any
+    name: str, grace: str, files: SpecFiles, secrets: SecretSource, message_key_file: Path | None, **settings: Any
 ) -> None:
     """Take leases from the broker, send their requests, report them; SIGTERM drains."""
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
@@ -80,5 +82,6 @@ def command(
         if not folder.is_dir():
             raise UserError(f"--files-dir: {folder} is not a folder here")
     sources = SpecSources(files, secrets)
-    own = WorkerSettings(broker_url=broker_url, name=name, grace_s=grace_s, sources=sources, **settings)
+    key = read_message_key(message_key_file)
+    own = WorkerSettings(message_key=key, name=name, grace_s=grace_s, sources=sources, **settings)
     sys.exit(serve(own))

@@ -1,7 +1,6 @@
 """The rows of leases in the ledger, and of the executions of a lease that do not count."""
 
 import json
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -15,7 +14,7 @@ from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import cut_first_pending, sum_lengths
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.interval import Slice
-from oku_core.lease import Message
+from oku_core.lease import Message, build_lease_id
 from oku_core.run import RunState
 
 
@@ -41,8 +40,7 @@ def cut_leases(
 def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -> LeaseRecord:
     transaction.execute("UPDATE runs SET leases_cut = leases_cut + 1 WHERE run = ?", run)
     number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
-    # The random part keeps a forger from naming a lease that he has not seen.
-    lease = f"{run}.{number:09d}.{secrets.token_hex(4)}"
+    lease = build_lease_id(run, number)
     transaction.execute(
         "INSERT INTO leases (id, run, start, stop, state, cut_at) VALUES (?, ?, ?, ?, ?, ?)",
         lease, run, piece.start, piece.stop, LeaseState.ACTIVE, now,

@@ -80,6 +80,7 @@ async def test_a_coordinator_has_the_part_if_it_is_told_what_to_scale(tmp_path: 
     """Then a run waits for its delay servers to be there, and to be seen."""
     settings = CoordinatorSettings(
         broker_url="redis://127.0.0.1:1",
+        message_key=b"k" * 16,
         data_dir=tmp_path,
         token="t",
         server_urls=("http://127.0.0.1:1",),

@@ -1,0 +1,259 @@
+"""What somebody can do who reaches the broker and does not have the key: nothing that changes a run.
+
+A real broker, a real coordinator, a real worker. Forged are messages that are true in all but the signature;
+replayed are copies of true ones.
+"""
+
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit.account import assert_completed
+from tests.kit.broker import run_broker
+from tests.kit.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.local_run import OKU, wait_until
+from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.simulated_worker import SimulatedWorker
+
+from oku_coordinator.listeners import ProgressListener
+from oku_core.codec import decode_message, seal_lease, seal_order, seal_progress
+from oku_core.lease import Claim, Lease, Message
+from oku_core.messaging import (
+    LEASE_TASK,
+    LEASES_QUEUE,
+    PROGRESS_EVENT,
+    REPORTS_QUEUE,
+    App,
+    build_app,
+    build_orders_queue,
+    send_lease,
+    send_order,
+)
+from oku_core.order import Pace, Stop
+from oku_core.progress import Progress
+from oku_core.spec import Spec
+from oku_core.supervision import Health
+
+FORGED_KEY = b"the key of somebody else"
+SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
+
+
+@pytest.fixture
+def broker_url(tmp_path: Path) -> Iterator[str]:
+    """A real broker."""
+    (tmp_path / "broker").mkdir()
+    with run_broker(tmp_path / "broker") as url:
+        yield url
+
+
+@pytest.fixture
+def api(broker_url: str, tmp_path: Path) -> Iterator[CoordinatorApi]:
+    """A real coordinator."""
+    with run_coordinator(broker_url, tmp_path / "data") as coordinator:
+        yield coordinator
+
+
+@contextmanager
+def running_worker(broker_url: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Runs a worker that is ready, until the end of the block."""
+    ready = log.with_suffix(".ready")
+    command = [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--ready-file", str(ready)]
+    with log.open("w") as output, subprocess.Popen(command, stderr=output) as process:
+        try:
+            wait_until(ready.exists, 30, "the worker is ready")
+            yield process
+        finally:
+            process.kill()
+
+
+def read_metric(api: CoordinatorApi, name: str) -> float:
+    """One figure of `/metrics`."""
+    with urllib.request.urlopen(f"{api.url}/metrics", timeout=5) as response:
+        lines = response.read().decode().splitlines()
+    return sum(float(line.removeprefix(f"{name} ")) for line in lines if line.startswith(f"{name} "))
+
+
+def publish_progress(app: App, document: dict[str, Any]) -> None:
+    """Send an event as a worker does."""
+    with app.connection_for_write() as connection:
+        app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=document)
+
+
+def build_lease(number: int, url: str = "http://127.0.0.1:9/{i}") -> Lease:
+    """A lease of nine requests that nobody answers."""
+    return Lease(
+        id=f"r.{number}.abcd", run="r", start=0, stop=9, start_by=time.time() + 60, spec=Spec(urls=(url,))
+    )
+
+
+def receive(app: App, timeout_s: float = 15) -> Message:
+    """The next claim or report."""
+    with app.connection_for_read() as connection, connection.SimpleQueue(REPORTS_QUEUE) as queue:
+        message = queue.get(timeout=timeout_s)
+        message.ack()
+    return decode_message(app.signer, message.body)
+
+
+def test_forged_claims_reports_and_progress_change_nothing(
+    api: CoordinatorApi, broker_url: str, tmp_path: Path
+) -> None:
+    """They are dropped, counted, told in a notice and in one line of the log; the run goes on."""
+    with SimulatedWorker(broker_url) as worker:
+        run = api.submit(**SPEC)
+        lease = worker.take_lease()
+        forger = SimulatedWorker(broker_url)
+        forger.app, forger.boot = build_app(broker_url, FORGED_KEY), worker.boot
+        for _ in range(50):
+            forger.send(forger.build_claim(lease, "x"), forger.build_report(lease, "x"))
+            ghost = Progress(worker="ghost", boot="g", at=time.time(), sequence=1)
+            publish_progress(forger.app, seal_progress(forger.app.signer, ghost))
+        forged = 'oku_messages_rejected_total{reason="forged"}'
+        wait_until(lambda: read_metric(api, forged) == 150, 20, "150 messages are rejected")
+        summary = api.summary(run)
+        assert (summary["accounted"], summary["resent_at_most"], summary["workers"]) == (0, 0, [])
+        assert read_metric(api, "oku_workers") == 1
+        assert [notice for notice in summary["notices"] if notice.startswith("messages of the broker were")]
+        worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
+        worker.leases.discard(lease.id)
+        for _ in range(2):
+            lease = worker.take_lease()
+            worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
+            worker.leases.discard(lease.id)
+        summary = api.wait_for_state(run, "completed")
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+    log = (tmp_path / "data" / "coordinator.log").read_text()
+    assert log.count("were dropped") == 1
+    assert "Traceback" not in log
+
+
+def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, broker_url: str) -> None:
+    """Neither that of an earlier process of its name, nor its own of before; its leases stay its own."""
+    with SimulatedWorker(broker_url) as worker:
+        run = api.submit(**SPEC)
+        lease = worker.take_lease()
+        worker.send(worker.build_claim(lease, "e"))
+        signer = worker.app.signer
+        old = Progress(worker=worker.name, boot="before", at=time.time() - 60, sequence=900)
+        leaving = Progress(worker=worker.name, boot=worker.boot, at=time.time(), sequence=1, stopping=True)
+        heard = read_metric(api, "oku_progress_total")
+        for _ in range(5):
+            for copy in (old, leaving):
+                publish_progress(worker.app, seal_progress(signer, copy))
+            time.sleep(0.5)
+        assert read_metric(api, "oku_progress_total") > heard
+        worker.send(worker.build_report(lease, "e"))
+        worker.leases.discard(lease.id)
+        for _ in range(2):
+            lease = worker.take_lease()
+            worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
+            worker.leases.discard(lease.id)
+        summary = api.wait_for_state(run, "completed")
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+    assert [worker["lost"] for worker in summary["workers"]] == [False]
+
+
+def test_a_worker_acts_on_no_forged_lease(broker_url: str, tmp_path: Path) -> None:
+    """Nor on other tasks; it stays, and takes a true one."""
+    app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
+    log = tmp_path / "worker.log"
+    with running_worker(broker_url, log) as worker:
+        for number in range(50):
+            send_lease(forger, build_lease(number))
+            app.send_task(LEASE_TASK, args=[{"id": "x"}], queue=LEASES_QUEUE)
+            app.send_task("celery.backend_cleanup", queue=LEASES_QUEUE)
+            app.send_task("oku.unknown", args=[1], queue=LEASES_QUEUE)
+        send_lease(app, build_lease(77))
+        claim = receive(app)
+        assert isinstance(claim, Claim)
+        assert claim.lease == "r.77.abcd"
+        assert worker.poll() is None
+    assert log.read_text().count("were dropped") == 1
+    assert "Traceback" not in log.read_text()
+
+
+def test_celery_obeys_nothing_that_comes_with_a_lease(broker_url: str, tmp_path: Path) -> None:
+    """A true lease in a message with a delay, a task to follow and an address to answer is just a lease."""
+    app = build_app(broker_url, MESSAGE_KEY)
+    with running_worker(broker_url, tmp_path / "worker.log"):
+        follower = app.signature("oku.follower", queue=LEASES_QUEUE, immutable=True)
+        app.send_task(
+            LEASE_TASK, args=[seal_lease(app.signer, build_lease(5))], queue=LEASES_QUEUE, countdown=3600,
+            link=follower, reply_to=REPORTS_QUEUE, shadow="else",
+        )  # fmt: skip
+        assert receive(app).lease == "r.5.abcd"
+        assert receive(app).lease == "r.5.abcd"
+        time.sleep(1)
+        with app.connection_for_read() as connection:
+            for queue in (LEASES_QUEUE, REPORTS_QUEUE):
+                with pytest.raises(connection.channel_errors, match="NOT_FOUND"):
+                    connection.default_channel.queue_declare(queue, passive=True)
+
+
+COMMANDS = [
+    "shutdown", "add_consumer", "cancel_consumer", "rate_limit", "time_limit", "pool_shrink", "pool_restart",
+    "revoke", "enable_events", "ping", "conf", "report", "registered", "memdump", "oku_stop",
+]  # fmt: skip
+
+
+def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path) -> None:
+    """Neither by its remote control nor by the way of Oku's orders; it answers nobody and goes on."""
+    app = build_app(broker_url, MESSAGE_KEY)
+    with running_worker(broker_url, tmp_path / "worker.log") as worker:
+        for command in COMMANDS:
+            arguments = {"queue": "elsewhere"} if command.endswith("consumer") else {}
+            assert not app.control.broadcast(command, arguments=arguments, reply=True, timeout=0.1)
+            with app.connection_for_write() as connection:
+                order = {"method": command, "arguments": arguments, "destination": None}
+                exchange = build_orders_queue("").exchange
+                connection.Producer().publish(order, exchange=exchange.name, serializer="json")
+        send_lease(app, build_lease(1))
+        assert receive(app).lease == "r.1.abcd"
+        assert worker.poll() is None
+
+
+def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> None:
+    """A forged stop, an old one of the same run, and a pace of somebody else; a true one is obeyed."""
+    app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
+    with (
+        running_worker(broker_url, tmp_path / "worker.log"),
+        listening(app) as heard,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        slow = build_lease(8, f"http://127.0.0.1:{silent.getsockname()[1]}/{{i}}")
+        send_lease(app, slow)
+        assert isinstance(receive(app), Claim)
+        send_order(forger, Stop(run="r", up_to=99, leases=[slow.id], grace_s=0.0))
+        send_order(forger, Pace(number=2**62, progress_every_s=60.0))
+        send_order(app, Stop(run="r", up_to=7, grace_s=0.0))
+        heard.clear()
+        wait_until(lambda: len(heard) >= 3, 20, "it still speaks each second")
+        assert [slow.id in progress.leases for progress in heard[-2:]] == [True, True]
+        with app.connection_for_write() as connection:
+            old = seal_order(app.signer, Stop(run="r", up_to=8, grace_s=0.0))
+            exchange = build_orders_queue("").exchange
+            connection.Producer().publish(old, exchange=exchange.name, serializer="json")
+        report = receive(app)
+        assert (report.lease, isinstance(report, Claim)) == (slow.id, False)
+
+
+@contextmanager
+def listening(app: App) -> Iterator[list[Progress]]:
+    """Gather the progress of workers meanwhile."""
+    heard: list[Progress] = []
+    may_decode = threading.Event()
+    may_decode.set()
+    listener = ProgressListener(app, Health("progress"), heard.extend, may_decode)
+    listener.start()
+    wait_until(lambda: listener.is_connected, 10, "the listener is connected")
+    yield heard
+    listener.end()
+    listener.join(5)
