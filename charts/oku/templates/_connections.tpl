@@ -78,6 +78,27 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The variable that says where the key of messages is, the mount of its file, and its volume. */}}
+{{- define "oku.messageKeyEnv" -}}
+- name: OKU_MESSAGE_KEY_FILE
+  value: /run/oku/message-key
+{{- end -}}
+
+{{- define "oku.messageKeyMount" -}}
+- name: message-key
+  mountPath: /run/oku
+  readOnly: true
+{{- end -}}
+
+{{- define "oku.messageKeyVolume" -}}
+- name: message-key
+  secret:
+    secretName: {{ default (include "oku.name" (dict "root" . "suffix" "message-key")) .Values.broker.messageKey.existingSecret }}
+    defaultMode: 0440
+    items:
+      - {key: {{ .Values.broker.messageKey.key | quote }}, path: message-key}
+{{- end -}}
+
 {{/* The variables that say where Loki is, as items of a list; empty without one. */}}
 {{- define "oku.lokiEnv" -}}
 {{- $external := .Values.loki.external -}}

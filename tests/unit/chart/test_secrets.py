@@ -1,6 +1,9 @@
 import base64
+import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.unit.chart.cluster import serve_secrets
 from tests.unit.chart.rendering import (
     Object,
@@ -12,7 +15,12 @@ from tests.unit.chart.rendering import (
     render_with,
 )
 
-GENERATED = {"oku-token": "token", "oku-valkey": "password", "oku-grafana": "password"}
+GENERATED = {
+    "oku-token": "token",
+    "oku-message-key": "message-key",
+    "oku-valkey": "password",
+    "oku-grafana": "password",
+}
 
 
 def _read(objects: list[Object], name: str, key: str) -> str:
@@ -39,6 +47,7 @@ def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
     """Under the keys that were told."""
     values = {
         "coordinator": {"token": {"existingSecret": "mine", "key": "t"}},
+        "broker": {"messageKey": {"existingSecret": "mine", "key": "m"}},
         "valkey": {"password": {"existingSecret": "mine", "key": "v"}},
         "grafana": {"admin": {"existingSecret": "mine", "userKey": "u", "passwordKey": "p"}},
     }
@@ -53,6 +62,27 @@ def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
     }
     assert taken == {"OKU_TOKEN": "t", "OKU_BROKER_PASSWORD": "v", "VALKEY_PASSWORD": "v",
                      "GF_SECURITY_ADMIN_USER": "u", "GF_SECURITY_ADMIN_PASSWORD": "p"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "secret", "key"), [
+    ({}, "oku-message-key", "message-key"),
+    ({"broker": {"messageKey": {"existingSecret": "mine", "key": "m"}}}, "mine", "m"),
+])  # fmt: skip
+def test_coordinator_and_workers_alone_have_the_key_of_messages(
+    values: dict[str, Any], secret: str, key: str
+) -> None:
+    """As a file; the broker, whoever takes it over, can sign nothing."""
+    having = {}
+    for component, pod in find_pods(render(values)).items():
+        for volume in pod["spec"].get("volumes", []):
+            if volume.get("secret", {}).get("secretName") == secret:
+                having[component] = volume["secret"]["items"]
+        assert secret not in json.dumps(pod["spec"]["containers"]) or secret == "mine"
+    items = [{"key": key, "path": "message-key"}]
+    assert having == {"coordinator": items, "workers": items}
+    for component in having:
+        environment = read_environment(find_pods(render(values))[component])
+        assert environment["OKU_MESSAGE_KEY_FILE"] == "/run/oku/message-key"
 
 
 def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:

@@ -10,12 +10,16 @@ import pytest
 from celery import Celery
 from tests.kit.message_key import MESSAGE_KEY
 
+from oku_core.codec import seal_lease
 from oku_core.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging import LEASE_TASK, build_app
+from oku_core.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec import Spec
 from oku_workers import tasks
 from oku_workers.crew import build_empty_report
 from oku_workers.engines.error import EngineError
+
+SIGNER = Signer(MESSAGE_KEY)
 
 
 class FakeStation:
@@ -99,7 +103,7 @@ def build_document(**changes: Any) -> Any:
     lease = Lease(
         id="l1", run="r1", start=5, stop=9, start_by=time.time() + 60, spec=Spec(urls=("http://h/",))
     )
-    return msgspec.to_builtins(msgspec.structs.replace(lease, **changes))
+    return seal_lease(SIGNER, msgspec.structs.replace(lease, **changes))
 
 
 def test_a_lease_is_claimed_carried_out_reported_and_let_go(desk: Desk) -> None:
@@ -202,3 +206,24 @@ def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:
     assert isinstance(report, Report)
     assert report.refusal.startswith("cacert /ca.pem cannot be used: No such file")
     assert (report.start, report.done, find_fault(report, 5, 9)) == (5, 5, None)
+
+
+def test_a_lease_of_another_version_is_refused(desk: Desk) -> None:
+    """Nobody else knows that this worker cannot read it; both versions are named."""
+    body = b'{"id": "l1", "run": "r1", "start": 5, "ranges": [[5, 9]]}'
+    desk.deliver(msgspec.to_builtins(SIGNER.seal(MessageKind.LEASE, body, PROTOCOL + 1)))
+    [report] = desk.messages
+    assert isinstance(report, Report)
+    assert (report.lease, report.start, report.done, find_fault(report, 5, 9)) == ("l1", 5, 5, None)
+    assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in report.refusal
+
+
+def test_a_lease_with_a_part_that_is_not_understood_is_refused(desk: Desk) -> None:
+    """The line fits into a report, however much there is that is wrong."""
+    lease = msgspec.json.decode(build_document()["body"])
+    body = msgspec.json.encode(lease | {"spec": {"k" * 1000: 1}})
+    desk.deliver(msgspec.to_builtins(SIGNER.seal(MessageKind.LEASE, body)))
+    [report] = desk.messages
+    assert isinstance(report, Report)
+    assert report.refusal.startswith("the lease cannot be read: ")
+    assert find_fault(report, 5, 9) is None
