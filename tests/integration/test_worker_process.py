@@ -201,7 +201,7 @@ def test_what_comes_with_full_hands_is_claimed_at_once(desk: Desk, tmp_path: Pat
             claim = desk.receive(8)
             assert isinstance(claim, Claim)
             assert claim.lease == lease.id
-        send_order(desk.app, Stop(run="run", up_to=2, grace_s=1.0))
+        send_order(desk.app, Stop(run="run", up_to=9, grace_s=1.0))
         assert all(isinstance(desk.receive(5), Report) for _ in range(5))
     log = (tmp_path / "worker.log").read_text()
     assert "Connection to broker lost" in log
