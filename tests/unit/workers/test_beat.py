@@ -2,10 +2,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import msgspec
 import pytest
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_app
+from oku_core.codec import decode_progress
+from oku_core.messaging import LEASES_QUEUE, build_app
 from oku_core.progress import Progress
 from oku_core.supervision import Health
 from oku_workers import beat as beat_module
@@ -52,7 +54,8 @@ class FakeBroker:
     channel_errors = (ChannelError,)
 
     def __init__(self) -> None:
-        self.conf = build_app("redis://host", MESSAGE_KEY).conf
+        app = build_app("redis://host", MESSAGE_KEY)
+        self.conf, self.signer = app.conf, app.signer
         self.events = self
         self.default_channel = self
         self.sent: list[tuple[str, Any]] = []
@@ -156,7 +159,8 @@ def test_progress_goes_out_as_an_event() -> None:
     """Again and again, and a last time at the end."""
     stage = Stage()
     stage.run(beats=3)
-    assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
+    sealed = msgspec.json.encode({"progress": stage.broker.sent[0][1]})
+    assert decode_progress(stage.broker.signer, sealed).worker == "w1"
     assert stage.broker.sent[0][1]["worker"] == "w1"
     assert stage.broker.connects == 1
 
