@@ -159,9 +159,9 @@ def test_progress_goes_out_as_an_event() -> None:
     """Again and again, and a last time at the end."""
     stage = Stage()
     stage.run(beats=3)
+    assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
     sealed = msgspec.json.encode({"progress": stage.broker.sent[0][1]})
     assert decode_progress(stage.broker.signer, sealed).worker == "w1"
-    assert stage.broker.sent[0][1]["worker"] == "w1"
     assert stage.broker.connects == 1
 
 

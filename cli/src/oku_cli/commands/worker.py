@@ -67,7 +67,12 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
 @message_key_option
 @log_options
 def command(
-    name: str, grace: str, files: SpecFiles, secrets: SecretSource, message_key_file: Path | None, **settings: Any
+    name: str,
+    grace: str,
+    files: SpecFiles,
+    secrets: SecretSource,
+    message_key_file: Path | None,
+    **settings: Any,
 ) -> None:
     """Take leases from the broker, send their requests, report them; SIGTERM drains."""
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
