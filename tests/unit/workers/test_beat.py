@@ -7,7 +7,7 @@ import pytest
 from tests.kit.message_key import MESSAGE_KEY
 
 from oku_core.codec import decode_progress
-from oku_core.messaging import LEASES_QUEUE, build_app
+from oku_core.messaging import LEASES_QUEUE, PROGRESS_EVENT, build_app
 from oku_core.progress import Progress
 from oku_core.supervision import Health
 from oku_workers import beat as beat_module
