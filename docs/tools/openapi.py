@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from oku_coordinator.api import MOST_LISTED
 from oku_core.delay import parse_delay
 from oku_core.progress import Tick
 from oku_core.run import RunState
@@ -104,6 +105,8 @@ def build_openapi() -> str:
 def _build_schemas() -> Json:
     nullable_time = {"type": ["string", "null"], "format": "date-time"}
     spec_properties = {field.key: {**FIELD_SCHEMAS[field.key], "description": field.help} for field in FIELDS}
+    listed: Json = dict.fromkeys(("name", "reason"), _TEXT)
+    listed |= dict.fromkeys(("created_at", "started_at", "ended_at"), nullable_time)
     return {
         "Spec": {
             "type": "object",
@@ -129,6 +132,21 @@ def _build_schemas() -> Json:
                 "spec": {"type": "object"},
             },
         },
+        "ListedRun": {
+            "type": "object",
+            "description": "A run as a list has it, without its spec.",
+            "required": [*listed, "run", "state", "engine", "target", "requests", "accounted", "active_s"],
+            "properties": {
+                **listed,
+                "run": {**_TEXT, "description": "Its id."},
+                "state": {"enum": [state.value for state in RunState]},
+                "engine": {"enum": [engine.value for engine in Engine]},
+                "target": {**_TEXT, "description": "What it asks, cut where it is long."},
+                "requests": {"type": "integer"},
+                "accounted": {"type": "integer"},
+                "active_s": {"type": "number"},
+            },
+        },
         "Error": {
             "type": "object",
             "required": ["error"],
@@ -143,9 +161,18 @@ def _build_paths() -> Json:
     anything: Json = {}
     return {
         "/api/runs": {
-            "get": _call("List the runs, newest first.", {"200": _json({"type": "array", "items": run})}),
+            "get": {
+                **_call(
+                    "A page of the runs, newest first; the header `Link` leads to the next one.",
+                    {"200": _json({"type": "array", "items": {"$ref": "#/components/schemas/ListedRun"}})},
+                ),
+                "parameters": [
+                    _build_query("limit", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
+                    _build_query("after", {**_TEXT, "description": "As the header `Link` has it."}),
+                ],
+            },
             "post": {
-                **_call("Submit a run.", {"201": _json(run)}, 400, 408, 413, 415),
+                **_call("Submit a run.", {"201": _json(run)}, 400, 408, 413, 415, 429),
                 "requestBody": {
                     "required": True,
                     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Spec"}}},
@@ -196,6 +223,10 @@ def _call(summary: str, answers: Json, *errors: int) -> Json:
         "summary": summary,
         "responses": {**answers, **{str(status): failed for status in sorted({*errors, 400, 401, 503})}},
     }
+
+
+def _build_query(name: str, schema: Json) -> Json:
+    return {"name": name, "in": "query", "schema": schema}
 
 
 def _probe(summary: str, answers: Json) -> Json:
