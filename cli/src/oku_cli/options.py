@@ -63,7 +63,7 @@ def remote_options(command: _Command) -> _Command:
         click.option("--release", metavar="NAME", help="Name of that release, where there are several."),
         click.option("--namespace", metavar="NAME", help="Its namespace; that of the kube context else."),
         click.option("--kube", is_flag=True, help="The coordinator of a release in a Kubernetes cluster."),
-        click.option("--token", envvar="OKU_TOKEN", help="Token of that coordinator."),
+        click.option("--token", envvar="OKU_TOKEN", help="Its token; others see flags, not the environment."),
         click.option(
             "--coordinator",
             metavar="URL",

@@ -49,7 +49,8 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--token",
     envvar="OKU_TOKEN",
-    help="Token that API calls must bear; one is made and printed unless given.",
+    help="Token that API calls must bear; one is made and printed unless given. Others see flags, not the "
+    "environment.",
 )
 @click.option(
     "--host",
