@@ -19,10 +19,15 @@ _LEAST_APART = 0.075
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """What stands beside a chart: its title and its numbers."""
+    """What stands beside a chart: its title and its numbers.
+
+    Of charts that stand one below the other over a shared axis, the same place is in the same column of the
+    screen: all leave room for labels at the right, if only one has them.
+    """
 
     title: str
     ticks: Sequence[AxisTick]
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ def build_chart(chart: Chart) -> Html:
             *([element("div", *_build_ends(chart.ends), class_="ends")] if chart.ends else []),
             element("div", *(_place_tick(tick, "left") for tick in chart.x.ticks), class_="x-axis"),
             element("div", chart.x.title, class_="x-title"),
-            class_="chart" + (" has-ends" if chart.ends else ""),
+            class_="chart" + (" has-ends" if chart.ends or chart.x.is_shared else ""),
         ),
     ]
     return element("figure", *parts, id=chart.id)

@@ -43,7 +43,7 @@ class Course:
     @property
     def axis(self) -> Axis:
         """The axis below each of them."""
-        return Axis(title="since the start", ticks=self.timeline.build_ticks())
+        return Axis(title="since the start", ticks=self.timeline.build_ticks(), is_shared=True)
 
     @property
     def grain(self) -> str:

@@ -155,3 +155,11 @@ def test_an_hour_makes_a_page_of_modest_size(make_dossier: MakeDossier) -> None:
         msgspec.structs.replace(kinds[second * second % 20], at=START + second) for second in range(1, 3601)
     ]
     assert len(build_page(make_dossier(moments=moments))) < 600_000
+
+
+def test_charts_over_time_have_their_edges_in_the_same_place(make_dossier: MakeDossier) -> None:
+    """A moment stands in one column of the screen, whether or not a chart has labels at its right."""
+    markup = build_page(make_dossier())
+    layouts = re.findall(r'<figure id="(\w+)">.*?<div class="(chart[^"]*)">', markup, flags=re.DOTALL)
+    over_time = {name: layout for name, layout in layouts if name not in ("histogram", "percentiles")}
+    assert over_time == dict.fromkeys(("rate", "quantiles", "heatmap", "load", "leases"), "chart has-ends")
