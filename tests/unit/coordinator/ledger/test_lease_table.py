@@ -51,8 +51,8 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut
     ledger.expire_leases([first.id], ExpiryReason.NOT_CLAIMED, 3.0)
     second = cut(100)
     assert first.id != second.id
-    assert first.id.rpartition(".")[0] == "r1.1"
-    assert second.id.rpartition(".")[0] == "r1.2"
+    assert first.id.rpartition(".")[0] == "r1.000000001"
+    assert second.id.rpartition(".")[0] == "r1.000000002"
     assert len({lease.id.rpartition(".")[2] for lease in (first, second)}) == 2
 
 
