@@ -22,11 +22,13 @@ def build_validity(flags: Sequence[Validity]) -> RenderableType:
 
 
 def describe_extent(validity: Validity) -> str:
-    """How many requests a flag concerns: `1,234 requests, 12.34 %:`; without a share that is not known."""
+    """How many requests a flag concerns: `1,234 requests, 12.34 %:`; without a share where there is none."""
     return " ".join(_list_extent(validity))
 
 
 def _list_extent(validity: Validity) -> list[str]:
     noun = "request" if validity.requests == 1 else "requests"
     count = f"{format_count(validity.requests)} {noun}"
-    return [f"{count},", f"{format_share(validity.share, 1)}:"] if validity.share else [f"{count}:"]
+    if validity.share is None:
+        return [f"{count}:"]
+    return [f"{count},", f"{format_share(validity.share, 1)}:"]

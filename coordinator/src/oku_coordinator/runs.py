@@ -24,7 +24,7 @@ from oku_core.memory import measure_peak_rss_mb
 from oku_core.progress import Tick
 from oku_core.run import ACTIVE_STATES, RunState
 from oku_core.spec_parser import Source, parse_spec
-from oku_core.summary import ProcessSummary, Summary
+from oku_core.summary import ProcessSummary, Summary, Validity
 
 _log = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class Runs:
             Event(
                 at=now,
                 type=EventType.VALIDITY,
-                text=f"{validity.flag} ({validity.share:.1%} of the requests): {validity.detail}",
+                text=_describe_flag(validity),
                 flag=validity.flag,
                 requests=validity.requests,
             )
@@ -253,3 +253,8 @@ def build_run_id(now: float) -> str:
     alphabet = "abcdefghijkmnpqrstuvwxyz23456789"
     moment = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
     return f"{moment}-{''.join(secrets.choice(alphabet) for _ in range(4))}"
+
+
+def _describe_flag(validity: Validity) -> str:
+    share = "" if validity.share is None else f" ({validity.share:.1%} of the requests)"
+    return f"{validity.flag}{share}: {validity.detail}"

@@ -10,6 +10,8 @@ from oku_core.summary import Flag, Validity
 
 FEWEST_STRAINED = 0.01
 """Of the requests, so many have to be affected: of fewer, no quantile up to p99 can have moved."""
+_BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
+"""These tell of leases and of what was sent again, which is no part of what is accounted."""
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 
 
@@ -52,7 +54,8 @@ def build_validity(
     flags: list[Validity] = []
 
     def add(flag: Flag, requests: int, detail: str) -> None:
-        share = min(1.0, round(requests / accounted, 6)) if accounted else 0.0
+        is_part = accounted > 0 and flag not in _BESIDE_ACCOUNTED
+        share = min(1.0, round(requests / accounted, 6)) if is_part else None
         flags.append(Validity(flag=flag, detail=detail, requests=requests, share=share))
 
     for flag, requests, worst in kept:

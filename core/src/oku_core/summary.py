@@ -37,12 +37,15 @@ class Flag(StrEnum):
 
 
 class Validity(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag, what it means here, and how many requests it concerns: also as a share of those accounted."""
+    """A flag, what it means here, and how many requests it concerns.
+
+    `share` is their part of the requests that are accounted; None where they are not among these.
+    """
 
     flag: Flag
     detail: str
     requests: int
-    share: float = 0.0
+    share: float | None = None
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
