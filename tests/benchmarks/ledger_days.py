@@ -27,6 +27,7 @@ from .error import BenchmarkError
 from .plan import Plan
 from .progress import log
 from .scaling_stack import Stack, run_stack
+from .vitals import read_vitals
 
 WORKERS = 1_000
 _RATE_RPS = 100.0
@@ -193,13 +194,15 @@ def _measure_wal_mb(stack: Stack) -> float:
 
 
 def _run_command(folder: Path, *arguments: str) -> Command:
-    began = time.monotonic()
     command = [sys.executable, "-m", "oku_cli", *arguments, "--data-dir", str(folder / "data")]
-    log_file = os.open(folder / "commands.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    actions = [(os.POSIX_SPAWN_DUP2, log_file, 1), (os.POSIX_SPAWN_DUP2, log_file, 2)]
-    pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
-    os.close(log_file)
-    _, status, usage = os.wait4(pid, 0)
-    if status:
-        raise BenchmarkError(f"oku {' '.join(arguments)} has ended with {os.waitstatus_to_exitcode(status)}")
-    return Command(took_s=round(time.monotonic() - began, 2), peak_mb=round(usage.ru_maxrss * 1024 / _MB, 1))
+    child = Child(f"oku {arguments[0]}", command, folder / "commands.log", dict(os.environ))
+    began, peak_mb = time.monotonic(), 0.0
+    child.start()
+    while child.is_alive:
+        if vitals := read_vitals(child.pid):
+            peak_mb = vitals.peak_rss_mb
+        time.sleep(0.005)
+    took_s = time.monotonic() - began
+    if death := child.find_death():
+        raise BenchmarkError(f"{child.name} has ended: {death}: {child.read_last_line()}")
+    return Command(took_s=round(took_s, 2), peak_mb=round(peak_mb, 1))

@@ -125,6 +125,11 @@ class Client:
         document: dict[str, Any] = await self._call("POST", f"/api/runs/{run}/{action}")
         return document
 
+    async def delete(self, run: str) -> None:
+        """Delete a run that is over or paused."""
+        async with self._request("DELETE", f"/api/runs/{run}"):
+            pass
+
     async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
         """The ticks of a run and, when it has come to rest, its summary."""
         try:

@@ -13,7 +13,9 @@ from oku_cli.printable import write_error
 from oku_cli.standard_streams import StandardStreams
 from oku_core.errors import UserError
 
-COMMANDS = ("run", "resume", "pause", "cancel", "runs", "show", "report", "server", "worker", "coordinator")
+COMMANDS = (
+    "run", "resume", "pause", "cancel", "runs", "show", "report", "rm", "server", "worker", "coordinator"
+)  # fmt: skip
 
 
 class _Commands(click.Group):

@@ -5,6 +5,7 @@
 | `POST /api/runs` | submits a run; the body is a spec under the names of the command line |
 | `GET /api/runs?limit=N&after=CURSOR` | lists runs, newest first; the header `Link` leads to the next |
 | `GET /api/runs/{run}` | the summary of a run |
+| `DELETE /api/runs/{run}` | deletes a run that is over or paused |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `Dossier` |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
@@ -27,7 +28,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.conditions import QueueFullError
 from oku_coordinator.ledger import UnknownRunError
-from oku_coordinator.ledger.record import ListedRun, RunRecord
+from oku_coordinator.ledger.record import ListedRun, RunInUseError, RunRecord
 from oku_coordinator.metrics import Metrics
 from oku_coordinator.publisher import Publisher
 from oku_coordinator.runs import Runs
@@ -46,6 +47,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     UserError: 400,
     UnknownRunError: 404,
     TransitionError: 409,
+    RunInUseError: 409,
     QueueFullError: 429,
     ConservationError: 500,
 }
@@ -120,6 +122,7 @@ def build_api(
             web.post("/api/runs", submit),
             web.get("/api/runs", fetch_page),
             web.get("/api/runs/{run}", show),
+            web.delete("/api/runs/{run}", _build_deleter(runs)),
             web.get("/api/runs/{run}/history", tell),
             web.get("/api/runs/{run}/ticks", _build_follower(runs)),
             web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
@@ -177,6 +180,14 @@ def _build_teller(describe: Callable[[], object]) -> _Handler:
         return _json(describe())
 
     return tell
+
+
+def _build_deleter(runs: Runs) -> _Handler:
+    async def delete(request: web.Request) -> web.Response:
+        runs.delete(request.match_info["run"])
+        return web.Response(status=204)
+
+    return delete
 
 
 async def _probe(_: web.Request) -> web.Response:

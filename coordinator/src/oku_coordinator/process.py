@@ -26,7 +26,7 @@ from oku_coordinator.conditions import Conditions
 from oku_coordinator.dispatcher import Dispatcher
 from oku_coordinator.lease_watch import LeaseWatch
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import BreachError, RunRecord, Verdict
+from oku_coordinator.ledger.record import BreachError, RunRecord, UnknownRunError, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
 from oku_coordinator.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
 from oku_coordinator.liveness import Roster
@@ -35,6 +35,7 @@ from oku_coordinator.pace import Pacemaker
 from oku_coordinator.publisher import Publisher
 from oku_coordinator.pulse import Pulse
 from oku_coordinator.queue_watch import QueueWatch
+from oku_coordinator.retention import Retention
 from oku_coordinator.runs import Runs
 from oku_coordinator.served import NamedServers, ServedCounter
 from oku_coordinator.server_watch import ServerWatch
@@ -147,6 +148,7 @@ class Coordinator:
         self._runs = Runs(
             self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions, self._clock.now
         )
+        self._retention = Retention(self._ledger, settings.reports_path, settings.retention, self._clock.now)
         chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
         self._pulse = Pulse(self._ledger, self._roster, self._runs, chronicle, self._metrics, self._clock.now)
         self._resting: dict[str, float] = {}
@@ -183,6 +185,7 @@ class Coordinator:
             self._kube.start(self._supervisor)
         if self._publisher is not None:
             self._publisher.start(self._supervisor)
+        self._retention.start(self._supervisor)
         scaling = self._kube.describe if self._kube is not None else lambda: None
         api = build_api(
             self._runs, self._metrics, self._settings.token, self._is_ready, self._publisher, scaling
@@ -235,6 +238,7 @@ class Coordinator:
             await self._server_watch.end()
         if self._kube is not None:
             await self._kube.end()
+        await self._retention.end()
         if self._publisher is not None:
             await self._publisher.end(_LAST_LINES_S)
         self._ledger.close()
@@ -277,6 +281,8 @@ class Coordinator:
             has_ended = True
             try:
                 has_ended = await self._runs.end(resting, waits=time.monotonic() < until)
+            except UnknownRunError:
+                pass  # it was deleted meanwhile
             finally:
                 if has_ended:
                     self._runs.announce_rest()

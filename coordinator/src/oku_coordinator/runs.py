@@ -16,6 +16,7 @@ from oku_coordinator.dossier import write_dossier
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.record import BreachError, ListedRun, RunRecord
 from oku_coordinator.lines import build_summary_line
+from oku_coordinator.retention import delete_run
 from oku_coordinator.served import Served, ServedCounter
 from oku_coordinator.server_watch import UNSEEN
 from oku_coordinator.summaries import build_summary
@@ -100,6 +101,10 @@ class Runs:
         """End a run before its end; what is in flight may finish."""
         state = self._ledger.fetch_run(run).state
         return self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
+
+    def delete(self, run: str) -> None:
+        """Delete a run that is over or paused; its space is given back soon."""
+        delete_run(self._ledger, run)
 
     async def summarize(self, run: str) -> Summary:
         """The summary of a run as it stands, with what the delay servers counted so far.

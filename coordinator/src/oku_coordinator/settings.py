@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_coordinator.loki import LokiTarget
+from oku_coordinator.retention import KEEP_ALL, RetentionRule
 from oku_core.spec_files import NOWHERE, SpecFiles
 
 MOST_QUEUED = 500
@@ -70,6 +71,7 @@ class CoordinatorSettings:
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
         kube: what it may scale; None outside a cluster.
+        retention: how long runs that are over are kept.
         files: says which files specs may name.
         ready_file: file to write the API's `host:port` into once it listens.
     """
@@ -90,8 +92,14 @@ class CoordinatorSettings:
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000
     kube: KubeSettings | None = None
+    retention: RetentionRule = KEEP_ALL
     files: SpecFiles = NOWHERE
     ready_file: Path | None = None
+
+    @property
+    def reports_path(self) -> Path:
+        """Where the local stack leaves the pages of its runs."""
+        return self.data_dir / "reports"
 
     @property
     def ledger_path(self) -> Path:

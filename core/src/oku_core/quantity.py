@@ -13,7 +13,7 @@ from oku_core.errors import format_value
 _COUNT_UNITS: Mapping[str, int] = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12}
 _DURATION_UNITS: Mapping[str, int | Fraction] = {
     "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "ms": Fraction(1, 1000),
-    "": 1, "s": 1, "m": 60, "h": 3600,
+    "": 1, "s": 1, "m": 60, "h": 3600, "d": 86400,
 }  # fmt: skip
 _SIZE_UNITS: Mapping[str, int] = {
     "": 1, "b": 1,

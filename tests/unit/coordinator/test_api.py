@@ -102,6 +102,21 @@ async def test_runs_are_listed_in_pages(client: Client) -> None:
     assert len(sizes) == 3
 
 
+async def test_a_run_is_deleted(client: Client, world: World) -> None:
+    """Once it is at rest, and only once."""
+    run = await submit(client)
+    status, document = await call(client, "DELETE", f"/api/runs/{run}")
+    assert (status, document["error"]) == (
+        409, f"run {run} is pending, it cannot be deleted before it is paused or over"
+    )  # fmt: skip
+    await call(client, "POST", f"/api/runs/{run}/cancel")
+    response = await client.delete(f"/api/runs/{run}")
+    assert (response.status, await response.read()) == (204, b"")
+    assert (await call(client, "DELETE", f"/api/runs/{run}"))[0] == 404
+    assert (await call(client, "GET", f"/api/runs/{run}"))[0] == 404
+    assert (await call(client, "GET", "/api/runs")) == (200, [])
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

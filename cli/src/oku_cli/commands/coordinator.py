@@ -19,6 +19,7 @@ from oku_core.errors import UserError
 from oku_core.quantity import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
+    from oku_coordinator.retention import RetentionRule
     from oku_coordinator.settings import ServerShape
 
 _log = logging.getLogger(__name__)
@@ -109,6 +110,19 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="So many runs may wait, the active one included.",
 )
+@click.option(
+    "--keep-runs",
+    metavar="N",
+    envvar="OKU_KEEP_RUNS",
+    type=click.IntRange(min=0),
+    help="Delete runs that are over but for the newest N; all are kept unless given.",
+)
+@click.option(
+    "--keep-for",
+    metavar="TIME",
+    envvar="OKU_KEEP_FOR",
+    help="Delete runs that have been over for longer, such as 30d; they are kept for ever unless given.",
+)
 @message_key_option
 @loki_options
 @kube_options
@@ -126,6 +140,7 @@ def command(
 
     term_s = _parse_between("--term", term, ("500ms", "1h"))
     start_within_s = _parse_between("--start-within", start_within, ("1s", "24h"))
+    retention = _pick_retention(settings)
     shape = _pick_server_shape(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
@@ -135,6 +150,7 @@ def command(
             token=_choose_token(token),
             term_s=term_s,
             start_within_s=start_within_s,
+            retention=retention,
             server_shape=shape,
             loki=loki.build_target(),
             most_outbox_bytes=loki.read_outbox_bytes(),
@@ -164,6 +180,14 @@ def _choose_token(given: str | None) -> str:
     token = secrets.token_urlsafe(24)
     _log.warning("no token is given, API calls must bear %s until this process ends", token)
     return token
+
+
+def _pick_retention(options: dict[str, Any]) -> "RetentionRule":
+    from oku_coordinator.retention import RetentionRule  # noqa: PLC0415  # likewise
+
+    keep_for = options.pop("keep_for")
+    keep_for_s = None if keep_for is None else _parse_between("--keep-for", keep_for, ("1m", "36500d"))
+    return RetentionRule(keep_runs=options.pop("keep_runs"), keep_for_s=keep_for_s)
 
 
 def _pick_server_shape(options: dict[str, Any]) -> "ServerShape":

@@ -9,6 +9,7 @@ import msgspec
 from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.ledger.record import LeaseMark, LeaseState
+from oku_coordinator.ledger.run_table import fetch_state
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.history import MOST_MOMENTS, Event, Moment, choose_step_s, merge_steps
 
@@ -23,7 +24,9 @@ _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
 def note(transaction: Transaction, run: str, event: Event) -> None:
-    """Keep an event, and put it into the outbox."""
+    """Keep an event, and put it into the outbox; nothing of a run that is not there any more."""
+    if fetch_state(transaction, run) is None:
+        return
     transaction.execute(
         "INSERT INTO histories (run, events) VALUES (?, 1) ON CONFLICT DO UPDATE SET events = events + 1", run
     )

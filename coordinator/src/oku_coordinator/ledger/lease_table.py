@@ -53,7 +53,8 @@ def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -
 
 def find_lease(transaction: Transaction, lease: str) -> LeaseRecord | None:
     """A lease in whatever state; None when there is none of that name."""
-    row = transaction.select_one("SELECT * FROM leases WHERE id = ?", lease)
+    # One of a run that is being deleted is none any more.
+    row = transaction.select_one("SELECT leases.* FROM leases JOIN runs USING (run) WHERE id = ?", lease)
     return build_lease_record(row) if row else None
 
 

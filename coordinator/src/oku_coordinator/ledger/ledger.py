@@ -15,6 +15,7 @@ from oku_coordinator.ledger import (
     account_table,
     conservation,
     course,
+    deletion,
     history_table,
     intake,
     lease_table,
@@ -52,6 +53,10 @@ _T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
 
+_DELETED_AT_ONCE = 500
+"""Rows; takes some milliseconds."""
+_PAGES_AT_ONCE = 200
+"""Of 4 KiB; likewise."""
 _PAGE = 1000
 """Rows that are read at once."""
 
@@ -165,6 +170,45 @@ class Ledger:
                 self._change(park, now)
             except BreachError:
                 _log.exception("a run has failed", extra={"run": run})
+
+    def begin_deletion(self, run: str) -> int:
+        """Delete a run: from now on there is none, what is kept of it goes with `delete_some`.
+
+        Returns how many of its lines wait for Loki, which does not get them any more.
+
+        Raises:
+            UnknownRunError: there is none.
+            RunInUseError: it is neither over nor paused.
+        """
+
+        def begin(transaction: Transaction) -> int:
+            deletion.begin_deletion(transaction, run)
+            return outbox_table.count_lines(transaction, run)
+
+        return self._file.change(begin)
+
+    def find_deletion(self) -> str | None:
+        """A deleted run of which something is left."""
+        return self._file.read(deletion.find_deletion)
+
+    def delete_some(self, run: str) -> bool:
+        """Remove some of what is left of a deleted run; whether there may be more."""
+        return self._file.change(lambda transaction: deletion.delete_some(transaction, run, _DELETED_AT_ONCE))
+
+    def find_surplus(self, most: int | None, ended_before: float | None) -> list[str]:
+        """Some of the runs that are over and more than so many, or over since before a time."""
+        return self._file.read(lambda transaction: deletion.find_surplus(transaction, most, ended_before))
+
+    def give_back(self) -> bool:
+        """Give some of the space that nothing needs back to the file system; whether there may be more.
+
+        A ledger that an older Oku made does that with `rebuild` alone; until then the space is used again.
+        """
+        return self._file.give_back(_PAGES_AT_ONCE)
+
+    def rebuild(self) -> None:
+        """Write the file anew if that is needed for `give_back`; takes its time, and as much room again."""
+        self._file.rebuild()
 
     # Leases
 

@@ -197,6 +197,23 @@ def remove(transaction: Transaction, lines: Sequence[OutboxLine]) -> None:
     _change_size(transaction, -len(gone), -sum(len(line.text) for line in gone))
 
 
+def remove_some(transaction: Transaction, run: str, most: int) -> int:
+    """Drop lines of a run, so many at most, whatever they are; how many there were."""
+    rows = transaction.select(
+        "SELECT id, length(line) AS size FROM outbox INDEXED BY outbox_of_runs WHERE run = ? LIMIT ?",
+        run, most,
+    )  # fmt: skip
+    transaction.execute_each("DELETE FROM outbox WHERE id = ?", [(row["id"],) for row in rows])
+    _change_size(transaction, -len(rows), -sum(row["size"] for row in rows))
+    return len(rows)
+
+
+def count_lines(transaction: Transaction, run: str) -> int:
+    """How many lines of a run wait."""
+    rows = transaction.select("SELECT count(*) FROM outbox INDEXED BY outbox_of_runs WHERE run = ?", run)
+    return int(rows[0][0])
+
+
 def measure(transaction: Transaction) -> OutboxSize:
     """How much waits."""
     row = transaction.select("SELECT lines, bytes FROM outbox_size")[0]

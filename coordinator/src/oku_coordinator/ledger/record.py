@@ -64,6 +64,13 @@ class UnknownRunError(Exception):
         super().__init__(f"there is no run {run}")
 
 
+class RunInUseError(Exception):
+    """A run cannot be deleted now."""
+
+    def __init__(self, run: str, state: RunState) -> None:
+        super().__init__(f"run {run} is {state}, it cannot be deleted before it is paused or over")
+
+
 class BreachError(ConservationError):
     """The account of one run does not balance.
 

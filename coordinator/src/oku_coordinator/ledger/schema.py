@@ -18,7 +18,7 @@ from oku_core.private_files import (
     tighten_private_file,
 )
 
-_VERSION = 7
+_VERSION = 8
 
 _TABLES = """
 CREATE TABLE runs (
@@ -180,6 +180,12 @@ CREATE INDEX listed_runs ON runs (created_at);
 UPDATE runs SET engine = coalesce((SELECT json_extract(spec, '$.engine') FROM specs
     WHERE specs.run = runs.run), engine);
 """
+_DELETIONS = """
+CREATE TABLE deletions (
+    run TEXT PRIMARY KEY              -- is in `runs` no more, and is being removed from the other tables
+) WITHOUT ROWID;
+CREATE INDEX outbox_of_runs ON outbox (run);
+"""
 _FROM_VERSION_1 = """
 ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
@@ -189,7 +195,7 @@ UPDATE runs SET is_broken = 1 WHERE state = 'failed';
 """
 
 
-_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LONG_LIFE, _LISTS)
+_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LONG_LIFE, _LISTS, _DELETIONS)
 """What leads from each version to the next."""
 
 
@@ -258,6 +264,9 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
                 raise UserError(f"{path}: there is no ledger")
             database.execute("PRAGMA query_only = ON")
             return database
+        if version == 0:
+            # Holds for a file without tables only, and gives the space of deleted runs back later.
+            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         if version != _VERSION:

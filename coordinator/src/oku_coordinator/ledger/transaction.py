@@ -109,6 +109,25 @@ class LedgerFile:
             finally:
                 self._roll_back()
 
+    def give_back(self, pages: int) -> bool:
+        """Give so many free pages at most back to the file system; whether some are left that can be."""
+        with self._mutex:
+            before = self._count_free()
+            if before == 0:
+                return False
+            self._database.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            return 0 < self._count_free() < before
+
+    def rebuild(self) -> None:
+        """Write the file anew, without free pages, unless it can give them back as it is."""
+        with self._mutex:
+            if self._database.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
+                self._database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                self._database.execute("VACUUM")
+
+    def _count_free(self) -> int:
+        return int(self._database.execute("PRAGMA freelist_count").fetchone()[0])
+
     def _begin(self) -> Transaction:
         # What is in memory holds only as long as nobody else has written.
         if (version := self._read_version()) != self._version:

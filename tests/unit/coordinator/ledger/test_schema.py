@@ -100,6 +100,7 @@ def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 SPEC = '{"requests":1}'
 _BACK = {
+    7: "DROP TABLE deletions; DROP INDEX outbox_of_runs;",
     6: """
         DROP INDEX listed_runs;
         ALTER TABLE runs DROP COLUMN engine; ALTER TABLE runs DROP COLUMN target;

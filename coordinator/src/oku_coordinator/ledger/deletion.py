@@ -1,0 +1,75 @@
+"""Runs that are deleted: the row of a run goes at once, all else that is kept of it some rows at a time.
+
+So nobody finds it any more from the first transaction on, none of them is long, and what a crash left is
+removed by whoever opens the ledger next.
+"""
+
+from oku_coordinator.ledger import outbox_table
+from oku_coordinator.ledger.record import RunInUseError
+from oku_coordinator.ledger.run_table import fetch_run
+from oku_coordinator.ledger.transaction import Transaction
+
+_ROWS = {
+    "moments": ("at", "run = ?1"),
+    "events": ("id", "run = ?1"),
+    "slices": ("start", "run = ?1"),
+    "workers": ("worker", "run = ?1"),
+    # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
+    "strays": ("(lease, execution)", "lease > ?1 || '.' AND lease < ?1 || '/'"),
+    "leases": ("id", "id > ?1 || '.' AND id < ?1 || '/' AND run = ?1"),
+    "servers": ("store", "run = ?1"),
+    "processes": ("process", "run = ?1"),
+    "flags": ("flag", "run = ?1"),
+    "clocks": ("kind", "run = ?1"),
+}
+"""What tells the rows of a run apart in each table, and which are its rows."""
+_STATEMENTS = [
+    f"DELETE FROM {table} WHERE {rows} AND {key} IN"  # noqa: S608  # names of our own
+    f" (SELECT {key.strip('()')} FROM {table} WHERE {rows} LIMIT ?2)"
+    for table, (key, rows) in _ROWS.items()
+]
+"""Each removes so many rows of a run at most."""
+
+
+def begin_deletion(transaction: Transaction, run: str) -> None:
+    """From now on there is no such run. `RunInUseError` when it is not at rest."""
+    record = fetch_run(transaction, run)
+    if not record.is_at_rest:
+        raise RunInUseError(run, record.state)
+    for table in ("runs", "specs", "histories"):
+        transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
+    transaction.execute("INSERT INTO deletions VALUES (?)", run)
+
+
+def find_deletion(transaction: Transaction) -> str | None:
+    """A run of which something is left to be removed."""
+    row = transaction.select_one("SELECT run FROM deletions LIMIT 1")
+    return row["run"] if row else None
+
+
+def delete_some(transaction: Transaction, run: str, most: int) -> bool:
+    """Remove so many rows of a deleted run at most; whether some may be left."""
+    left = most - outbox_table.remove_some(transaction, run, most)
+    for statement in _STATEMENTS:
+        if left <= 0:
+            return True
+        left -= transaction.execute(statement, run, left)
+    if left <= 0:
+        return True
+    transaction.execute("DELETE FROM deletions WHERE run = ?", run)
+    return False
+
+
+def find_surplus(transaction: Transaction, most: int | None, ended_before: float | None) -> list[str]:
+    """Runs that are over, and more than `most`, or over since before a time; the oldest first.
+
+    Those whose lines wait for Loki stay until it has them.
+    """
+    rows = transaction.select(
+        "SELECT run FROM (SELECT run, ended_at, owes_summary, row_number() OVER (ORDER BY ended_at DESC) AS"
+        " place FROM runs WHERE state IN ('completed', 'cancelled', 'failed')) AS ended"
+        " WHERE (place > ?1 OR ended_at < ?2) AND NOT owes_summary"
+        " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.run = ended.run) ORDER BY ended_at LIMIT 100",
+        most, ended_before,
+    )  # fmt: skip
+    return [row["run"] for row in rows]

@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+
+from oku_cli.main import main
+from oku_coordinator.ledger import Ledger
+from oku_core.run import RunState
+from oku_core.spec import Spec
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with runs in its data folder: two that are over, and one that is paused."""
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / ".oku"
+    data.mkdir(mode=0o700)
+    ledger = Ledger(data / "ledger.sqlite3")
+    for place, run in enumerate(("r1", "r2", "r3")):
+        ledger.create_run(run, Spec(requests=5), float(place))
+        ledger.change_state(run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)
+    ledger.close()
+    (data / "reports").mkdir(mode=0o700)
+    for run in ("r1", "r2"):
+        (data / "reports" / f"{run}.html").write_text("page")
+    return data
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """The exit code of `oku` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["oku", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def list_runs(folder: Path) -> list[str]:
+    """The names of all runs, newest first."""
+    ledger = Ledger(folder / "ledger.sqlite3", read_only=True)
+    try:
+        return [listed.run for listed in ledger.fetch_runs()]
+    finally:
+        ledger.close()
+
+
+def test_runs_are_deleted_with_their_reports(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """Several at once, a paused one, too."""
+    assert call(monkeypatch, "rm", "r1", "r3", "r1") == 0
+    assert capsys.readouterr().out == "run r1 is deleted\nrun r3 is deleted\n"
+    assert list_runs(folder) == ["r2"]
+    assert [path.name for path in (folder / "reports").iterdir()] == ["r2.html"]
+
+
+def test_what_cannot_be_deleted_is_one_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """With exit code 2; the others are deleted."""
+    assert call(monkeypatch, "rm", "r9", "r2", "r8") == 2
+    captured = capsys.readouterr()
+    assert captured.out == "run r2 is deleted\n"
+    first, second = captured.err.splitlines()
+    assert first.startswith("oku: .oku: there is no run r9")
+    assert second.startswith("oku: .oku: there is no run r8")
+    assert list_runs(folder) == ["r3", "r1"]
+    assert call(monkeypatch, "rm") == 2
+
+
+def test_a_list_is_as_long_as_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is said when there are more."""
+    assert call(monkeypatch, "runs", "--limit", "2") == 0
+    captured = capsys.readouterr()
+    assert [line.split()[0] for line in captured.out.splitlines()] == ["run", "r3", "r2"]
+    assert captured.err == "these are the newest 2; --all lists all of them\n"
+    assert call(monkeypatch, "runs", "--all") == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 4
+    assert captured.err == ""
