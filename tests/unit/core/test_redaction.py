@@ -10,6 +10,10 @@ from oku_core.redaction import redact
     [
         ("no URL, but a@b and a?b=c", "no URL, but a@b and a?b=c"),
         ("http://h:80/path/{i} is asked", "http://h:80/path/{i} is asked"),
+        (
+            "listening on http://h:80, 2 processes; http://me:p,w@h, too",
+            "listening on http://h:80, 2 processes; http://***@h, too",
+        ),
         ("http://[::1]:80/ and https://h", "http://[::1]:80/ and https://h"),
         ("400, message='no', url='http://h/x?token=abc&a=b#c'", "400, message='no', url='http://h/x?***'"),
         ("redis://:secret@h:6379/0: refused", "redis://***@h:6379/0: refused"),
