@@ -82,7 +82,7 @@ BAD_INPUT = {
     "unknown run to resume": (["resume", "x"], "there are no runs in this data folder"),
     "no token": (["run", "--coordinator", "http://h:9"], "--token: a coordinator elsewhere wants"),
     "no coordinator": (["run", "--coordinator", "nowhere"], "--coordinator: nowhere is not a URL"),
-    "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with one of redis"),
+    "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with"),
     "bad term": (["coordinator", "--broker-url", "redis://x", "--term", "soon"], "--term: soon is"),
 }
 

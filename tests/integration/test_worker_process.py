@@ -69,9 +69,9 @@ class Desk:
         message.ack()
         return decode_message(self.app.signer, message.body)
 
-    def receive_report(self) -> Report:
+    def receive_report(self, timeout_s: float = 15) -> Report:
         """The next report; what comes before it must be claims."""
-        while isinstance(message := self.receive(), Claim):
+        while isinstance(message := self.receive(timeout_s), Claim):
             pass
         return message
 
@@ -433,6 +433,20 @@ def test_a_secret_that_is_not_there_is_refused_by_name(
         assert desk.refuse(body="{file:x}").startswith("{file:x} may not be used here")
         send_lease(desk.app, lease := desk.build_lease())
         assert desk.receive_report().lease == lease.id
+
+
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("requests", [10, 10**15])
+def test_a_window_that_is_never_filled_takes_no_memory(
+    desk: Desk, tmp_path: Path, engine: Engine, requests: int
+) -> None:
+    """A million in flight, of a run or of a lease with ten requests, cost what ten cost."""
+    with run_worker(desk, tmp_path):
+        spec = Spec(urls=(f"{desk.url}/{{i}}",), concurrency=1_000_000, requests=requests, engine=engine)
+        send_lease(desk.app, desk.build_lease(10, spec=spec))
+        report = desk.receive_report(60)
+    assert report.outcomes[0] == 10
+    assert report.peak_rss_mb < 150
 
 
 class _Babbler(StreamRequestHandler):

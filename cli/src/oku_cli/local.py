@@ -116,12 +116,13 @@ def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
     workers = spec.workers or half
     allowed = raise_open_files()
     allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
-    if spec.concurrency > allowed_at_once:
+    in_flight = min(spec.concurrency, spec.requests)
+    if in_flight > allowed_at_once:
         raise UserError(
             f"--concurrency: {spec.concurrency} is more than the {allowed_at_once} connections "
             "that a process may open here (ulimit -n)"
         )
-    connections = workers * spec.concurrency
+    connections = workers * in_flight
     return StackPlan(
         workers=workers,
         servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,

@@ -59,3 +59,9 @@ def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
     local.build_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
         local.build_plan(Spec(concurrency=19_901))
+
+
+def test_a_run_needs_files_for_its_requests_only() -> None:
+    """Whatever its concurrency could be."""
+    plan = local.build_plan(Spec(concurrency=1_000_000, requests=10))
+    assert not plan.spreads_addresses

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import ClientConnectionError, ClientSession
 
@@ -82,6 +83,31 @@ async def test_it_keeps_the_window_full(bench: Bench) -> None:
         assert bench.started == list(range(index + 4))
     assert first.finished.done()
     assert second.in_flight == 3
+
+
+async def test_there_is_a_slot_for_each_request_and_not_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window may be larger than all leases in hand: what is never used takes no memory."""
+    bench, before = Bench(), len(asyncio.all_tasks())
+    monkeypatch.setattr(ClientSession, "request", lambda _, *args, **kwargs: bench.request(*args, **kwargs))
+    spec = msgspec.structs.replace(SPEC, concurrency=1000)
+    bench.engine = AiohttpEngine(spec, bench.feed, Supervisor())
+    bench.engine.start()
+    try:
+        for start in range(0, 100, 10):
+            hand = bench.add(start, start + 10)
+            await settle()
+            assert bench.engine.in_flight == 10
+            assert len(asyncio.all_tasks()) - before <= 12
+            for index in range(start, start + 10):
+                bench.answer(index)
+            await settle()
+            assert hand.finished.done()
+        bench.add(100, 110)
+        bench.add(110, 150)
+        await settle()
+        assert bench.engine.in_flight == 50
+    finally:
+        await bench.engine.close()
 
 
 async def test_a_cut_off_request_is_given_back(bench: Bench) -> None:

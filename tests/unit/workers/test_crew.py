@@ -12,6 +12,7 @@ from oku_core.spec import Spec
 from oku_core.supervision import Supervisor
 from oku_workers import crew as crew_module
 from oku_workers.crew import Crew, build_empty_report
+from oku_workers.engines import window
 from oku_workers.feed import Feed
 from oku_workers.hand import DISCONNECTED, Hand
 from oku_workers.strain import StrainMeter
@@ -451,23 +452,26 @@ async def test_a_failed_request_is_in_the_report(crew: Crew, hangar: Hangar) -> 
     assert find_fault(report, 0, 3) is None
 
 
-@pytest.mark.parametrize(("allowed", "warnings"), [(3, 1), (4, 0), (1 << 20, 0)])
+@pytest.mark.parametrize(("missing", "warnings"), [(1, 1), (0, 0), (-1000, 0)])
 async def test_too_few_open_files_are_told(
     crew: Crew,
     hangar: Hangar,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    allowed: float,
+    missing: int,
     warnings: int,
 ) -> None:
-    """Who reads of connect errors can find the reason."""
-    monkeypatch.setattr(crew_module, "read_open_files", lambda: allowed)
+    """To who reads the log, and to who watches the run, for as long as it is so."""
+    allowed = SPEC.concurrency + window.FILES_BESIDE - missing
+    monkeypatch.setattr(window, "read_open_files", lambda: allowed)
     with caplog.at_level(logging.WARNING):
         task = begin(crew, build_lease(0, 1))
         await settle()
+    assert len(caplog.messages) == len(crew.build_progress().troubles) == warnings
     await hangar.engine.work()
     await receive(task)
-    assert len(caplog.messages) == warnings
+    if missing > 0:
+        assert caplog.messages == [f"2 requests are in flight, not 3: only {allowed} open files are allowed"]
 
 
 def test_an_empty_report_gives_everything_back() -> None:

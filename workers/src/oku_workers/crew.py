@@ -15,7 +15,6 @@ from oku_core.codec import LeaseHead
 from oku_core.histogram import coarsen
 from oku_core.lease import Lease, Report, read_lease_number
 from oku_core.memory import measure_peak_rss_mb, measure_rss_mb
-from oku_core.open_files import read_open_files
 from oku_core.order import Stop
 from oku_core.outcome import OUTCOMES
 from oku_core.progress import MOST_TROUBLES, Progress
@@ -25,6 +24,7 @@ from oku_core.supervision import Supervisor
 from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.engines.error import EngineError
 from oku_workers.engines.tls import build_tls, may_speak_tls
+from oku_workers.engines.window import describe_lowered_window
 from oku_workers.feed import Feed
 from oku_workers.hand import Hand
 from oku_workers.seconds import SecondMeter
@@ -61,6 +61,7 @@ class Crew:
         self._name = name
         self._boot = boot
         self._supervisor = supervisor
+        self._files_health = supervisor.enlist("open files")
         self._local_address = local_address
         self._clock = clock or SteadyClock()
         self._sources = sources
@@ -188,12 +189,18 @@ class Crew:
                 return
             if self._engine_key != key:
                 await self._close_engine()
-                _warn_of_open_files(spec.concurrency)
+                self._tell_lowered_window(spec)
                 filled, tls = await self._read_sources(spec)
                 self._engine = build_engine(filled, self._feed, self._supervisor, self._local_address, tls)
                 self._engine_key = key
                 self._engine.start()
             self._under_way.add(hand)
+
+    def _tell_lowered_window(self, spec: Spec) -> None:
+        """In the log, and to those who watch the run, for as long as it is so."""
+        self._files_health.trouble = reason = describe_lowered_window(spec)
+        if reason:
+            _log.warning("%s", reason)
 
     async def _read_sources(self, spec: Spec) -> tuple[Spec, ssl.SSLContext | None]:
         """The spec with its secrets, and how to speak TLS for it; read in a thread, for files may block."""
@@ -288,12 +295,6 @@ def _is_meant(lease: Lease, order: Stop) -> bool:
     if lease.id in order.leases:
         return True
     return lease.run == order.run and read_lease_number(lease.id) <= order.up_to
-
-
-def _warn_of_open_files(connections: int) -> None:
-    allowed = read_open_files()
-    if connections >= allowed:
-        _log.warning("%d connections may be needed, %d open files are allowed", connections, allowed)
 
 
 def build_empty_report(

@@ -26,6 +26,12 @@ class Feed:
         if self.current is None:
             self.advance()
 
+    @property
+    def remaining(self) -> int:
+        """How many indices there are to take."""
+        hands = self._waiting if self.current is None else (self.current, *self._waiting)
+        return sum(hand.stop - hand.next_index for hand in hands)
+
     def take(self, hand: Hand) -> int:
         """The next index of `hand`, which must be `current`."""
         index = hand.next_index

@@ -17,6 +17,7 @@ from oku_workers.engines.aiohttp_redirects import Redirects
 from oku_workers.engines.aiohttp_request import build_arguments, build_urls
 from oku_workers.engines.aiohttp_session import build_session
 from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.window import choose_window
 from oku_workers.feed import Feed
 from oku_workers.hand import TIMEOUT, Hand
 
@@ -85,7 +86,9 @@ class AiohttpEngine:
         self._expected = build_expected_statuses(spec)
         self._build_url = build_urls(spec)
         self._build_arguments = build_arguments(spec)
-        self._slots = [_Slot() for _ in range(max(1, spec.concurrency))]
+        self._window = choose_window(spec)
+        self._slots: list[_Slot] = []
+        self._recruiter: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
@@ -99,8 +102,7 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        for slot in self._slots:
-            self._start_slot(slot)
+        self._recruiter = self._supervisor.start("slots", self._recruit)
         self._sweeper = self._supervisor.start("timeouts", self._sweep)
 
     def cut_off(self, hand: Hand) -> None:
@@ -112,14 +114,27 @@ class AiohttpEngine:
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
         self._is_closing = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        chores = [task for task in (self._sweeper, self._recruiter) if task is not None]
+        for chore in chores:
+            chore.cancel()
         for slot in self._slots:
             slot.close()
-        tasks = (self._sweeper, *(slot.task for slot in self._slots))
+        tasks = (*chores, *(slot.task for slot in self._slots))
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         await self._session.close()
         self._supervisor.dismiss(self._health)
+
+    async def _recruit(self, health: Health) -> None:
+        """Have a slot for each index that can be taken, and no more: a million of them take 1.6 GB."""
+        while len(self._slots) < self._window:
+            idle = len(self._slots) - self.in_flight - self._resting
+            missing = min(self._window - len(self._slots), self._feed.remaining - idle)
+            for _ in range(missing):
+                self._slots.append(_Slot())
+                self._start_slot(self._slots[-1])
+            health.note_well()
+            # Until another lease has its turn: of this one no index is left without a slot.
+            await self._feed.wait()
 
     def _start_slot(self, slot: _Slot) -> None:
         # A task of its own for each beginning: the supervisor's would keep every request's frames deeper.

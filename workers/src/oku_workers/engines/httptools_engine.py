@@ -25,6 +25,7 @@ from oku_workers.engines.httptools_known import KnownResponses
 from oku_workers.engines.httptools_origin import Origin
 from oku_workers.engines.httptools_request import BuildRequest, build_request
 from oku_workers.engines.urls import parse_origin
+from oku_workers.engines.window import FILES_BESIDE, choose_window
 from oku_workers.feed import Feed
 from oku_workers.hand import CONNECT_ERROR, TIMEOUT, Hand
 
@@ -36,8 +37,6 @@ _log = logging.getLogger(__name__)
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 SPARE_CONNECTIONS = 16
-FILES_BESIDE = 64
-"""Files of a worker that are no connection to a target."""
 SWEEP_S = 0.25
 SHORTEST_SWEEP_S = 0.005
 MOST_FAILURES_AT_ONCE = 100
@@ -62,7 +61,7 @@ class HttptoolsEngine:
         self.keeps_connections = not asks_to_close(spec.headers)
         self.known = KnownResponses()
         self.feed = feed
-        self._window = self._free = max(1, spec.concurrency)
+        self._window = self._free = choose_window(spec)
         self._urls = _build_urls(spec, local_address, tls)
         self._turns = len(self._urls)
         self.build = self._urls[0][0] if self._turns == 1 else None

@@ -1,0 +1,24 @@
+"""How many requests an engine keeps in flight: no more than the run has, or the system has files for."""
+
+from oku_core.open_files import read_open_files
+from oku_core.spec import Spec
+
+FILES_BESIDE = 64
+"""Files of a worker that are no connection to a target."""
+
+
+def choose_window(spec: Spec) -> int:
+    """How many requests of a spec may be in flight here."""
+    return max(1, min(_find_wanted(spec), read_open_files() - FILES_BESIDE))
+
+
+def describe_lowered_window(spec: Spec) -> str:
+    """Why fewer requests are in flight than the spec wants, in one line; empty when they are not fewer."""
+    window, wanted = choose_window(spec), _find_wanted(spec)
+    if window == wanted:
+        return ""
+    return f"{window} requests are in flight, not {wanted}: only {read_open_files()} open files are allowed"
+
+
+def _find_wanted(spec: Spec) -> int:
+    return max(1, min(spec.concurrency, spec.requests))
