@@ -17,6 +17,7 @@ from oku_core.errors import UserError
 from oku_core.open_files import raise_open_files
 
 from . import (
+    abuse,
     clients,
     connections,
     cpu,
@@ -51,6 +52,7 @@ BENCHMARKS: Mapping[str, Callable[[Plan, Path], msgspec.Struct]] = {
     "trillion": scaling_trillion.measure,
     "ledger-days": ledger_days.measure,
     "clients": clients.measure,
+    "abuse": abuse.measure,
     hundred_million.NO_DELAY: hundred_million.measure_no_delay,
     hundred_million.POSTS: hundred_million.measure_posts,
 }

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from . import (
+    abuse,
+    abuse_section,
     clients,
     clients_section,
     connections,
@@ -82,6 +84,7 @@ _BUILDERS: Mapping[str, Callable[[Document], Section]] = {
     "ledger-days": lambda document: ledger_days_section.build_section(
         document.read_results(ledger_days.Results)
     ),
+    "abuse": lambda document: abuse_section.build_section(document.read_results(abuse.Results)),
     "clients": lambda document: clients_section.build_section(document.read_results(clients.Results)),
 }
 

@@ -32,6 +32,7 @@ class Plan:
         hundred_million: requests of the benchmarks that are named so.
         client_sizes: how many requests each of the posts' clients makes.
         client_limit_s: a client that would take longer is left out.
+        abuse_s: how long each part is attacked.
     """
 
     quick: bool
@@ -58,6 +59,7 @@ class Plan:
     hundred_million: int
     client_sizes: tuple[int, ...]
     client_limit_s: float
+    abuse_s: float
 
 
 FULL = Plan(
@@ -84,6 +86,7 @@ FULL = Plan(
     hundred_million=100_000_000,
     client_sizes=(10, 100, 10_000, 1_000_000),
     client_limit_s=180,
+    abuse_s=60,
 )
 QUICK = Plan(
     quick=True,
@@ -110,4 +113,5 @@ QUICK = Plan(
     hundred_million=1_000_000,
     client_sizes=(10, 100, 1_000),
     client_limit_s=20,
+    abuse_s=6,
 )

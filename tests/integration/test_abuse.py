@@ -8,13 +8,14 @@ from tests.kit.local_run import wait_until
 
 _ATTACK_S = 6.0
 _MOST_MB = 10.0
-_SLOWEST_PROBE_S = 4.0
-"""The benchmark `abuse` measures it alone and wants 1 s; machines that run tests do other things, too."""
 
 
-@pytest.mark.parametrize("part", ["coordinator", "server"])
-def test_a_run_goes_on_under_abuse(tmp_path: Path, part: str) -> None:
-    """Packed bodies, half-sent heads, malformed requests: memory and log stay small, the probe answers."""
+@pytest.mark.parametrize(("part", "most_files"), [("coordinator", 400), ("server", 1500)])
+def test_a_run_goes_on_under_abuse(tmp_path: Path, part: str, most_files: int) -> None:
+    """Packed bodies, half heads, malformed requests cost few files, little memory and log; the probe answers.
+
+    How soon is measured by the benchmark `abuse`: machines that run tests do other things, too.
+    """
     with run_site(tmp_path) as site:
         run = site.api.submit(requests=1_000_000, url=site.target, concurrency=20)
         wait_until(lambda: bool(site.api.summary(run)["accounted"]), 30, "a lease is accounted")
@@ -25,4 +26,4 @@ def test_a_run_goes_on_under_abuse(tmp_path: Path, part: str) -> None:
     assert all(sum(done.values()) for done in damage.attacks.values())
     assert damage.memory_mb < _MOST_MB
     assert damage.log_mb < _MOST_MB
-    assert damage.worst_probe_s < _SLOWEST_PROBE_S
+    assert damage.most_files < most_files
