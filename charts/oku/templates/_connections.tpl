@@ -8,7 +8,7 @@
 {{- ternary .Values.coordinator.token.key "token" (not (empty .Values.coordinator.token.existingSecret)) -}}
 {{- end -}}
 
-{{/* Name of the Secret with Valkey's password. */}}
+{{/* Name of the Secret with the passwords of Valkey's users. */}}
 {{- define "oku.valkeySecret" -}}
 {{- default (include "oku.name" (dict "root" . "suffix" "valkey")) .Values.valkey.password.existingSecret -}}
 {{- end -}}
@@ -56,16 +56,21 @@
 {{- default $said .Values.broker.external.port -}}
 {{- end -}}
 
-{{/* The variables that say where the broker is, as items of a list. */}}
+{{/*
+The variables that say where the broker is, as items of a list: (dict "root" $ "component" NAME). Each component
+is a user of Valkey's.
+*/}}
 {{- define "oku.brokerEnv" -}}
+{{- $component := .component -}}
+{{- with .root -}}
 {{- if .Values.valkey.enabled -}}
 - name: OKU_BROKER_PASSWORD
   valueFrom:
     secretKeyRef:
       name: {{ include "oku.valkeySecret" . }}
-      key: {{ .Values.valkey.password.key }}
+      key: {{ get .Values.valkey.password (printf "%sKey" $component) }}
 - name: OKU_BROKER_URL
-  value: redis://:$(OKU_BROKER_PASSWORD)@{{ include "oku.name" (dict "root" . "suffix" "valkey") }}:6379/0
+  value: redis://{{ $component }}:$(OKU_BROKER_PASSWORD)@{{ include "oku.name" (dict "root" . "suffix" "valkey") }}:6379/0
 {{- else if .Values.broker.external.existingSecret -}}
 - name: OKU_BROKER_URL
   valueFrom:
@@ -75,6 +80,7 @@
 {{- else -}}
 - name: OKU_BROKER_URL
   value: {{ .Values.broker.external.url | quote }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

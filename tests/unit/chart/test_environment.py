@@ -34,7 +34,7 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
     texts = {name: value for name, value in environment.items() if isinstance(value, str)}
     assert texts == {
         "OKU_MESSAGE_KEY_FILE": "/run/oku/message-key",
-        "OKU_BROKER_URL": "redis://:$(OKU_BROKER_PASSWORD)@night-valkey:6379/0",
+        "OKU_BROKER_URL": "redis://coordinator:$(OKU_BROKER_PASSWORD)@night-valkey:6379/0",
         "OKU_DATA_DIR": "/data",
         "OKU_TRUST_DATA_DIR": "true",
         "OKU_HOST": "*",

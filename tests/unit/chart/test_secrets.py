@@ -16,10 +16,10 @@ from tests.unit.chart.rendering import (
 )
 
 GENERATED = {
-    "oku-token": "token",
-    "oku-message-key": "message-key",
-    "oku-valkey": "password",
-    "oku-grafana": "password",
+    "oku-token": ["token"],
+    "oku-message-key": ["message-key"],
+    "oku-valkey": ["coordinator-password", "workers-password"],
+    "oku-grafana": ["password"],
 }
 
 
@@ -30,17 +30,19 @@ def _read(objects: list[Object], name: str, key: str) -> str:
 def test_secrets_are_generated_each_with_a_value_of_its_own() -> None:
     """Letters and digits, which fit into a URL."""
     objects = render()
-    values = {_read(objects, name, key) for name, key in GENERATED.items()}
-    assert len(values) == len(GENERATED)
+    values = {_read(objects, name, key) for name, keys in GENERATED.items() for key in keys}
+    assert len(values) == sum(map(len, GENERATED.values()))
     assert all(len(value) == 40 and value.isalnum() for value in values)
 
 
 def test_secrets_that_are_there_survive(tmp_path: Path) -> None:
     """An upgrade, or a second installation, keeps what the cluster has."""
-    secrets = {name: {key: f"kept-{name}"} for name, key in GENERATED.items()}
+    secrets = {name: {key: f"kept-{name}-{key}" for key in keys} for name, keys in GENERATED.items()}
     with serve_secrets(tmp_path, secrets) as kubeconfig:
         objects = render_with(kubeconfig)
-    assert {name: {key: _read(objects, name, key)} for name, key in GENERATED.items()} == secrets
+    assert secrets == {
+        name: {key: _read(objects, name, key) for key in keys} for name, keys in GENERATED.items()
+    }
 
 
 def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
@@ -48,20 +50,24 @@ def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
     values = {
         "coordinator": {"token": {"existingSecret": "mine", "key": "t"}},
         "broker": {"messageKey": {"existingSecret": "mine", "key": "m"}},
-        "valkey": {"password": {"existingSecret": "mine", "key": "v"}},
+        "valkey": {"password": {"existingSecret": "mine", "coordinatorKey": "c", "workersKey": "w"}},
         "grafana": {"admin": {"existingSecret": "mine", "userKey": "u", "passwordKey": "p"}},
     }
     objects = render(values)
     assert not find_kind(objects, "Secret")
     pods = find_pods(objects)
     taken = {
-        name: value["secretKeyRef"]["key"]
-        for component in ("coordinator", "valkey", "grafana", "test")
+        f"{component} {name}": value["secretKeyRef"]["key"]
+        for component in ("coordinator", "workers", "valkey", "grafana", "test")
         for name, value in read_environment(pods[component]).items()
         if isinstance(value, dict) and "secretKeyRef" in value
     }
-    assert taken == {"OKU_TOKEN": "t", "OKU_BROKER_PASSWORD": "v", "VALKEY_PASSWORD": "v",
-                     "GF_SECURITY_ADMIN_USER": "u", "GF_SECURITY_ADMIN_PASSWORD": "p"}  # fmt: skip
+    assert taken == {
+        "coordinator OKU_TOKEN": "t", "test OKU_TOKEN": "t", "coordinator OKU_BROKER_PASSWORD": "c",
+        "workers OKU_BROKER_PASSWORD": "w", "valkey COORDINATOR_PASSWORD": "c",
+        "valkey WORKERS_PASSWORD": "w",
+        "grafana GF_SECURITY_ADMIN_USER": "u", "grafana GF_SECURITY_ADMIN_PASSWORD": "p",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("values", "secret", "key"), [
