@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -300,3 +302,101 @@ async def test_names_that_are_looked_up_at_once(
         assert count(await worker.run(spec, 100, start=100 * turn)) == {"ok": 100}
 
     assert asked == ["name.example"]
+
+
+@contextmanager
+def black_hole(host: str, port: int) -> Iterator[None]:
+    """An address that answers nobody who connects: its queue is full, so that Linux drops what comes."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.create_server((host, port), backlog=0))
+        for _ in range(3):
+            filler = stack.enter_context(socket.socket())
+            filler.settimeout(0)
+            filler.connect_ex(full.getsockname())
+        yield
+
+
+async def test_an_address_that_is_a_black_hole(
+    engine: Engine, worker: EngineWorker, serve: Serve, resolve: Resolve
+) -> None:
+    """Every request is answered by the others; the few that met it were late by a fraction of a second."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(build_response("200 OK", b"hi", "Connection: close"))
+        exchange.hang_up()
+
+    server = await serve(script)
+    with black_hole("127.0.0.2", server.port):
+        resolve("127.0.0.2", "127.0.0.1")
+        spec = build_spec(engine, f"http://several.example:{server.port}", concurrency=4, timeout_s=10.0)
+        report = await worker.run(spec, 200)
+
+    assert count(report) == {"ok": 200}
+    assert server.received == 200
+    # The system tries again after a second: whoever waits for the black hole takes as long.
+    assert 200_000 < report.latency.max_us < 900_000
+    assert report.latency.sum_us < 12 * report.latency.max_us
+
+
+@pytest.mark.parametrize("fault", ["fails", "hangs"])
+async def test_a_lookup_that_is_of_no_use(
+    engine: Engine, worker: EngineWorker, serve: Serve, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Requests go on with the addresses that are known; the lookup is repeated beside them."""
+    monkeypatch.setattr("oku_workers.engines.addresses.LOOKED_UP_FOR_S", 0.0)
+    monkeypatch.setattr("oku_workers.engines.addresses.LOOKED_UP_AGAIN_S", 0.0)
+    lookups: list[str] = []
+
+    async def getaddrinfo(_: object, host: str, port: int, **__: object) -> list[tuple[Any, ...]]:
+        address = host
+        if host == "name.example":
+            lookups.append(host)
+            if 1 < len(lookups) < 5:
+                if fault == "hangs":
+                    await asyncio.sleep(0.5)
+                raise socket.gaierror(-3, "Temporary failure in name resolution")
+            address = "127.0.0.1" if len(lookups) == 1 else "127.0.0.2"
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
+
+    monkeypatch.setattr(uvloop.Loop, "getaddrinfo", getaddrinfo)
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(build_response("200 OK", b"hi", "Connection: close"))
+        exchange.hang_up()
+
+    first = await serve(script)
+    second = await serve(script, host="127.0.0.2", port=first.port)
+    spec = build_spec(engine, f"http://name.example:{first.port}", concurrency=4, timeout_s=10.0)
+    started_at = time.monotonic()
+    done = 0
+    while not second.received and time.monotonic() < started_at + 20:
+        report = await worker.run(spec, 50, start=50 * done)
+        done += 1
+        assert count(report) == {"ok": 50}
+        assert report.latency.max_us < 400_000
+
+    assert second.received
+    assert len(lookups) >= 5
+    assert first.received + second.received == 50 * done
+
+
+async def test_a_first_lookup_that_takes_long(
+    engine: Engine, worker: EngineWorker, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests that it outlasts are timeouts; it goes on without them, and those after it are answered."""
+    lookups: list[str] = []
+
+    async def getaddrinfo(_: object, host: str, port: int, **__: object) -> list[tuple[Any, ...]]:
+        if host == "name.example":
+            lookups.append(host)
+            await asyncio.sleep(0.8)
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(uvloop.Loop, "getaddrinfo", getaddrinfo)
+    server = await serve(always(OK))
+    spec = build_spec(engine, f"http://name.example:{server.port}", concurrency=2, timeout_s=0.5)
+
+    report = await worker.run(spec, 50)
+
+    assert count(report) == {"timeout": 2, "ok": 48}
+    assert len(lookups) == 1

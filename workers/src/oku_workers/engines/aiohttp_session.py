@@ -4,12 +4,14 @@ Two habits of aiohttp would make requests that nobody counts or answers that nob
 public switch, so an aiohttp that does not know the names used here is refused at the start.
 """
 
+import asyncio
 import ssl
 from functools import partial
 from time import monotonic
 from typing import Any
 
 from aiohttp import (
+    ClientConnectorError,
     ClientRequest,
     ClientSession,
     ClientTimeout,
@@ -21,12 +23,12 @@ from multidict import istr
 
 from oku_core.framing import asks_to_close
 from oku_core.spec import Spec
+from oku_workers.engines.addresses import Addresses
 from oku_workers.engines.aiohttp_cookies import OriginCookieJar
 from oku_workers.engines.aiohttp_protocol import ResponseProtocol
 from oku_workers.engines.aiohttp_request import build_shared_headers
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.error import EngineError
-from oku_workers.engines.sockets import build_socket
 
 
 def build_session(
@@ -40,10 +42,10 @@ def build_session(
     closes = asks_to_close(spec.headers)
     session = ClientSession(
         connector=_Connector(
+            local_address,
             limit=0,
             force_close=closes,
             keepalive_timeout=None if closes else KEEPALIVE_S,
-            socket_factory=lambda address: build_socket(address[0], local_address),
             ssl=tls or True,
             needs_headers=spec.cookies or spec.max_redirects > 0,
         ),
@@ -59,6 +61,10 @@ def build_session(
         raise EngineError("this aiohttp cannot be kept from sending requests twice")
     session._retry_connection = False  # noqa: SLF001
     return session
+
+
+MOST_PLACES = 100
+"""Hosts and ports whose addresses are kept."""
 
 
 class _Request(ClientRequest):
@@ -78,8 +84,10 @@ class _Connector(TCPConnector):
     stands in the place of aiohttp's own method, for calling that one beside it costs 3 % of a request.
     """
 
-    def __init__(self, *, needs_headers: bool, **settings: Any) -> None:
+    def __init__(self, local_address: str | None, *, needs_headers: bool, **settings: Any) -> None:
         super().__init__(**settings)
+        self._local_address = local_address
+        self._places: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # a subclass of what aiohttp makes
             ResponseProtocol, self._loop, needs_headers=needs_headers
         )
@@ -98,6 +106,39 @@ class _Connector(TCPConnector):
         del self._conns[key]
         return None
 
+    async def _create_direct_connection(
+        self,
+        req: ClientRequest,
+        traces: Any,  # noqa: ARG002  # aiohttp's signature
+        timeout: Any,  # noqa: ARG002, ASYNC109
+        *,
+        client_error: type[Exception] = ClientConnectorError,
+    ) -> tuple[asyncio.Transport, ResponseProtocol]:
+        """Connect as all engines do: aiohttp forgets the addresses that it knew when a lookup fails."""
+        host, tls = req.url.raw_host or "", self._get_ssl_context(req)
+        name = (req.server_hostname or host).rstrip(".") if tls is not None else None
+        try:
+            lent = await self._find_addresses(host, req.port or 0).connect()
+            made = await self._loop.create_connection(self._factory, sock=lent, ssl=tls, server_hostname=name)
+        except OSError as error:
+            raise client_error(req.connection_key, error) from error
+        return made  # type: ignore[return-value]  # by our own factory
 
-if not all(hasattr(BaseConnector, name) for name in ("_get", "_release")):
+    def _find_addresses(self, host: str, port: int) -> Addresses:
+        place = host, port
+        if place not in self._places:
+            if len(self._places) >= MOST_PLACES:  # redirections may lead to ever new ones
+                self._places.pop(next(iter(self._places))).close()
+            self._places[place] = Addresses(host, port, self._local_address)
+        return self._places[place]
+
+    def _close(self, **settings: Any) -> list[Any]:
+        for addresses in self._places.values():
+            addresses.close()
+        return super()._close(**settings)
+
+
+if not all(hasattr(BaseConnector, name) for name in ("_get", "_release", "_close")):
     raise RuntimeError("this aiohttp cannot be kept from reading answers that nobody asked for")
+if not hasattr(TCPConnector, "_create_direct_connection"):
+    raise RuntimeError("this aiohttp cannot be told how to connect")

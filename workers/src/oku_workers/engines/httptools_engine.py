@@ -97,6 +97,8 @@ class HttptoolsEngine:
         for chore in self._chores:
             chore.cancel()
         connecting = list(self._connecting.values())
+        for origin in self._origins:
+            origin.close()
         for connection in list(self._connections):
             if connection.hand is not None:
                 self._give_back(connection)
