@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tests.kit.account import assert_completed, list_flags
-from tests.kit.local_run import OKU, LocalRun, wait_until
+from tests.kit.account import assert_account_balances, assert_completed, list_flags
+from tests.kit.local_run import OKU, LocalRun, Start, wait_until
 
+from oku_coordinator.ledger import Ledger
 from oku_core.spec import Engine
 
 StartBoth = Callable[..., dict[Engine, LocalRun]]
@@ -123,3 +124,33 @@ def start_guest(run: LocalRun, name: str, log: IO[str]) -> "subprocess.Popen[byt
     broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
     key = ["--message-key-file", str(run.data_dir / "message.key")]
     return subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", name, *key], stderr=log)
+
+
+def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> None:
+    """They are started again, which is said each time, but not for ever; the run can be resumed."""
+    run = start("run", "--requests", "50", "--workers", "1", "--delay", "30s", "--timeout", "60s")
+    run.wait_for_leases()
+    boots: set[str] = set()
+    for death in range(1, 6):
+        wait_until(lambda: not list_boots(run) <= boots, 30, f"worker {death} has begun with a lease")  # noqa: B023  # it is called at once
+        boots |= list_boots(run)
+        old_pid = run.kill("worker-1")
+        run.wait_for_restart("worker-1", old_pid)
+
+    summary = run.finish(60)
+
+    assert run.process.returncode == 3
+    assert summary["state"] == "failed"
+    assert summary["reason"].startswith("5 workers in a row have died with its leases")
+    assert run.output.count("worker-1 died (signal 9), started again") == 5
+    assert "resume it with:" in run.output
+    assert_account_balances(summary)
+
+
+def list_boots(run: LocalRun) -> set[str]:
+    """The processes that have begun with leases of a run and still have them."""
+    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
+    try:
+        return {lease.boot for lease in ledger.fetch_active_leases(run.run_id()) if lease.boot is not None}
+    finally:
+        ledger.close()

@@ -87,6 +87,11 @@ class Desk:
             for each in connections & self.list_connections():
                 connection.default_channel.client.client_kill_filter(_id=each)
 
+    def allow_writes(self, *, is_allowed: bool) -> None:
+        """Whether the broker takes writes, or refuses each: it is told to wait for a replica."""
+        with self.app.connection_for_write() as connection:
+            connection.default_channel.client.config_set("min-replicas-to-write", 0 if is_allowed else 1)
+
     def is_empty(self, name: str) -> bool:
         """Whether no message is in a queue; on Redis an empty queue is none."""
         with (
@@ -183,6 +188,24 @@ def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: "subpro
 
     kinds = "".join("c" if isinstance(message, Claim) else "r" for message in messages)
     assert kinds == "ccrcrr"
+
+
+def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
+    desk: Desk, worker: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    """As Valkey on a full disk; what the worker has in hand is reported when that is over."""
+    lease = desk.build_lease(400)
+    send_lease(desk.app, lease)
+    assert isinstance(desk.receive(), Claim)
+    desk.allow_writes(is_allowed=False)
+    wait_until(lambda: "NOREPLICAS" in (tmp_path / "worker.log").read_text(), 15, "the worker is refused")
+    time.sleep(3.0)
+    desk.allow_writes(is_allowed=True)
+    assert desk.receive_report().lease == lease.id
+    other = desk.build_lease(10)
+    send_lease(desk.app, other)
+    assert desk.receive_report().lease == other.id
+    assert worker.poll() is None
 
 
 def test_what_comes_with_full_hands_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from kombu.exceptions import OperationalError
-
 from oku_core.lease import Lease
-from oku_core.messaging import App, send_lease, send_order
+from oku_core.messaging import App, find_connection_errors, send_lease, send_order
 from oku_core.order import Order, Pace, Stop
 
 _log = logging.getLogger(__name__)
@@ -29,6 +27,7 @@ class Broker:
     def __init__(self, app: App, is_connected: Callable[[], bool] = lambda: True) -> None:
         self._app = app
         self._is_connected = is_connected
+        self._errors: tuple[type[Exception], ...] = (OSError, *find_connection_errors(app))
         self._thread = ThreadPoolExecutor(1, "orders")
         self._pace_number = 0
         self._orders: dict[Future[None], float] = {}
@@ -48,7 +47,7 @@ class Broker:
         for sent, lease in enumerate(leases):
             try:
                 send_lease(self._app, lease)
-            except (OperationalError, OSError) as error:
+            except self._errors as error:
                 facts = {"run": lease.run, "lease": lease.id}
                 _log.warning("the broker did not take lease %s: %s", lease.id, error, extra=facts)
                 return sent
@@ -76,7 +75,7 @@ class Broker:
                 return None
             try:
                 return int(connection.default_channel.client.info("memory")["used_memory_peak"]) / 1e6
-            except (OperationalError, *connection.connection_errors, *connection.channel_errors) as error:
+            except self._errors as error:
                 _log.warning("the broker does not say how large it is: %s", error)
                 return None
 
@@ -92,7 +91,7 @@ class Broker:
     def _send_order(self, order: Order) -> None:
         try:
             send_order(self._app, order)
-        except OperationalError as error:
+        except self._errors as error:
             facts = {"run": order.run} if isinstance(order, Stop) else {}
             _log.warning(
                 "the broker did not take the order %s: %s", order.__struct_config__.tag, error, extra=facts

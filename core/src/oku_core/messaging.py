@@ -10,6 +10,7 @@ import importlib
 import logging
 import socket
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,10 @@ class App(Celery):  # type: ignore[misc]  # Celery has no types
         super().__init__("oku", set_as_current=False, loader=_Loader, fixups=(), **options)
         self.signer = Signer(key)
         self.reject = reject
+
+
+_REFUSED_S = 0.5
+"""After so long a broker that has refused a message is asked again."""
 
 
 def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
@@ -218,7 +223,18 @@ def send_lease(app: App, lease: Lease) -> None:
 
 def send_message(app: App, message: Message) -> None:
     """Put a claim or a report into the queue; blocks until the broker has it, however long that takes."""
-    _send(app, REPORT_TASK, REPORTS_QUEUE, seal_message(app.signer, message), retries=None)
+    sealed = seal_message(app.signer, message)
+    while True:
+        try:
+            _send(app, REPORT_TASK, REPORTS_QUEUE, sealed, retries=None)
+        except Exception as error:
+            # Celery tries again when a connection is lost, but not when the broker takes no writes, as on a
+            # full disk.
+            if not isinstance(error, find_connection_errors(app)):
+                raise
+            time.sleep(_REFUSED_S)
+        else:
+            return
 
 
 def send_order(app: App, order: Order) -> None:

@@ -35,7 +35,8 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **(options | {"initial_prefetch_count": self.max_prefetch_count}))
         errors: tuple[type[Exception], ...] = self.conninfo.connection_errors
-        self.connection_errors = (*errors, AttributeError)
+        # A broker that takes no writes, as on a full disk, answers with errors of the channel.
+        self.connection_errors = (*errors, *self.conninfo.channel_errors, AttributeError)
 
     @property
     def max_prefetch_count(self) -> int:
