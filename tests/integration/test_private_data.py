@@ -51,7 +51,7 @@ def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
     run.process.send_signal(2)
     run.finish()
 
-    assert {"ledger.sqlite3-wal", "stack.json", "counts-0.bin", "valkey.sock", "coordinator.log"} <= files
+    assert {"ledger.sqlite3-wal", "stack.json", "served-0.bin", "valkey.sock", "coordinator.log"} <= files
     assert during == {}
     assert list_open(run.data_dir) == {}
     assert list((run.data_dir / "reports").glob("*.html"))
@@ -142,7 +142,7 @@ def test_a_volume_that_is_trusted_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ledger.sqlite3", "logs/worker-1.log", "stack.lock", "servers/counts-0.bin"]
+    "name", ["ledger.sqlite3", "logs/worker-1.log", "stack.lock", "servers/served-0.bin"]
 )
 def test_no_link_in_the_folder_is_followed(tmp_path: Path, name: str) -> None:
     """Whoever has put it there: what it leads to is neither written nor changed."""
