@@ -23,6 +23,7 @@ from oku_cli.client import Client
 from oku_cli.data_dir import Endpoint
 from oku_core.run import RunState
 
+from . import ledger_calls
 from .error import BenchmarkError
 from .plan import Plan
 from .progress import log
@@ -79,6 +80,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     list: Command
     show: Command
     report: Command
+    ledger: ledger_calls.Results
+    """At last: it deletes the long run."""
 
 
 def measure(plan: Plan, folder: Path) -> Results:
@@ -105,13 +108,15 @@ def measure(plan: Plan, folder: Path) -> Results:
         list=_run_command(folder, "runs"),
         show=_run_command(folder, "show", LONG_RUN),
         report=_run_command(folder, "report", LONG_RUN, "-o", str(folder / "report.html")),
+        ledger=ledger_calls.measure_calls(stack.ledger),
         **figures,
     )
     waits_ms = [probe.longest_ms for probe in (results.idle, results.busy, results.losing, results.reading)]
     log(
         f"  ready in {results.ready_s} s, {results.coordinator_peak_mb} MB, longest waits {waits_ms} ms,"
         f" {results.leases_lost:,} leases lost, history {results.history_mb} MB in {results.history_s} s,"
-        f" report {results.report.took_s} s and {results.report.peak_mb} MB"
+        f" report {results.report.took_s} s and {results.report.peak_mb} MB, longest call"
+        f" {max(call.longest_ms for call in results.ledger.calls)} ms"
     )
     return results
 

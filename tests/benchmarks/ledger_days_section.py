@@ -1,6 +1,6 @@
 """The section of the benchmark `ledger-days`: what a coordinator costs when its ledger is large."""
 
-from .ledger_days import Probe, Results
+from .ledger_days import Results
 from .section import Goal, Section, build_table, fill_text
 
 _MEMORY_GOAL_MB = 250
@@ -15,6 +15,12 @@ back; at last its whole history is sent. All the while `/healthz` is asked, one 
 waits behind whatever holds the event loop, be it the ledger or not.
 
 {waits}
+
+The machine's two cores have the simulated workers and Valkey on them, too, so these waits are not those of
+the ledger alone. Its calls, one after the other on the same ledger, each with its synchronisation of the
+disk:
+
+{calls}
 
 {costs}
 
@@ -34,11 +40,13 @@ def build_section(results: Results) -> Section:
         [name, f"{probe.median_ms:.1f} ms", f"{probe.p99_ms:.1f} ms", f"{probe.longest_ms:.1f} ms"]
         for name, probe in phases
     ]
+    calls = [[call.name, f"{call.times:,}", f"{call.longest_ms:.1f} ms"] for call in results.ledger.calls]
     costs = [
         ["coordinator, from its start to `/readyz`", f"{results.ready_s:.2f} s"],
         ["coordinator, peak memory", f"{results.coordinator_peak_mb:.1f} MB"],
         ["write-ahead log, largest", f"{results.wal_peak_mb:.1f} MB"],
         ["history of the long run", f"{results.history_mb:,.0f} MB in {results.history_s:.1f} s"],
+        ["deleting the long run, with its space", f"{results.ledger.delete_s:.1f} s"],
         ["`oku runs`", f"{results.list.took_s:.2f} s, {results.list.peak_mb:.0f} MB"],
         ["`oku show` of the long run", f"{results.show.took_s:.2f} s, {results.show.peak_mb:.0f} MB"],
         ["`oku report` of the long run", f"{results.report.took_s:.1f} s, {results.report.peak_mb:.0f} MB"],
@@ -53,15 +61,16 @@ def build_section(results: Results) -> Section:
             workers=results.workers,
             leases_lost=results.leases_lost,
             waits=build_table(["`/healthz` while", "median", "p99", "longest"], waits),
+            calls=build_table(["call of the ledger", "times", "longest"], calls),
             costs=build_table(["", "measured"], costs),
         ),
-        goals=_build_goals(results, [probe for _, probe in phases]),
+        goals=_build_goals(results),
         packages=("aiohttp", "celery", "valkey"),
     )
 
 
-def _build_goals(results: Results, probes: list[Probe]) -> list[Goal]:
-    longest_ms = max(probe.longest_ms for probe in probes)
+def _build_goals(results: Results) -> list[Goal]:
+    longest_ms = max(call.longest_ms for call in results.ledger.calls)
     commands_s = max(results.list.took_s, results.show.took_s)
     scale = f"{results.runs:,} runs and {results.leases:,} leases"
     return [
@@ -71,7 +80,7 @@ def _build_goals(results: Results, probes: list[Probe]) -> list[Goal]:
             is_met=results.coordinator_peak_mb < _MEMORY_GOAL_MB,
         ),
         Goal(
-            text=f"{scale}: event loop never held for {_WAIT_GOAL_MS} ms",
+            text=f"{scale}: no call of the ledger takes {_WAIT_GOAL_MS} ms",
             result=f"{longest_ms:.1f} ms",
             is_met=longest_ms < _WAIT_GOAL_MS,
         ),

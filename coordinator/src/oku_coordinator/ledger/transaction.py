@@ -115,7 +115,8 @@ class LedgerFile:
             before = self._count_free()
             if before == 0:
                 return False
-            self._database.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            # Each step of this statement frees one page, and `execute` takes a single one.
+            self._database.executescript(f"PRAGMA incremental_vacuum({pages})")
             return 0 < self._count_free() < before
 
     def rebuild(self) -> None:

@@ -1,0 +1,104 @@
+"""Each call of the ledger that the event loop waits for, on a ledger that is large, one after the other."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.kit.long_ledger import LEASE_LENGTH, LONG_RUN
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.record import ExpiryReason
+from oku_core.history import Event, EventType, Moment
+from oku_core.lease import Claim
+from oku_core.run import RunState
+
+_WORKERS = 1_000
+_BATCH = 100
+_LOST_AT_ONCE = 50
+_SECONDS = 200
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A call: how often, and how long the longest took."""
+
+    name: str
+    times: int
+    longest_ms: float
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """All of them, and how long it took to delete the long run and to give its space back."""
+
+    calls: list[Call]
+    delete_s: float
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self._took_ms: dict[str, list[float]] = {}
+
+    def measure(self, name: str, call: Callable[[], Any]) -> Any:
+        began = time.perf_counter()
+        result = call()
+        self._took_ms.setdefault(name, []).append(1000 * (time.perf_counter() - began))
+        return result
+
+    def list_calls(self) -> list[Call]:
+        return [
+            Call(name=name, times=len(took_ms), longest_ms=round(max(took_ms), 2))
+            for name, took_ms in self._took_ms.items()
+        ]
+
+
+def measure_calls(path: Path) -> Results:
+    """Go on with the long run of a ledger as a coordinator does, then delete it."""
+    watch = _Stopwatch()
+    with closing(Ledger(path)) as ledger:
+        _work(ledger, watch, time.time())
+        began = time.monotonic()
+        watch.measure("delete a run", lambda: ledger.begin_deletion(LONG_RUN))
+        while watch.measure("remove 500 rows of it", lambda: ledger.delete_some(LONG_RUN)):
+            pass
+        while watch.measure("give 200 pages back", ledger.give_back):
+            pass
+        delete_s = time.monotonic() - began
+    return Results(calls=watch.list_calls(), delete_s=round(delete_s, 1))
+
+
+def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
+    ledger.park_interrupted(now)
+    ledger.change_state(LONG_RUN, RunState.PENDING, now)
+    ledger.change_state(LONG_RUN, RunState.RUNNING, now)
+    leases = []
+    for _ in range(2 * _WORKERS // _BATCH):
+        cut = partial(ledger.cut_leases, LONG_RUN, [lambda _: LEASE_LENGTH] * _BATCH, now)
+        leases += watch.measure(f"cut {_BATCH} leases", cut)
+    claims = [
+        Claim(lease=lease.id, execution="e9", worker=f"w{place % _WORKERS}", boot="b", at=now)
+        for place, lease in enumerate(leases)
+    ]
+    for place in range(0, len(claims), _BATCH):
+        take_in = partial(ledger.apply, claims[place : place + _BATCH], now)
+        watch.measure(f"take {_BATCH} claims in", take_in)
+    for second in range(_SECONDS):
+        moment = Moment(
+            at=now + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
+            resent_at_most=0, in_flight=0.0, workers=_WORKERS,
+        )  # fmt: skip
+        watch.measure("keep a second", partial(ledger.keep_moment, LONG_RUN, moment))
+        watch.measure("find the run that has its turn", ledger.fetch_next_run)
+        watch.measure("find what owes a summary", ledger.fetch_owing)
+        watch.measure("see how far a run is", lambda: ledger.fetch_standing(LONG_RUN))
+    event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 is here")
+    watch.measure("note an event", lambda: ledger.note(LONG_RUN, [event]))
+    watch.measure("list 100 runs", lambda: ledger.fetch_runs(100))
+    watch.measure("sum a run up", lambda: ledger.fetch_snapshot(LONG_RUN))
+    for place in range(0, len(leases), _LOST_AT_ONCE):
+        names = [lease.id for lease in leases[place : place + _LOST_AT_ONCE]]
+        take_back = partial(ledger.expire_leases, names, ExpiryReason.WORKER_LOST, now)
+        watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", take_back)
+    ledger.change_state(LONG_RUN, RunState.PAUSED, now)
