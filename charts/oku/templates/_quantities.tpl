@@ -66,7 +66,7 @@ less, the delay server itself has to say.
 {{- end -}}
 
 {{- define "oku.durationPattern" -}}
-{{- include "oku.numberPattern" . }} *([uUµmM]?[sS]|[mMhH])?
+{{- include "oku.numberPattern" . }} *([uUµmM]?[sS]|[mMhHdD])?
 {{- end -}}
 
 {{- define "oku.sizePattern" -}}
@@ -75,7 +75,7 @@ less, the delay server itself has to say.
 
 {{/* The seconds of a duration: TEXT. */}}
 {{- define "oku.seconds" -}}
-{{- include "oku.quantity" (dict "text" . "units" (dict "us" 0.000001 "µs" 0.000001 "ms" 0.001 "m" 60 "h" 3600)) -}}
+{{- include "oku.quantity" (dict "text" . "units" (dict "us" 0.000001 "µs" 0.000001 "ms" 0.001 "m" 60 "h" 3600 "d" 86400)) -}}
 {{- end -}}
 
 {{/* The bytes of a size: TEXT. */}}

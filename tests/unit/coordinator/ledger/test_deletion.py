@@ -188,7 +188,7 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
         while ledger.give_back():
             steps += 1
         assert not ledger.give_back()
-    assert 3 < steps < before / 4096 / 100
+    assert 3 <= steps < 30
     assert path.stat().st_size < before / 5
 
 
