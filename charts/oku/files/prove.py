@@ -8,6 +8,7 @@ Out: one line, and exit code 0 if every request is accounted once, and enough of
 # ruff: noqa: INP001  # a script by itself, mounted into a pod
 import json
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -25,6 +26,15 @@ _LOOK_EVERY_S = 0.2
 
 
 def main() -> int:
+    """Prove it, and give back the rights that it took; the exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it was told to end"))
+    try:
+        return prove()
+    finally:
+        give_rights_back()
+
+
+def prove() -> int:
     """Prove it; the exit code."""
     deadline = time.monotonic() + float(os.environ["TEST_TIMEOUT_S"])
     name = f"helm-test-{int(time.time())}"
@@ -38,9 +48,10 @@ def main() -> int:
     try:
         code = run.wait(max(1.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
+        waits_for = fetch_notices(name)
         run.kill()
         run.wait()
-        return fail(f"the run did not end within {os.environ['TEST_TIMEOUT_S']} s")
+        return fail(f"the run did not end within {os.environ['TEST_TIMEOUT_S']} s{waits_for}")
     if code != 0:
         return fail(f"oku run ended with exit code {code}")
     summary = json.loads(_SUMMARY.read_text())
@@ -119,8 +130,20 @@ def is_final(error: OSError) -> bool:
 
 def has_begun(name: str) -> bool:
     """Whether requests of the run are accounted."""
-    runs = ask(f"{os.environ['OKU_COORDINATOR']}/api/runs", os.environ["OKU_TOKEN"])
+    runs = ask_coordinator("/api/runs")
     return any(run["name"] == name and run["state"] == "running" and run["accounted"] > 0 for run in runs)
+
+
+def fetch_notices(name: str) -> str:
+    """What the run waits for, as its coordinator says, behind a colon each; empty if nothing or unknown."""
+    try:
+        for run in ask_coordinator("/api/runs"):
+            if run["name"] == name:
+                summary = ask_coordinator(f"/api/runs/{run['run']}")
+                return "".join(f": {line}" for line in (f"it is {summary['state']}", *summary["notices"]))
+    except (OSError, ValueError) as error:
+        return f": the coordinator does not answer: {error}"
+    return ""
 
 
 def fetch_workers() -> list[str]:
@@ -163,6 +186,20 @@ def delete_pod(name: str) -> None:
 def build_pods_url() -> str:
     """Where the pods of this namespace are."""
     return f"{_KUBERNETES}/api/v1/namespaces/{os.environ['TEST_NAMESPACE']}/pods"
+
+
+def give_rights_back() -> None:
+    """Remove what lets this pod list and delete pods: Helm does not, when it is interrupted."""
+    url = f"{_KUBERNETES}/apis/rbac.authorization.k8s.io/v1/namespaces/{os.environ['TEST_NAMESPACE']}"
+    try:
+        ask(f"{url}/rolebindings/{os.environ['TEST_ROLE_BINDING']}", read_token(), method="DELETE")
+    except OSError as error:
+        sys.stderr.write(f"the rights of this test stay until the next one: {error}\n")
+
+
+def ask_coordinator(path: str) -> Any:
+    """What the API of the coordinator answers."""
+    return ask(f"{os.environ['OKU_COORDINATOR']}{path}", os.environ["OKU_TOKEN"])
 
 
 def read_token() -> str:

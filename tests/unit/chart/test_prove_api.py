@@ -115,6 +115,7 @@ def pod(prove: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> C
         monkeypatch.setattr(prove, "_KUBERNETES", url)
         (tmp_path / "token").write_text("token")
         told = {"OKU_COORDINATOR": url, "OKU_TOKEN": "t", "TEST_NAMESPACE": "load", "TEST_TIMEOUT_S": "20",
+                "TEST_ROLE_BINDING": "oku-test",
                 "TEST_SERVER_LABELS": "a=b", "TEST_WORKER_LABELS": "a=c"}  # fmt: skip
         for name, value in told.items():
             monkeypatch.setenv(name, value)
@@ -149,7 +150,36 @@ def test_what_it_has_no_right_to_is_said_at_once(
     with serve(lambda path: (200, runs) if path == "/api/runs" else (403, {})) as url:
         pod(url)
         assert prove.main() == 1
-    assert capsys.readouterr().err == "no worker can be killed: HTTP Error 403: Forbidden\n"
+    assert capsys.readouterr().err == (
+        "no worker can be killed: HTTP Error 403: Forbidden\n"
+        "the rights of this test stay until the next one: HTTP Error 403: Forbidden\n"
+    )
+
+
+def test_a_run_that_cannot_begin_is_said_with_the_reason_and_the_rights_are_given_back(
+    prove: ModuleType,
+    pod: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """That of the pod which finds no place, as the coordinator has it; whatever became of the test."""
+    reason = "waiting for workers: 0 of 2 are here: 0/1 nodes are available: 1 Insufficient cpu"
+    now, asked = int(time.time()), []
+    run = {"run": "r", "state": "pending", "accounted": 0}
+    runs = [{**run, "name": f"helm-test-{now + seconds}"} for seconds in range(60)]
+
+    def answer(path: str) -> Answer:
+        asked.append(path)
+        return 200, {"state": "pending", "notices": [reason]} if path == "/api/runs/r" else runs
+
+    command = [sys.executable, "-c", "import time; time.sleep(20)"]
+    monkeypatch.setattr(prove, "build_command", lambda _: command)
+    with serve(answer) as url:
+        pod(url)
+        monkeypatch.setenv("TEST_TIMEOUT_S", "1")
+        assert prove.main() == 1
+    assert capsys.readouterr().err == f"the run did not end within 1 s: it is pending: {reason}\n"
+    assert asked[-1] == "/apis/rbac.authorization.k8s.io/v1/namespaces/load/rolebindings/oku-test"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,18 @@ def test_what_the_test_may_is_made_for_it_and_removed_after_it() -> None:
     ]
     for each in hooks:
         policy = each["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
-        assert policy == "before-hook-creation,hook-succeeded"
+        assert policy.startswith("before-hook-creation,hook-succeeded")
+        # One that failed stays, so that its log can be read; it has no rights any more.
+        assert ("hook-failed" in policy) == (each["kind"] != "Pod")
+
+
+def test_helm_test_may_give_its_own_rights_back_and_no_others() -> None:
+    """A Helm that is interrupted removes nothing."""
+    [role] = [each for each in find_kind(render(), "Role") if each["metadata"]["name"] == "oku-test"]
+    [rule] = [rule for rule in role["rules"] if "rbac.authorization.k8s.io" in rule["apiGroups"]]
+    assert (rule["resources"], rule["verbs"]) == (["rolebindings"], ["delete"])
+    assert rule["resourceNames"] == ["oku-test"]
+    assert read_environment(find_pods(render())["test"])["TEST_ROLE_BINDING"] == "oku-test"
 
 
 def test_patches_are_restricted_for_the_coordinators_account_alone() -> None:
