@@ -33,6 +33,8 @@ _MAX_QUICK_KILLS = 25
 """One that is killed from outside is given more chances."""
 _END_TIMEOUT_S = 3.0
 _HOST = "127.0.0.1"
+_RETENTION = ("OKU_KEEP_RUNS", "OKU_KEEP_FOR")
+"""What the user says of how long runs are kept is for the coordinator of the stack, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,13 +200,15 @@ class LocalStack:
         # Kept with the folder: the broker may still have messages of a stack that was killed.
         keep_message_key(data_dir.message_key)
         key = str(data_dir.message_key)
+        # Of a folder, not of a run: so it is a variable, and no flag of `oku run`.
+        retention = {name: value for name in _RETENTION if (value := os.environ.get(name))}
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
         server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags,
             listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
-            **plan.loki.build_environment(),
+            **plan.loki.build_environment(), **retention,
         )  # fmt: skip
         if self._server_url:
             yield build(

@@ -80,7 +80,10 @@ async def test_settings_of_the_users_shell_do_not_reach_the_children(
     """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
     monkeypatch.setenv("OKU_HOST", "0.0.0.0")
     monkeypatch.setenv("OTHER", "kept")
+    monkeypatch.setenv("OKU_KEEP_RUNS", "5")
     for child in build().children:
+        assert child.environment.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
+        assert "OKU_KEEP_FOR" not in child.environment
         assert "OKU_HOST" not in child.environment
         assert child.environment["OTHER"] == "kept"
         assert child.environment["OKU_LOG_FORMAT"] == "text"  # as people read it
