@@ -198,7 +198,7 @@ def _build_paths() -> Json:
         **{
             f"/api/runs/{{run}}/{action}": {
                 "parameters": [_RUN_ID],
-                "post": _call(said, {"202": _json(run)}, 404, 409),
+                "post": _call(said, {"202": _json(run)}, 404, 409, *([429] if action == "resume" else [])),
             }
             for action, said in (
                 ("pause", "Stop a run so that it can be resumed."),

@@ -13,6 +13,7 @@ from oku_core.supervision import Health, Supervisor, cancel, describe_error, kee
 
 ALONE = {
     ("oku_coordinator/process.py", "_sleep"): "awaited where they are made",
+    ("oku_workers/engines/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp_engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/httptools_engine.py", "_fill"): "one connection: its request ends with it",
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
