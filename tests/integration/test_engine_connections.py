@@ -3,12 +3,12 @@
 import asyncio
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import uvloop
+from tests.kit.black_hole import black_hole
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
 
@@ -302,18 +302,6 @@ async def test_names_that_are_looked_up_at_once(
         assert count(await worker.run(spec, 100, start=100 * turn)) == {"ok": 100}
 
     assert asked == ["name.example"]
-
-
-@contextmanager
-def black_hole(host: str, port: int) -> Iterator[None]:
-    """An address that answers nobody who connects: its queue is full, so that Linux drops what comes."""
-    with ExitStack() as stack:
-        full = stack.enter_context(socket.create_server((host, port), backlog=0))
-        for _ in range(3):
-            filler = stack.enter_context(socket.socket())
-            filler.settimeout(0)
-            filler.connect_ex(full.getsockname())
-        yield
 
 
 async def test_an_address_that_is_a_black_hole(

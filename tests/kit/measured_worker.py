@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,17 @@ class Measurement:
     bytes_received: int
 
 
-async def measure(spec: Spec, requests: int, *, warm_up: int) -> Measurement:
+COMMAND = (sys.executable, "-m", "tests.kit.measured_worker")
+
+
+async def measure(
+    spec: Spec, requests: int, *, warm_up: int = 0, command: Sequence[str] = COMMAND
+) -> Measurement:
     """Let a process make `warm_up` requests, and then `requests` that are measured."""
     if sys.platform != "linux":
         miss("the memory of a process is measured with /proc, which Linux has")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.kit.measured_worker",
+        *command,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     order = json.dumps({"spec": msgspec.to_builtins(spec), "requests": requests, "warm_up": warm_up}).encode()
@@ -60,7 +66,8 @@ async def measure(spec: Spec, requests: int, *, warm_up: int) -> Measurement:
 async def _carry_out(order: dict[str, Any]) -> dict[str, Any]:
     spec = msgspec.convert(order["spec"], Spec)
     worker = EngineWorker()
-    await worker.run(spec, order["warm_up"], start=1_000_000)
+    if order["warm_up"]:
+        await worker.run(spec, order["warm_up"], start=1_000_000)
     _OWN.joinpath("clear_refs").write_text("5")  # the peak begins anew
     before_kib = _read_peak_kib()
     report = await worker.run(spec, order["requests"])
