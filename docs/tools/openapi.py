@@ -182,6 +182,12 @@ def _build_paths() -> Json:
         "/api/runs/{run}": {
             "parameters": [_RUN_ID],
             "get": _call("The summary of a run.", {"200": _json(summary)}, 404),
+            "delete": _call(
+                "Delete a run that is over or paused.",
+                {"204": {"description": "It is deleted."}},
+                404,
+                409,
+            ),
         },
         "/api/runs/{run}/history": {
             "parameters": [_RUN_ID],
