@@ -1,0 +1,92 @@
+"""A coordinator and workers of which one speaks another version of the protocol; all of it is signed."""
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.kit.broker import run_broker
+from tests.kit.coordinator import run_coordinator
+from tests.kit.local_run import OKU, wait_until
+from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.simulated_worker import SimulatedWorker
+
+from oku_core.codec import decode_message
+from oku_core.lease import Report
+from oku_core.messaging import (
+    LEASE_TASK,
+    LEASES_QUEUE,
+    PROGRESS_EVENT,
+    REPORT_TASK,
+    REPORTS_QUEUE,
+    App,
+    build_app,
+)
+from oku_core.progress import Progress
+from oku_core.signing import PROTOCOL, MessageKind
+
+SPEC: dict[str, Any] = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
+
+
+def seal(app: App, kind: MessageKind, document: Any) -> Any:
+    """A message of the next version of the protocol."""
+    return msgspec.to_builtins(app.signer.seal(kind, msgspec.json.encode(document), PROTOCOL + 1))
+
+
+def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None:
+    """With both versions, in a form that the newer one understands; and it waits for what it can read."""
+    with run_broker(tmp_path) as url:
+        app = build_app(url, MESSAGE_KEY)
+        worker = subprocess.Popen([*OKU, "worker", "--broker-url", url, "--name", "w", "--grace", "1s"])
+        try:
+            lease = {"id": "r.000000007.abcd", "run": "r", "start": 100, "holes": [[100, 120]], "wave": 3}
+            app.send_task(LEASE_TASK, args=[seal(app, MessageKind.LEASE, lease)], queue=LEASES_QUEUE)
+            with app.connection_for_read() as connection, connection.SimpleQueue(REPORTS_QUEUE) as queue:
+                message = queue.get(timeout=20)
+                message.ack()
+            report = decode_message(app.signer, message.body)
+            assert isinstance(report, Report)
+            assert (report.lease, report.start, report.done, report.worker) == (lease["id"], 100, 100, "w")
+            assert f"speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in report.refusal
+            assert worker.poll() is None
+        finally:
+            worker.kill()
+            worker.wait()
+
+
+def test_a_worker_of_another_version_gets_nothing_and_is_told_of(tmp_path: Path) -> None:
+    """The run waits for one that understands, and says why; a refusal of the stranger's is understood."""
+    with (
+        run_broker(tmp_path) as url,
+        run_coordinator(url, tmp_path / "data") as api,
+        build_app(url, MESSAGE_KEY) as app,
+    ):
+        run = api.submit(**SPEC)
+        document = msgspec.to_builtins(Progress(worker="stranger", boot="b", at=time.time(), sequence=1))
+
+        def is_told() -> bool:
+            with app.connection_for_write() as connection:
+                sealed = seal(app, MessageKind.PROGRESS, document | {"lane": 7})
+                app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=sealed)
+            time.sleep(0.2)
+            notices = api.summary(run)["notices"]
+            return any("stranger (protocol 2)" in notice for notice in notices)
+
+        wait_until(is_told, 20, "the stranger is told of")
+        assert api.summary(run)["state"] == "pending"
+        with SimulatedWorker(url) as worker:
+            lease = worker.take_lease()
+            refusal = {
+                "type": "report", "lease": lease.id, "execution": "x", "worker": "stranger", "boot": "b",
+                "start": lease.start, "refusal": "the lease cannot be read", "lane": 7,
+            }  # fmt: skip
+            sealed = seal(app, MessageKind.REPORT, refusal)
+            app.send_task(REPORT_TASK, args=[sealed], queue=REPORTS_QUEUE)
+            worker.leases.discard(lease.id)
+            for _ in range(3):
+                lease = worker.take_lease()
+                worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
+                worker.leases.discard(lease.id)
+            summary = api.wait_for_state(run, "completed")
+        assert (summary["accounted"], summary["resent_at_most"]) == (300, 0)
