@@ -4,6 +4,7 @@ A real broker, a real coordinator, a real worker. Forged are messages that are t
 replayed are copies of true ones.
 """
 
+import json
 import socket
 import subprocess
 import threading
@@ -118,6 +119,7 @@ def test_forged_claims_reports_and_progress_change_nothing(
         wait_until(lambda: read_metric(api, forged) == 150, 20, "150 messages are rejected")
         summary = api.summary(run)
         assert (summary["accounted"], summary["resent_at_most"], summary["workers"]) == (0, 0, [])
+        wait_until(lambda: read_metric(api, "oku_workers") > 0, 5, "a tick has counted the workers")
         assert read_metric(api, "oku_workers") == 1
         assert [notice for notice in summary["notices"] if notice.startswith("messages of the broker were")]
         worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
@@ -196,6 +198,30 @@ def test_celery_obeys_nothing_that_comes_with_a_lease(broker_url: str, tmp_path:
             for queue in (LEASES_QUEUE, REPORTS_QUEUE):
                 with pytest.raises(connection.channel_errors, match="NOT_FOUND"):
                     connection.default_channel.queue_declare(queue, passive=True)
+
+
+GARBAGE = [b"{", b"\xff", b"[1]", b"{}", b"null", b'"x"', b'{"body": 1, "properties": {}}', json.dumps({
+    "body": "e30=", "content-type": "application/json", "content-encoding": "utf-8", "headers": {"task": 7},
+    "properties": {"body_encoding": "base64", "delivery_tag": "x", "delivery_info": []},
+}).encode()]  # fmt: skip
+"""What kombu itself cannot read, or stumbles over."""
+
+
+def test_what_is_not_even_a_message_of_celery_ends_nobody(
+    api: CoordinatorApi, broker_url: str, tmp_path: Path
+) -> None:
+    """Pushed into the queues and published on the channels of a Valkey; a run goes on all the same."""
+    app, log = build_app(broker_url, MESSAGE_KEY), tmp_path / "worker.log"
+    with running_worker(broker_url, log) as worker, app.connection_for_write() as connection:
+        client = connection.default_channel.client
+        for piece in GARBAGE:
+            client.lpush(LEASES_QUEUE, piece)
+            client.lpush(REPORTS_QUEUE, piece)
+            client.publish("/0.oku.orders", piece)
+            client.publish("/0.celeryev/oku.progress", piece)
+        run = api.submit(requests=50, url="http://127.0.0.1:9/{i}")
+        assert api.wait_for_state(run, "completed", 60)["accounted"] == 50
+        assert worker.poll() is None
 
 
 COMMANDS = [

@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from queue import Empty
 from typing import Any
 
 from celery import Celery
@@ -19,6 +20,7 @@ from celery.loaders.app import AppLoader
 from kombu import compression
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
+from kombu.transport import TRANSPORT_ALIASES, redis
 
 from oku_core.broker_url import split_tls
 from oku_core.codec import seal_lease, seal_message, seal_order
@@ -56,6 +58,7 @@ _CALL_S, _LOCAL_CALL_S = 1.0, 0.2
 _CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """A lease message of a dead worker may come back after this; it is stale by then and is dropped."""
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError)
 _BEAT_PATIENCE_S = 3
 _QUEUE_EXPIRES_S = 60.0
 """So long the queue of one that hears no more stays."""
@@ -74,6 +77,41 @@ class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no types
 
     def read_configuration(self, env: str = "") -> dict[str, Any]:  # noqa: ARG002  # Celery's signature
         return {}
+
+
+_unreadable = RejectionLog(_log)
+
+
+def _build_unreadable(error: Exception) -> MalformedMessageError:
+    return MalformedMessageError(f"kombu cannot read it: {type(error).__name__}: {error!s:.80}")
+
+
+class _RedisChannel(redis.Channel):
+    """Drops what kombu cannot read, or stumbles over: that would end a worker."""
+
+    def _brpop_read(self, **options: Any) -> Any:
+        try:
+            return super()._brpop_read(**options)  # type: ignore[no-untyped-call]  # kombu has no types
+        except _UNREADABLE as error:
+            _unreadable.note(_build_unreadable(error))
+            raise Empty from error
+
+    def _receive_one(self, client: Any) -> Any:
+        try:
+            return super()._receive_one(client)  # type: ignore[no-untyped-call]
+        except _UNREADABLE as error:
+            _unreadable.note(_build_unreadable(error))
+            return False
+
+
+class RedisTransport(redis.Transport):
+    """kombu's, with channels that outlive what is not a message."""
+
+    Channel = _RedisChannel
+
+
+# By their names: kombu takes the transport of a URL with `redis+socket://` from nowhere else.
+TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = f"{__name__}:RedisTransport"
 
 
 class App(Celery):  # type: ignore[misc]  # Celery has no types
