@@ -14,6 +14,10 @@ from contextlib import suppress
 
 _HALF_HEADS = 4_000
 _NEW_HEADS_A_ROUND = 100
+_NEW_HEADS_RPS = 200
+_MALFORMED_RPS = 100
+"""Once all half heads were opened, and of the malformed requests: else the table of connections of the
+machine's own firewall is full, and packets of everybody are dropped."""
 _SOURCES = 8
 """Half heads come from so many addresses of the loopback."""
 _UNPACKED_MB = 1024
@@ -51,10 +55,12 @@ def send_packed(address: tuple[str, int], until: float) -> dict[str, int]:
 def hold_half_heads(address: tuple[str, int], until: float) -> dict[str, int]:
     """Connections with half a head each, as many as are let in; those that are closed are made anew."""
     done = {"opened": 0, "closed": 0, "most_open": 0}
-    number = 0
+    number, began = 0, time.monotonic()
     with selectors.DefaultSelector() as selector:
         while time.monotonic() < until:
-            for _ in range(min(_NEW_HEADS_A_ROUND, _HALF_HEADS - len(selector.get_map()))):
+            allowed = _HALF_HEADS + int(_NEW_HEADS_RPS * (time.monotonic() - began)) - number
+            wanted = _HALF_HEADS - len(selector.get_map())
+            for _ in range(min(_NEW_HEADS_A_ROUND, wanted, allowed)):
                 number += 1
                 with suppress(OSError):
                     source = (f"127.0.0.{1 + number % _SOURCES}", 0)
@@ -80,6 +86,7 @@ def send_malformed(address: tuple[str, int], until: float) -> dict[str, int]:
                 connection.sendall(request)
                 done["sent"] += 1
                 done["answered"] += bool(connection.recv(4096))
+            time.sleep(1 / _MALFORMED_RPS)
     return done
 
 

@@ -57,7 +57,7 @@ DEFAULT_LISTED, MOST_LISTED = 100, 1000
 """Runs of one answer."""
 _BODY_S = 30.0
 """A body must be complete so soon after its head."""
-_MOST_FOLLOWERS = 64
+_MOST_FOLLOWERS = 48
 """Half of the connections that one address may have: those behind one proxy have the rest for other calls."""
 _NO_TICK = b":\n\n"
 """A comment (WHATWG HTML, section 9.2)."""

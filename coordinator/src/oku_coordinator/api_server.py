@@ -23,7 +23,7 @@ _SHUTDOWN_S = 1.0
 _LINGER_S = 2.0
 """What still comes of a body whose request was answered already is read and dropped for so long."""
 _MOST_HEADERS = 64
-_ACCEPTED_AT_ONCE = 32
+_ACCEPTED_AT_ONCE = 16
 """New connections for each turn of the event loop: so many are read from, and answered, before more come."""
 _BACKLOG = 1024
 _LONGEST_TEXT = 200

@@ -32,8 +32,8 @@ class ConnectionLimits:
         longest_head_bytes: what may come of a head that is not complete.
     """
 
-    most: int = 256
-    most_per_address: int = 128
+    most: int = 192
+    most_per_address: int = 96
     head_s: float = 10.0
     idle_s: float = 75.0
     stalled_s: float = 60.0
