@@ -40,6 +40,11 @@ class AddressBook:
         """Whether no address is known."""
         return not self._addresses
 
+    @property
+    def lone(self) -> str | None:
+        """The only address, if there is but one."""
+        return str(self._addresses[0][4][0]) if len(self._addresses) == 1 else None
+
     def learn(self, addresses: Sequence[AddrInfoType]) -> None:
         """Take these in the place of those that are known."""
         self._addresses = list(dict.fromkeys(addresses))
@@ -91,12 +96,8 @@ class Addresses:
         Raises:
             OSError: the name has no address, or none of them can be reached.
         """
+        await self._find()
         loop = asyncio.get_running_loop()
-        if self._book.is_empty:
-            # Others wait for the same lookup: who gives up must not end it.
-            await asyncio.shield(self._start_lookup())
-        elif loop.time() >= self._look_up_at:
-            self._start_lookup()
         attempts: dict[AddrInfoType, LentSocket] = {}
 
         def begin(address: AddrInfoType) -> LentSocket:
@@ -116,6 +117,23 @@ class Addresses:
         reached = next(address for address, lent in attempts.items() if lent is connected)
         self._book.note(attempts, reached, loop.time())
         return attempts[reached]
+
+    async def find_lone(self) -> str | None:
+        """The address when there is but one, which the event loop can connect to by itself at less cost.
+
+        Raises:
+            OSError: the name has no address.
+        """
+        await self._find()
+        return None if self._local_address is not None else self._book.lone
+
+    async def _find(self) -> None:
+        """Wait until some address is known; look them up again beside, when it is time."""
+        if self._book.is_empty:
+            # Others wait for the same lookup: who gives up must not end it.
+            await asyncio.shield(self._start_lookup())
+        elif asyncio.get_running_loop().time() >= self._look_up_at:
+            self._start_lookup()
 
     def close(self) -> None:
         """Wait for no lookup any more."""

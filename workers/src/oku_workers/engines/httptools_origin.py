@@ -26,7 +26,8 @@ class Origin:
         """Connections that wait for a request, the one that was used last at the end."""
         self._host = url.raw_host or ""
         self._tls = tls
-        self._addresses = Addresses(self._host, url.port or 0, local_address)
+        self._port = url.port or 0
+        self._addresses = Addresses(self._host, self._port, local_address)
 
     def pop_idle(self) -> "Connection | None":
         """A connection that can take a request, if there is one."""
@@ -42,11 +43,14 @@ class Origin:
         Raises:
             OSError: none of them can be reached, or TLS cannot be agreed on.
         """
+        loop, tls = asyncio.get_running_loop(), self._tls
+        name = self._host if tls is not None else None
+        lone = await self._addresses.find_lone()
+        if lone is not None:
+            await loop.create_connection(lambda: connection, lone, self._port, ssl=tls, server_hostname=name)
+            return
         lent = await self._addresses.connect()
-        name = self._host if self._tls is not None else None
-        await asyncio.get_running_loop().create_connection(
-            lambda: connection, sock=lent, ssl=self._tls, server_hostname=name
-        )
+        await loop.create_connection(lambda: connection, sock=lent, ssl=tls, server_hostname=name)
 
     def close(self) -> None:
         """Wait for no lookup any more; the connections are closed by their engine."""
