@@ -37,7 +37,7 @@ _WRONGS = {
     '"queryType": "instant"': '"queryType": "once"',
     '"schemaVersion": 38': '"schemaVersion": "38"',
     '"mode": "fixed"': '"mode": "fix"',
-    '"graphMode": "area"': '"graphMode": "areas"',
+    '"graphMode": "none"': '"graphMode": "nothing"',
 }
 """What is right in a dashboard, and how it would be wrong."""
 
