@@ -17,6 +17,7 @@ from oku_cli.data_dir import DataDir, Endpoint
 from oku_cli.isolation import PYTHON, build_environment
 from oku_cli.loki_options import LokiOptions
 from oku_cli.message_key import keep_message_key
+from oku_cli.retention_options import read_retention_variables
 from oku_core.listener import format_address, open_sockets
 from oku_core.spec_files import EVERYWHERE
 from oku_core.spec_secrets import SecretSource
@@ -33,8 +34,6 @@ _MAX_QUICK_KILLS = 25
 """One that is killed from outside is given more chances."""
 _END_TIMEOUT_S = 3.0
 _HOST = "127.0.0.1"
-_RETENTION = ("OKU_KEEP_RUNS", "OKU_KEEP_FOR")
-"""What the user says of how long runs are kept is for the coordinator of the stack, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,15 +199,13 @@ class LocalStack:
         # Kept with the folder: the broker may still have messages of a stack that was killed.
         keep_message_key(data_dir.message_key)
         key = str(data_dir.message_key)
-        # Of a folder, not of a run: so it is a variable, and no flag of `oku run`.
-        retention = {name: value for name in _RETENTION if (value := os.environ.get(name))}
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
         server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags,
             listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
-            **plan.loki.build_environment(), **retention,
+            **plan.loki.build_environment(), **read_retention_variables(),
         )  # fmt: skip
         if self._server_url:
             yield build(

@@ -50,6 +50,14 @@ def parse_size(value: object) -> int:
     return size
 
 
+def parse_duration_between(value: object, least: str, most: str) -> float:
+    """The same within bounds, which are durations as text."""
+    seconds = parse_duration_s(value)
+    if not parse_duration_s(least) <= seconds <= parse_duration_s(most):
+        raise ValueError(f"{format_value(value)} is not between {least} and {most}")
+    return seconds
+
+
 def format_duration(seconds: float) -> str:
     """A duration for people, in two units at most: `850 ms`, `61.2 s`, `2 min 05 s`, `3 h 10 min`."""
     # Each bound is where its form would round to what the next one writes.

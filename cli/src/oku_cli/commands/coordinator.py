@@ -14,12 +14,12 @@ from oku_cli.kube_options import kube_options, pick_kube_settings
 from oku_cli.logs import log_options
 from oku_cli.loki_options import loki_options, pick_loki_options
 from oku_cli.message_key import message_key_option, read_message_key
+from oku_cli.retention_options import pick_retention, retention_options
 from oku_core.delay import parse_delay
 from oku_core.errors import UserError
-from oku_core.quantity import parse_count, parse_duration_s
+from oku_core.quantity import parse_count, parse_duration_between
 
 if TYPE_CHECKING:
-    from oku_coordinator.retention import RetentionRule
     from oku_coordinator.settings import ServerShape
 
 _log = logging.getLogger(__name__)
@@ -110,19 +110,7 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="So many runs may wait, the active one included.",
 )
-@click.option(
-    "--keep-runs",
-    metavar="N",
-    envvar="OKU_KEEP_RUNS",
-    type=click.IntRange(min=0),
-    help="Delete runs that are over but for the newest N; all are kept unless given.",
-)
-@click.option(
-    "--keep-for",
-    metavar="TIME",
-    envvar="OKU_KEEP_FOR",
-    help="Delete runs that have been over for longer, such as 30d; they are kept for ever unless given.",
-)
+@retention_options
 @message_key_option
 @loki_options
 @kube_options
@@ -140,7 +128,7 @@ def command(
 
     term_s = _parse_between("--term", term, ("500ms", "1h"))
     start_within_s = _parse_between("--start-within", start_within, ("1s", "24h"))
-    retention = _pick_retention(settings)
+    retention = pick_retention(settings)
     shape = _pick_server_shape(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
@@ -163,13 +151,9 @@ def command(
 def _parse_between(flag: str, given: str, bounds: tuple[str, str]) -> float:
     """Seconds of a duration; `UserError` when it is none, or not within bounds."""
     try:
-        seconds = parse_duration_s(given)
+        return parse_duration_between(given, *bounds)
     except ValueError as error:
         raise UserError(f"{flag}: {error}") from error
-    least, most = bounds
-    if not parse_duration_s(least) <= seconds <= parse_duration_s(most):
-        raise UserError(f"{flag}: {given} is not between {least} and {most}")
-    return seconds
 
 
 def _choose_token(given: str | None) -> str:
@@ -180,14 +164,6 @@ def _choose_token(given: str | None) -> str:
     token = secrets.token_urlsafe(24)
     _log.warning("no token is given, API calls must bear %s until this process ends", token)
     return token
-
-
-def _pick_retention(options: dict[str, Any]) -> "RetentionRule":
-    from oku_coordinator.retention import RetentionRule  # noqa: PLC0415  # likewise
-
-    keep_for = options.pop("keep_for")
-    keep_for_s = None if keep_for is None else _parse_between("--keep-for", keep_for, ("1m", "36500d"))
-    return RetentionRule(keep_runs=options.pop("keep_runs"), keep_for_s=keep_for_s)
 
 
 def _pick_server_shape(options: dict[str, Any]) -> "ServerShape":
