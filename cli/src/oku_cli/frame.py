@@ -161,7 +161,11 @@ class _Numbers:
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
         """A grid."""
-        is_wide = options.max_width >= sum(self._COLUMNS) + self._GAP * (len(self._COLUMNS) - 1)
+        is_wide = options.max_width >= sum(self._COLUMNS) + self._GAP * (len(self._COLUMNS) - 1) and all(
+            len(value) <= width
+            for pairs, width in ((self._left, self._COLUMNS[1]), (self._right, self._COLUMNS[3]))
+            for _, value in pairs
+        )
         table = Table.grid(padding=(0, self._GAP, 0, 0))
         for width in self._COLUMNS if is_wide else (_LABEL_COLUMNS, None):
             table.add_column(width=width, no_wrap=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from oku_cli.allow_options import build_secret_flags
 from oku_cli.client import Client
 from oku_cli.data_dir import DataDir
 from oku_cli.drive import Driver, Watch
@@ -59,7 +60,7 @@ async def run_locally(
         for driver in drivers:
             driver.log(line)
 
-    parting = Parting(data_dir.flags)
+    parting = Parting((*data_dir.flags, *build_secret_flags(plan.secrets)))
     stack = LocalStack(data_dir, plan, log)
     at_once, run = True, ""
     try:
@@ -72,7 +73,7 @@ async def run_locally(
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.loki.loki else ""
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
-        return _give_up(console, data_dir, run, error)
+        return _give_up(console, parting, run, error)
     finally:
         drivers.clear()
         await stack.end(at_once=at_once)
@@ -152,9 +153,9 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
     return spec.servers or max(processes, needed)
 
 
-def _give_up(console: Terminal, data_dir: DataDir, run: str, error: Exception) -> ExitCode:
+def _give_up(console: Terminal, parting: Parting, run: str, error: Exception) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
     if run:
-        resume = Parting(data_dir.flags).build_command("resume", run)
+        resume = parting.build_command("resume", run)
         console.print(f"resume it with: {resume}", soft_wrap=True)
     return ExitCode.CUT_SHORT
