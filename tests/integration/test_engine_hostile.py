@@ -158,7 +158,7 @@ HOSTILE: dict[str, Hostility] = {
 }  # fmt: skip
 CLOSING = build_response("200 OK", b"hi", "Connection: close")
 WARM_UP = 60
-MOST_GROWTH_KIB = 16 * 1024
+MOST_GROWTH_KIB = 24 * 1024
 """With 20 requests at a time: what is read of a connection at once is 256 KiB."""
 
 

@@ -55,5 +55,9 @@ class FailingSupervisor(Supervisor):
 
     @property
     def recovered(self) -> dict[str, bool]:
-        """Everything that was supervised so far, and whether it failed and went on after it."""
-        return {health.name: health.rounds_since > 0 for health in self._all}
+        """Everything that has told of a round so far, and whether it failed and went on after it."""
+        return {
+            health.name: health.rounds_since > 0
+            for health in self._all
+            if health.rounds_left < self._fails_at
+        }
