@@ -133,7 +133,7 @@ def test_dashboards_show_the_run(run: PodRun) -> None:
     with run.release.open_loki() as loki:
         grafana = Grafana(loki.url, now - 1800, now, {"run": run.run})
         queries = [query for query in list_queries() if query.dashboard == "oku-run"]
-        empty = [str(query) for query in queries if not query.is_rare and not grafana.fetch(query)]
+        empty = [str(query) for query in queries if query.is_lasting and not grafana.fetch(query)]
     assert queries
     assert empty == []
 

@@ -68,6 +68,11 @@ class DashboardQuery:
     most_lines: int = 1000
 
     @property
+    def is_lasting(self) -> bool:
+        """Whether it has something to show of every run that is over."""
+        return not self.is_rare and not self.is_of_now
+
+    @property
     def is_of_now(self) -> bool:
         """Whether it tells the last seconds of the time range: nothing once the run is at rest."""
         title: str = self.panel.get("title", "")
