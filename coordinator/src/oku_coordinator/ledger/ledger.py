@@ -55,8 +55,8 @@ _log = logging.getLogger(__name__)
 
 _DELETED_AT_ONCE = 500
 """Rows; takes some milliseconds."""
-_PAGES_AT_ONCE = 200
-"""Of 4 KiB; likewise."""
+_PAGES_AT_ONCE = 50
+"""Of 4 KiB; takes up to 50 ms when the write-ahead log is brought into the file meanwhile."""
 _PAGE = 1000
 """Rows that are read at once."""
 
