@@ -265,8 +265,11 @@ class Coordinator:
 
     def _look_at_clock(self) -> None:
         """Note that the wall clock was set; follow it again when nothing is measured and no line waits."""
+        step_s = self._clock.find_step()
+        if not step_s and not self._clock.wall_ahead_s:
+            return
         run = self._ledger.fetch_next_run()
-        if step_s := self._clock.find_step():
+        if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.state in ACTIVE_STATES:
                 self._ledger.note_clock_step(run.run, step_s, self._clock.now())

@@ -78,16 +78,15 @@ def put(
     if row is None or not row["is_published"]:
         return
     clock = transaction.select_one("SELECT last_ns FROM clocks WHERE run = ? AND kind = ?", run, kind)
-    before_ns = first_ns = int(at * 1e9)
+    first_ns = int(at * 1e9)
     if clock and first_ns <= clock["last_ns"] <= first_ns + FUTURE_NS:
         first_ns = clock["last_ns"] + 1
-        before_ns = first_ns
     rows: list[tuple[str, Kind, int, str]] = []
     for line in lines:
         text = msgspec.json.encode({name: value for name, value in line.items() if value is not None})
         rows.append((run, kind, first_ns, text.decode()))
         first_ns += 1
-    if first_ns == before_ns:
+    if not rows:
         return
     transaction.execute_each("INSERT INTO outbox (run, kind, at_ns, line) VALUES (?, ?, ?, ?)", rows)
     _change_size(transaction, len(rows), sum(len(text) for _, _, _, text in rows))
