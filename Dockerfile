@@ -40,7 +40,7 @@ RUN python3 -m venv --without-pip /opt/oku \
     && $pip --find-links wheels --require-hashes -r requirements/coordinator.txt \
     && $pip --no-deps own/oku_core-* own/oku_coordinator-* own/oku_workers-* own/oku_cli-* \
     && find /opt/oku -regex '.*/kubernetes/.*/\(api\|models\)/__pycache__' -prune -exec rm -r {} + \
-    && /opt/oku/bin/python -c "import oku_coordinator.process, oku_coordinator.kube.part, oku_cli.commands.run"
+    && /opt/oku/bin/python -c "import oku_coordinator.process, oku_coordinator.kube.facade, oku_cli.commands.run"
 
 FROM wheels AS worker-venv
 RUN python3 -m venv --without-pip /opt/oku \

@@ -13,8 +13,8 @@ from docs.tools.chart_values import build_chart_files
 from docs.tools.manifests import build_manifests
 from docs.tools.openapi import build_openapi
 
-from oku_core.run import FINAL_STATES, TRANSITIONS, RunState
-from oku_core.summary import Summary
+from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
+from oku_core.results.summary import Summary
 from oku_dashboards.files import build_files as build_dashboards
 
 _DOCS = Path(__file__).parents[1]

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from oku_coordinator.api import MOST_LISTED
-from oku_core.delay import parse_delay
-from oku_core.progress import Tick
-from oku_core.run import RunState
-from oku_core.spec import Engine
-from oku_core.spec_fields import FIELDS
-from oku_core.summary import Summary
+from oku_coordinator.api.routes import MOST_LISTED
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Tick
+from oku_core.results.summary import Summary
+from oku_core.spec.delay import parse_delay
+from oku_core.spec.fields import FIELDS
+from oku_core.spec.spec import Engine
 
 Json = dict[str, Any]
 

@@ -19,19 +19,19 @@ from rich.padding import Padding
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from oku_cli.client import Client
-from oku_cli.data_dir import DataDir
-from oku_cli.frame import Moment, build_frame
-from oku_cli.local import build_plan
-from oku_cli.pace import Pace
-from oku_cli.palette import ACCENT
-from oku_cli.stack import LocalStack
-from oku_cli.summary_view import build_summary
-from oku_cli.terminal import Terminal
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.spec_parser import Source, build_mapping, parse_spec
-from oku_core.summary import Summary
+from oku_cli.local.data_dir import DataDir
+from oku_cli.local.local_run import build_plan
+from oku_cli.local.stack import LocalStack
+from oku_cli.remote.client import Client
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.palette import ACCENT
+from oku_cli.terminal.trend import Pace
+from oku_cli.views.summary_view import build_summary
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Summary
+from oku_core.spec.parser import Source, build_mapping, parse_spec
+from oku_core.spec.spec import Spec
 
 _IMAGES = Path(__file__).parents[1] / "images"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from oku_core.errors import UserError
-from oku_core.open_files import raise_open_files
+from oku_core.process.open_files import raise_open_files
 
 from . import (
     abuse,

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from oku_cli.child import Child
-from oku_server.count_store import read_served
-from oku_server.count_table import NO_RUN
+from oku_cli.local.child import Child
+from oku_server.counts.count_store import read_served
+from oku_server.counts.count_table import NO_RUN
 
 from .error import BenchmarkError
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 from docs.tools.screens import draw
 
-from oku_cli.drive import write_json
-from oku_cli.summary_view import build_summary
-from oku_core.summary import Summary
+from oku_cli.remote.follow import write_json
+from oku_cli.views.summary_view import build_summary
+from oku_core.results.summary import Summary
 
 from .error import BenchmarkError
 from .kept import open_kept

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from oku_cli.child import Child
+from oku_cli.local.child import Child
 
 from .error import BenchmarkError
 from .install import find_program

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from oku_cli.client import Client
-from oku_cli.data_dir import Endpoint
-from oku_core.summary import Summary
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.remote.client import Client
+from oku_core.results.summary import Summary
 
 from .error import BenchmarkError
 from .plan import Plan

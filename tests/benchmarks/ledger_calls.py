@@ -11,10 +11,10 @@ import msgspec
 from tests.kit.long_ledger import LEASE_LENGTH, LONG_RUN
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import ExpiryReason
-from oku_core.history import Event, EventType, Moment
-from oku_core.lease import Claim
-from oku_core.run import RunState
+from oku_coordinator.ledger.records import ExpiryReason
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim
+from oku_core.results.history import Event, EventType, Moment
 
 _WORKERS = 1_000
 _BATCH = 100

@@ -18,10 +18,10 @@ import aiohttp
 import msgspec
 from tests.kit.long_ledger import LONG_RUN, make_long_ledger
 
-from oku_cli.child import Child
-from oku_cli.client import Client
-from oku_cli.data_dir import Endpoint
-from oku_core.run import RunState
+from oku_cli.local.child import Child
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.remote.client import Client
+from oku_core.accounting.run_state import RunState
 
 from . import ledger_calls
 from .error import BenchmarkError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from oku_cli import valkey
+from oku_cli.local import valkey
 from oku_core.errors import UserError
 
 from .install import BUILT, find_program

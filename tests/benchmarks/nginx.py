@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from oku_cli.child import Child
+from oku_cli.local.child import Child
 
 from .error import BenchmarkError
 from .install import describe_missing, find_program

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from oku_cli.child import Child
+from oku_cli.local.child import Child
 
 from .error import BenchmarkError
 from .target import Target

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from oku_cli.data_dir import DataDir
-from oku_core.summary import Summary
+from oku_cli.local.data_dir import DataDir
+from oku_core.results.summary import Summary
 
 from . import terminal
 from .turn import Stage, Turn

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oku_cli.data_dir import DataDir
-from oku_core.progress import Tick
-from oku_server.count_store import read_served
+from oku_cli.local.data_dir import DataDir
+from oku_core.messaging.progress import Tick
+from oku_server.counts.count_store import read_served
 
 from .observer import LOOK_S, Sample, look_on
 from .oku_turn import Load, OkuTurn, open_data_dir, play_oku

@@ -18,8 +18,8 @@ from statistics import median, quantiles
 import aiohttp
 import msgspec
 
-from oku_cli.client import Client
-from oku_cli.data_dir import Endpoint
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.remote.client import Client
 
 from .error import BenchmarkError
 from .kept import open_kept

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_cli import valkey
-from oku_cli.child import Child
-from oku_cli.data_dir import Endpoint
+from oku_cli.local import valkey
+from oku_cli.local.child import Child
+from oku_cli.local.data_dir import Endpoint
 
 from .error import BenchmarkError
 from .vitals import Vitals, read_vitals

@@ -11,14 +11,14 @@ from pathlib import Path
 import aiohttp
 import msgspec
 
-from oku_cli.client import Client
-from oku_cli.data_dir import Endpoint
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.remote.client import Client
 from oku_coordinator.ledger import Ledger
-from oku_core.histogram import Latency
-from oku_core.lease import Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.summary import Summary
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Report
+from oku_core.results.histogram import Latency
+from oku_core.results.summary import Summary
+from oku_core.spec.spec import Spec
 
 from .error import BenchmarkError
 from .ledger import count_leases

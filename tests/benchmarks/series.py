@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 import msgspec
 
-from oku_core.progress import Tick
+from oku_core.messaging.progress import Tick
 
 from .observer import Sample
 

@@ -11,7 +11,7 @@ import struct
 import sys
 import termios
 
-from oku_cli import tether
+from oku_cli.local import die_with_parent
 
 _ROWS, _COLUMNS = 50, 120
 _KEPT_BYTES = 1 << 16
@@ -22,7 +22,7 @@ def run(command: list[str]) -> int:
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
-        os.execv(sys.executable, [sys.executable, "-I", "-S", tether.__file__, *command])
+        os.execv(sys.executable, [sys.executable, "-I", "-S", die_with_parent.__file__, *command])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
     shown = b""
     while chunk := _read(terminal):

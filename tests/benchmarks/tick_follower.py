@@ -8,9 +8,9 @@ import threading
 from contextlib import suppress
 from typing import Self
 
-from oku_cli.client import Client, UnreachableError
-from oku_cli.data_dir import DataDir, Endpoint
-from oku_core.progress import Tick
+from oku_cli.local.data_dir import DataDir, Endpoint
+from oku_cli.remote.client import Client, UnreachableError
+from oku_core.messaging.progress import Tick
 
 from .oku_turn import read_stack
 

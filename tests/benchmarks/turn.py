@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oku_cli.child import Child
+from oku_cli.local.child import Child
 
 from .observer import LOOK_S, Observer, Sample, look_on
 from .target import Target

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from oku_core.delay import parse_delay
-from oku_core.summary import Flag
+from oku_core.results.summary import Flag
+from oku_core.spec.delay import parse_delay
 
 from .observer import Window, find_peak_mb
 from .oku_turn import HTTPTOOLS, Load

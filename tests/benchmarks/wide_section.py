@@ -1,6 +1,6 @@
 """The section of the benchmark `wide`: very many requests in flight."""
 
-from oku_core.summary import Flag
+from oku_core.results.summary import Flag
 
 from .section import Goal, Section, build_table, fill_text
 from .wide import MARGIN_S, Results

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from oku_cli.data_dir import DataDir
-from oku_core.delay import parse_delay
+from oku_cli.local.data_dir import DataDir
+from oku_core.spec.delay import parse_delay
 
 from .delay_server import DelayServer
 from .error import BenchmarkError

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.kit.local_run import LocalRun, Start, starting_runs
 
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 LOAD = ("--concurrency", "50", "--delay", "5ms..50ms", "--workers", "2")
 """About 3,600 requests a second over two workers, which leaves the processors idle enough for faults."""

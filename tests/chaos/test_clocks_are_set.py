@@ -12,7 +12,7 @@ from tests.kit.loki_account import assert_published, assert_ticks_agree, fetch
 from tests.kit.shifted_clock import ShiftedClocks
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 HOUR_S = 3600
 pytestmark = pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])

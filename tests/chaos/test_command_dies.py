@@ -6,7 +6,7 @@ import pytest
 from tests.kit.account import assert_account_balances, assert_completed, list_flags
 from tests.kit.local_run import Start, is_alive, wait_until
 
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])

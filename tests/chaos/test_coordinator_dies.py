@@ -7,7 +7,7 @@ import pytest
 from tests.kit.account import assert_completed
 from tests.kit.local_run import Start
 
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])

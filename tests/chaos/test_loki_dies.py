@@ -17,8 +17,8 @@ from tests.kit.loki_account import assert_events, assert_published, assert_ticks
 from tests.kit.loki_proxy import LokiProxy, shuffle_faults
 
 from oku_coordinator.ledger import Ledger
-from oku_core.history import EventType
-from oku_core.spec import Engine
+from oku_core.results.history import EventType
+from oku_core.spec.spec import Engine
 
 pytestmark = pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 

@@ -11,8 +11,8 @@ import pytest
 from tests.kit.account import assert_completed
 from tests.kit.local_run import OKU, Start, wait_until
 
-from oku_core.spec import Engine
-from oku_server.fault import Fault, FaultRates
+from oku_core.spec.spec import Engine
+from oku_server.behaviour.fault import Fault, FaultRates
 
 RATES = FaultRates(error=0.02, reset=0.01, stall=0.0005, truncate=0.01)
 SEED = 5

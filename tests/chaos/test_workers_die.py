@@ -13,7 +13,7 @@ from tests.kit.account import assert_account_balances, assert_completed, list_fl
 from tests.kit.local_run import OKU, LocalRun, Start, wait_until
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 StartBoth = Callable[..., dict[Engine, LocalRun]]
 WORKERS = ("worker-1", "worker-2")

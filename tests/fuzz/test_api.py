@@ -24,7 +24,7 @@ from tests.kit.abuse import Site, read_rss_mb, run_site
 from tests.kit.coordinator import TOKEN
 from tests.kit.local_run import wait_until
 
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 EXAMPLES = 80

@@ -10,8 +10,8 @@ from tests.kit.hostile_server import Exchange, HostileServer
 from tests.kit.mutation import mutate_one_of
 from tests.kit.responses import INVALID, VALID, Invalid, Valid
 
-from oku_core.lease import Report
-from oku_core.spec import Engine, Spec
+from oku_core.messaging.lease import Report
+from oku_core.spec.spec import Engine, Spec
 
 EXAMPLES = 800
 BATCH = 40

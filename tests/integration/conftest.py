@@ -5,7 +5,7 @@ from tests.kit.engine_worker import EngineWorker
 from tests.kit.hostile_server import HostileServer, Script, Serve
 from tests.kit.message_key import exported_message_key
 
-from oku_core.spec import Engine
+from oku_core.spec.spec import Engine
 
 
 @pytest.fixture(scope="session", autouse=True)

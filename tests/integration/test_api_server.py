@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from oku_coordinator.api import build_api
-from oku_coordinator.api_server import ApiServer
-from oku_coordinator.conditions import Conditions
-from oku_coordinator.connection_table import ConnectionLimits, DropReason
+from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
+from oku_coordinator.api.routes import build_api
+from oku_coordinator.api.server import ApiServer
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.liveness import Roster
-from oku_coordinator.metrics import Metrics
-from oku_coordinator.runs import Runs
-from oku_coordinator.served import NamedServers, ServedCounter
+from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.runs import Runs
+from oku_coordinator.servers.served_count import NamedServers, ServedCounter
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.workers.liveness import Roster
 
 TOKEN = "t0"
 PATIENCE_S = 10.0

@@ -15,8 +15,8 @@ from tests.kit.front import Front
 from tests.kit.local_run import wait_until
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_coordinator.broker import Broker
-from oku_core.messaging import build_app
+from oku_coordinator.broker.sender import Broker
+from oku_core.messaging.celery_app import build_app
 
 
 def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

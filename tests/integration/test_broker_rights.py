@@ -11,7 +11,7 @@ from tests.kit.coordinator import run_coordinator
 from tests.kit.delay_server import DelayServer
 from tests.kit.local_run import OKU, wait_until
 
-from oku_cli import valkey
+from oku_cli.local import valkey
 
 USERS = Path(__file__).parents[2] / "charts" / "oku" / "files" / "users.acl"
 

@@ -19,7 +19,7 @@ from tests.kit.hostile_server import (
 )
 from tests.kit.proxy import Proxy
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 OK = build_response(body=b"hi")
 

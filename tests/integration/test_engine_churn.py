@@ -23,9 +23,9 @@ from tests.kit.hostile_server import (
     stall,
 )
 
-from oku_core.lease import Report
-from oku_core.spec import Engine, Spec
-from oku_workers.engines.httptools_engine import CONNECTING_AT_ONCE
+from oku_core.messaging.lease import Report
+from oku_core.spec.spec import Engine, Spec
+from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
 
 OK = build_response(body=b"hi")
 SYN_SENT = "02"

@@ -12,7 +12,7 @@ from tests.kit.black_hole import black_hole
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 OK = build_response(body=b"hi")
 

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, Serve, build_response
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

@@ -12,7 +12,7 @@ from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, Script, Serve, always, build_response, stall
 from tests.kit.measured_worker import measure
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, Serve, always, build_response
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 

@@ -12,7 +12,7 @@ from tests.kit.hostile_server import Exchange, Serve, build_response
 from tests.kit.measured_worker import COMMAND, Measurement, measure
 from tests.kit.requirement import miss
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.kit.hostile_server import (
 )
 from tests.kit.witness import witnessing
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

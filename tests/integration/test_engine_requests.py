@@ -9,7 +9,7 @@ import pytest
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 OK = build_response(body=b"hi")
 MIB = 1 << 20

@@ -8,7 +8,7 @@ from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, Serve, build_response
 from tests.kit.responses import INVALID, VALID, Invalid, Valid
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 LONG = 200
 

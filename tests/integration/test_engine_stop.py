@@ -14,8 +14,8 @@ from typing import Any
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
 
-from oku_core.lease import Report
-from oku_core.spec import Engine, Spec
+from oku_core.messaging.lease import Report
+from oku_core.spec.spec import Engine, Spec
 
 OK = build_response(body=b"hi")
 CONCURRENCY = 20

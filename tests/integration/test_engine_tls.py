@@ -9,8 +9,8 @@ from tests.kit.certificates import Certificates, build_server_tls
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Exchange, HostileServer, Script, Serve, always, build_response, stall
 
-from oku_core.spec import Engine, Spec
-from oku_workers.engines.error import EngineError
+from oku_core.spec.spec import Engine, Spec
+from oku_workers.engines.engine_error import EngineError
 
 OK = build_response(body=b"hi")
 SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"

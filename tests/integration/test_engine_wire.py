@@ -6,7 +6,7 @@ import pytest
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.hostile_server import Request, Serve, always, build_response
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 METHODS = ("HEAD", "TRACE", "OPTIONS", "PUT", "PATCH", "DELETE", "PURGE")
 SPECS: dict[str, tuple[str, dict[str, Any]]] = {

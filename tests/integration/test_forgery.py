@@ -23,10 +23,8 @@ from tests.kit.local_run import OKU, wait_until
 from tests.kit.message_key import MESSAGE_KEY
 from tests.kit.simulated_worker import SimulatedWorker
 
-from oku_coordinator.listeners import ProgressListener
-from oku_core.codec import decode_message, seal_lease, seal_order, seal_progress
-from oku_core.lease import Claim, Lease, Message
-from oku_core.messaging import (
+from oku_coordinator.broker.listeners import ProgressListener
+from oku_core.messaging.celery_app import (
     LEASE_TASK,
     LEASES_QUEUE,
     PROGRESS_EVENT,
@@ -37,10 +35,12 @@ from oku_core.messaging import (
     send_lease,
     send_order,
 )
-from oku_core.order import Pace, Stop
-from oku_core.progress import Progress
-from oku_core.spec import Spec
-from oku_core.supervision import Health
+from oku_core.messaging.codec import decode_message, seal_lease, seal_order, seal_progress
+from oku_core.messaging.lease import Claim, Lease, Message
+from oku_core.messaging.order import Pace, Stop
+from oku_core.messaging.progress import Progress
+from oku_core.process.supervision import Health
+from oku_core.spec.spec import Spec
 
 FORGED_KEY = b"the key of somebody else"
 SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
-from oku_core.interval import SliceState
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_core.accounting.interval import SliceState
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
 
 LEASE = 5
 KILLS = 12
@@ -18,8 +18,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from oku_coordinator.ledger import Ledger
-from oku_core.histogram import Histogram
-from oku_core.lease import Claim, Report
+from oku_core.results.histogram import Histogram
+from oku_core.messaging.lease import Claim, Report
 
 ledger = Ledger(Path(sys.argv[1]))
 latency = Histogram()

@@ -15,12 +15,12 @@ from tests.kit.fake_loki import run_loki
 from tests.kit.ledger_faults import ERRORS, LedgerFaults, Place
 from tests.kit.simulated_worker import SimulatedWorker
 
-from oku_cli.client import Client, UnreachableError
-from oku_cli.data_dir import Endpoint
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.remote.client import Client, UnreachableError
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loki import LokiTarget
-from oku_core.run import RunState
-from oku_core.summary import Summary
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Summary
 
 _REQUESTS = 20
 _SPEC = {"requests": _REQUESTS, "url": "http://127.0.0.1:9/", "range-size": 10}
@@ -36,8 +36,8 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
     """Whatever fails, the run completes, whoever follows it is told so, and the account balances."""
     faults = LedgerFaults()
     monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", faults.connect)
-    monkeypatch.setattr("oku_core.supervision.FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr("oku_core.supervision.STEADY_S", 0.0)  # no pause grows
+    monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr("oku_core.process.supervision.STEADY_S", 0.0)  # no pause grows
     runs: list[str] = []
     missed: list[Place] = []
     with run_broker(tmp_path) as broker_url, run_simulated_worker(broker_url):

@@ -14,12 +14,12 @@ from tests.kit.front import Front
 from tests.kit.local_run import wait_until
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_coordinator.listeners import ProgressListener, ReportListener
-from oku_core.codec import seal_progress
-from oku_core.lease import Claim
-from oku_core.messaging import PROGRESS_EVENT, App, build_app, send_message
-from oku_core.progress import Progress
-from oku_core.supervision import Health
+from oku_coordinator.broker.listeners import ProgressListener, ReportListener
+from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app, send_message
+from oku_core.messaging.codec import seal_progress
+from oku_core.messaging.lease import Claim
+from oku_core.messaging.progress import Progress
+from oku_core.process.supervision import Health
 
 _MESSAGES = 300
 _EVERY_S = 0.02

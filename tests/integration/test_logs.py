@@ -19,9 +19,9 @@ from tests.kit.delay_server import Start, until
 from tests.kit.local_run import OKU, wait_until
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_core.lease import Lease
-from oku_core.messaging import LEASE_TASK, LEASES_QUEUE, build_app, send_lease
-from oku_core.spec import Spec
+from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app, send_lease
+from oku_core.messaging.lease import Lease
+from oku_core.spec.spec import Spec
 
 Line = dict[str, Any]
 
@@ -103,7 +103,7 @@ def test_all_that_processes_say_is_json(tmp_path: Path, start: Start) -> None:
     told = read(worker_log)
     assert {line["worker"] for line in told} == {"w"}
     assert {line["pid"] for line in told} == {worker.pid}
-    assert find(told, "were dropped")["logger"] == "oku_core.messaging"
+    assert find(told, "were dropped")["logger"] == "oku_core.messaging.celery_app"
     given_back = find(told, "is given back")
     assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")
 

@@ -12,7 +12,7 @@ from tests.kit.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.local_run import wait_until
 from tests.kit.simulated_worker import SimulatedWorker
 
-from oku_core.histogram import Latency
+from oku_core.results.histogram import Latency
 
 SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
 """Three leases; nobody sends a request."""

@@ -15,9 +15,9 @@ import aiohttp
 import pytest
 from tests.kit.delay_server import OKU, PATIENCE_S, DelayServer, Start, until
 
-from oku_core.delay import parse_delay
-from oku_server.count_table import read_count
-from oku_server.fault import Fault, FaultRates
+from oku_core.spec.delay import parse_delay
+from oku_server.behaviour.fault import Fault, FaultRates
+from oku_server.counts.count_table import read_count
 
 TIMER_ERROR_S = 0.002
 """The event loop counts in milliseconds."""

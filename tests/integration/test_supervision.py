@@ -19,7 +19,7 @@ from tests.kit.faults import FailingSupervisor
 from tests.kit.local_run import OKU
 
 from oku_coordinator.loki import LokiTarget
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 _WITHIN_S = 40
 

@@ -12,9 +12,7 @@ from tests.kit.local_run import OKU, wait_until
 from tests.kit.message_key import MESSAGE_KEY
 from tests.kit.simulated_worker import SimulatedWorker
 
-from oku_core.codec import decode_message
-from oku_core.lease import Report
-from oku_core.messaging import (
+from oku_core.messaging.celery_app import (
     LEASE_TASK,
     LEASES_QUEUE,
     PROGRESS_EVENT,
@@ -23,8 +21,10 @@ from oku_core.messaging import (
     App,
     build_app,
 )
-from oku_core.progress import Progress
-from oku_core.signing import PROTOCOL, MessageKind
+from oku_core.messaging.codec import decode_message
+from oku_core.messaging.lease import Report
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.signing import PROTOCOL, MessageKind
 
 SPEC: dict[str, Any] = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
 

@@ -18,9 +18,7 @@ from tests.kit.broker import run_broker
 from tests.kit.local_run import OKU, wait_until
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_core.codec import decode_message
-from oku_core.lease import Claim, Lease, Message, Report, find_fault
-from oku_core.messaging import (
+from oku_core.messaging.celery_app import (
     LEASE_TASK,
     LEASES_QUEUE,
     REPORTS_QUEUE,
@@ -29,9 +27,11 @@ from oku_core.messaging import (
     send_lease,
     send_order,
 )
-from oku_core.order import Stop
-from oku_core.spec import Engine, Spec
-from oku_workers.beat import EXIT_STUCK
+from oku_core.messaging.codec import decode_message
+from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
+from oku_core.messaging.order import Stop
+from oku_core.spec.spec import Engine, Spec
+from oku_workers.health.heartbeat import EXIT_STUCK
 
 
 class Desk:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.kit.local_run import wait_until
 
-from oku_cli import valkey
+from oku_cli.local import valkey
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tests.kit.message_key import MESSAGE_KEY
 
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings
-from oku_core.supervision import Supervisor
+from oku_core.process.supervision import Supervisor
 
 
 @asynccontextmanager

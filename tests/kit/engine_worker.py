@@ -6,16 +6,16 @@ import logging
 import time
 from typing import Any
 
-from oku_core.lease import Lease, Report, find_fault
-from oku_core.order import Stop
-from oku_core.outcome import OUTCOMES
-from oku_core.progress import Progress
-from oku_core.spec import Spec
-from oku_core.spec_files import EVERYWHERE
-from oku_core.spec_secrets import SpecSources
-from oku_core.supervision import Supervisor
-from oku_workers.crew import Crew
-from oku_workers.station import Station
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.messaging.lease import Lease, Report, find_fault
+from oku_core.messaging.order import Stop
+from oku_core.messaging.progress import Progress
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.files import EVERYWHERE
+from oku_core.spec.secrets import SpecSources
+from oku_core.spec.spec import Spec
+from oku_workers.health.loop_thread import Station
+from oku_workers.leases.lease_runner import Crew
 
 PATIENCE_S = 30.0
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from oku_core.supervision import Health, Supervisor
+from oku_core.process.supervision import Health, Supervisor
 
 
 class InjectedError(Exception):

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
+from oku_core.accounting.interval import Lengths
 from oku_core.errors import UserError
-from oku_core.interval import Lengths
 
 OKU = [str(Path(sys.executable).with_name("oku"))]
 _POLL_S = 0.02

@@ -8,7 +8,7 @@ from typing import Any
 from tests.kit.loki_queries import LokiQueries
 
 from oku_coordinator.ledger import Ledger
-from oku_core.outcome import OUTCOMES
+from oku_core.accounting.outcome import OUTCOMES
 
 
 def sum_up(loki: LokiQueries, run: str, kind: str, field: str, by: str = "") -> dict[str, int]:

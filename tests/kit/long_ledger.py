@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
-from oku_core.histogram import Histogram
-from oku_core.history import Event, EventType, Moment
-from oku_core.lease import Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Report
+from oku_core.results.histogram import Histogram
+from oku_core.results.history import Event, EventType, Moment
+from oku_core.spec.spec import Spec
 
 LONG_RUN = "long-run"
 LEASE_LENGTH = 1000

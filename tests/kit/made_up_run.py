@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from oku_core.outcome import build_outcome_counts
+from oku_core.accounting.outcome import build_outcome_counts
 
 Line = tuple[Mapping[str, str], int, str]
 """Labels, time in ns, text."""

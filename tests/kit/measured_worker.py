@@ -17,7 +17,7 @@ import msgspec
 from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.requirement import miss
 
-from oku_core.spec import Spec
+from oku_core.spec.spec import Spec
 
 _PATIENCE_S = 60.0
 _OWN = Path("/proc/self")

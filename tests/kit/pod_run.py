@@ -14,8 +14,8 @@ from tests.kit.local_run import wait_until
 from tests.kit.release import Release
 
 from oku_cli.exit_code import ExitCode
-from oku_coordinator.ledger.record import LeaseState
-from oku_core.history import EventType
+from oku_coordinator.ledger.records import LeaseState
+from oku_core.results.history import EventType
 
 _STEP = 2000
 """Requests that show that a run goes on."""

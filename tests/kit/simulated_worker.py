@@ -10,10 +10,7 @@ from typing import Any, Self
 import msgspec
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_core.codec import decode_lease, seal_progress
-from oku_core.histogram import Histogram
-from oku_core.lease import Claim, Lease, Report
-from oku_core.messaging import (
+from oku_core.messaging.celery_app import (
     LEASES_QUEUE,
     PROGRESS_EVENT,
     REPORT_TASK,
@@ -21,7 +18,10 @@ from oku_core.messaging import (
     build_app,
     send_message,
 )
-from oku_core.progress import Progress
+from oku_core.messaging.codec import decode_lease, seal_progress
+from oku_core.messaging.lease import Claim, Lease, Report
+from oku_core.messaging.progress import Progress
+from oku_core.results.histogram import Histogram
 
 _BEAT_S = 0.2
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 COUNTS = st.none() | st.integers(1, 1000)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_core.outcome import OUTCOMES, Outcome
-from oku_core.run import RunState
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.run_state import RunState
 from oku_dashboards.logql import ONE_RUN, SPAN, Lines, rate
 from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
 from oku_dashboards.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_core.outcome import Outcome
+from oku_core.accounting.outcome import Outcome
 from oku_dashboards.account import LATENCIES, Account
 from oku_dashboards.dashboard import (
     Dashboard,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_core.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
 from oku_dashboards.palette import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
 from oku_dashboards.panel import Exactness, Panel, Query, override

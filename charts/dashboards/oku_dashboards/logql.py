@@ -10,7 +10,7 @@
 from collections.abc import Iterable, Sequence
 
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_core.outcome import Outcome
+from oku_core.accounting.outcome import Outcome
 
 STEP = "$__interval"
 SPAN = "$__range"

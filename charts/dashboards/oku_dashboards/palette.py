@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from oku_core.outcome import Outcome
-from oku_core.run import RunState
+from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.run_state import RunState
 
 GOOD = "green"
 CAUTION = "orange"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_core.history import EventType
+from oku_core.results.history import EventType
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,

@@ -8,9 +8,9 @@ import sys
 import click
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.logs import tell_mistake
-from oku_cli.printable import write_error
-from oku_cli.standard_streams import StandardStreams
+from oku_cli.process.logs import tell_mistake
+from oku_cli.process.standard_streams import StandardStreams
+from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 
 COMMANDS = (

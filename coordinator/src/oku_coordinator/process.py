@@ -17,44 +17,44 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from oku_coordinator.api import build_api
-from oku_coordinator.api_server import ApiServer
-from oku_coordinator.broker import Broker
-from oku_coordinator.chronicle import Chronicle
-from oku_coordinator.circuit_breaker import CircuitBreaker
-from oku_coordinator.conditions import Conditions
-from oku_coordinator.dispatcher import Dispatcher
-from oku_coordinator.lease_watch import LeaseWatch
+from oku_coordinator.api.routes import build_api
+from oku_coordinator.api.server import ApiServer
+from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.leasing.dispatcher import Dispatcher
+from oku_coordinator.leasing.reaper import LeaseWatch
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import BreachError, RunRecord, UnknownRunError, Verdict
+from oku_coordinator.ledger.records import BreachError, RunRecord, UnknownRunError, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
-from oku_coordinator.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
-from oku_coordinator.liveness import Roster
-from oku_coordinator.metrics import Metrics
-from oku_coordinator.pace import Pacemaker
-from oku_coordinator.publisher import Publisher
-from oku_coordinator.pulse import Pulse
-from oku_coordinator.queue_watch import QueueWatch
-from oku_coordinator.retention import Retention
-from oku_coordinator.runs import Runs
-from oku_coordinator.served import NamedServers, ServedCounter
-from oku_coordinator.server_watch import ServerWatch
+from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.queue_watch import QueueWatch
+from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.retention import Retention
+from oku_coordinator.runs.runs import Runs
+from oku_coordinator.servers.served_count import NamedServers, ServedCounter
+from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
-from oku_coordinator.strangers import Strangers
-from oku_core.clock import SteadyClock
-from oku_core.codec import OtherProtocolError
-from oku_core.history import Event, EventType
-from oku_core.lease import Message, Report
-from oku_core.listener import adopt_sockets, format_address, open_sockets
-from oku_core.messaging import build_app, find_connection_errors
-from oku_core.progress import Progress
-from oku_core.ready_file import write_ready_file
-from oku_core.rejection import RejectedMessageError, RejectionLog
-from oku_core.run import ACTIVE_STATES
-from oku_core.supervision import Health, Supervisor, cancel
+from oku_coordinator.telemetry.history_recorder import Chronicle
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.publisher import Publisher
+from oku_coordinator.telemetry.ticker import Pulse
+from oku_coordinator.workers.heartbeat_interval import Pacemaker
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.version_skew import Strangers
+from oku_core.accounting.run_state import ACTIVE_STATES
+from oku_core.messaging.celery_app import build_app, find_connection_errors
+from oku_core.messaging.codec import OtherProtocolError
+from oku_core.messaging.lease import Message, Report
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.rejection import RejectedMessageError, RejectionLog
+from oku_core.process.clock import SteadyClock
+from oku_core.process.listener import adopt_sockets, format_address, open_sockets
+from oku_core.process.ready_file import write_ready_file
+from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.results.history import Event, EventType
 
 if TYPE_CHECKING:
-    from oku_coordinator.kube.part import KubePart
+    from oku_coordinator.kube.facade import KubePart
 
 _log = logging.getLogger(__name__)
 
@@ -373,7 +373,7 @@ def _enter_cluster(
 ) -> "KubePart | None":
     if settings.kube is None:
         return None
-    from oku_coordinator.kube.part import KubePart  # noqa: PLC0415  # nobody else has the client library
+    from oku_coordinator.kube.facade import KubePart  # noqa: PLC0415  # nobody else has the client library
 
     return KubePart(settings.kube, settings.server_urls, ledger, wake)
 

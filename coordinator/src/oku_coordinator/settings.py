@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_coordinator.loki import LokiTarget
-from oku_coordinator.retention import KEEP_ALL, RetentionRule
-from oku_core.spec_files import NOWHERE, SpecFiles
+from oku_coordinator.runs.retention import KEEP_ALL, RetentionRule
+from oku_core.spec.files import NOWHERE, SpecFiles
 
 MOST_QUEUED = 500
 START_WITHIN_S = 600.0

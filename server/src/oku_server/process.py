@@ -15,20 +15,20 @@ from collections.abc import Callable
 
 import uvloop
 
-from oku_core.listener import BACKLOG, adopt_sockets, format_address, open_sockets
-from oku_core.open_files import raise_open_files
-from oku_core.ready_file import remove_ready_file, write_ready_file
-from oku_server.connection import Connection
-from oku_server.count_store import CountStore, FileStore, MemoryStore
-from oku_server.count_table import CountTable
-from oku_server.plan import Planner
-from oku_server.question import Description
+from oku_core.process.listener import BACKLOG, adopt_sockets, format_address, open_sockets
+from oku_core.process.open_files import raise_open_files
+from oku_core.process.ready_file import remove_ready_file, write_ready_file
+from oku_server.behaviour.plan import Planner
+from oku_server.behaviour.timing_wheel import Wheel
+from oku_server.counts.count_store import CountStore, FileStore, MemoryStore
+from oku_server.counts.count_table import CountTable
+from oku_server.http.admin import Description
+from oku_server.http.connection import Connection
+from oku_server.http.request_timeouts import UnfinishedRequests
+from oku_server.process_sizes import RecentSizes
 from oku_server.service import Service
 from oku_server.settings import ServerSettings
-from oku_server.sizes import RecentSizes
 from oku_server.supervisor import Supervisor
-from oku_server.unfinished import UnfinishedRequests
-from oku_server.wheel import Wheel
 
 GC_THRESHOLD = 10_000
 """Requests leave no cycles behind; with thousands waiting, the default of 700 makes the collector walk over

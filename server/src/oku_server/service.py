@@ -6,17 +6,17 @@ wish another delay or seed get a planner of their own kind; the last of these ar
 
 from functools import lru_cache
 
-from oku_server.answer import build_refusal
-from oku_server.count_table import CountTable
-from oku_server.known_heads import KnownHeads
-from oku_server.plan import Planner
-from oku_server.question import Describe, answer_question
-from oku_server.reply import Replies, Reply, build_reply
-from oku_server.request_reader import OWN_PREFIX, Request
-from oku_server.responder import Responder
-from oku_server.unfinished import UnfinishedRequests
-from oku_server.wheel import Wheel
-from oku_server.wish import MOST, NO_WISH, Wish
+from oku_server.behaviour.overrides import MOST, NO_WISH, Wish
+from oku_server.behaviour.plan import Planner
+from oku_server.behaviour.timing_wheel import Wheel
+from oku_server.counts.count_table import CountTable
+from oku_server.http.admin import Describe, answer_question
+from oku_server.http.answer import build_refusal
+from oku_server.http.head_cache import KnownHeads
+from oku_server.http.reply import Replies, Reply, build_reply
+from oku_server.http.request_reader import OWN_PREFIX, Request
+from oku_server.http.request_timeouts import UnfinishedRequests
+from oku_server.http.responder import Responder
 
 
 class Service:

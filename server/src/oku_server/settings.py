@@ -1,15 +1,15 @@
 """What a delay server is told before it starts: one frozen value that every other module reads.
 
-Its attributes are read from text by whoever offers them (`oku_core.delay.parse_delay`, `body.parse_body`,
+Its attributes are read from text by whoever offers them (`delay.parse_delay`, `body.parse_body`,
 `fault.parse_rate`); here they are values.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oku_core.delay import Delay, parse_delay
-from oku_server.body import DEFAULT_BODY
-from oku_server.fault import FaultRates
+from oku_core.spec.delay import Delay, parse_delay
+from oku_server.behaviour.body import DEFAULT_BODY
+from oku_server.behaviour.fault import FaultRates
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080

@@ -9,7 +9,7 @@ import sys
 
 from tests.kit.engine_worker import EngineWorker
 
-from oku_core.spec import Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 
 
 def run(url: str, requests: int, concurrency: int, engine: Engine) -> int:

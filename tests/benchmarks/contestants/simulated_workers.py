@@ -27,9 +27,7 @@ import redis
 from tests.benchmarks.contestants.simulated_latency import build_coarse_latency, build_latency
 from tests.kit.message_key import MESSAGE_KEY
 
-from oku_core.codec import decode_lease, decode_order, seal_message, seal_progress
-from oku_core.lease import Claim, Lease, Report
-from oku_core.messaging import (
+from oku_core.messaging.celery_app import (
     LEASES_IN_HAND,
     LEASES_QUEUE,
     ORDERS_EXCHANGE,
@@ -38,9 +36,11 @@ from oku_core.messaging import (
     build_app,
     send_message,
 )
-from oku_core.order import Pace
-from oku_core.progress import Progress
-from oku_core.signing import Signer
+from oku_core.messaging.codec import decode_lease, decode_order, seal_message, seal_progress
+from oku_core.messaging.lease import Claim, Lease, Report
+from oku_core.messaging.order import Pace
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.signing import Signer
 
 _BYTES_OF_ANSWER = 13
 _SLOT_S = 0.01

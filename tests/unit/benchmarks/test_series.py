@@ -5,9 +5,9 @@ from tests.benchmarks.observer import Sample
 from tests.benchmarks.series import build_series, measure_growth_mb
 from tests.benchmarks.vitals import Vitals
 
-from oku_core.histogram import Latency
-from oku_core.progress import Tick
-from oku_core.run import RunState
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Tick
+from oku_core.results.histogram import Latency
 
 
 def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:

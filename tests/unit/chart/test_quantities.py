@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.unit.chart.rendering import evaluate
 
-from oku_cli.kube_options import _read_idle_s
-from oku_cli.loki_options import LokiOptions
-from oku_core.delay import parse_delay
+from oku_cli.options.kube_options import _read_idle_s
+from oku_cli.options.loki_options import LokiOptions
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
+from oku_core.spec.delay import parse_delay
 
 NUMBERS = (
     "0", "1", "1.5", "0.5", "10", "9.999", "007", "499", "500", "3600", "3600.001", "86400", "86401", "1_000",

@@ -13,13 +13,19 @@ from aiohttp.test_utils import TestServer
 from rich.console import RenderableType
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
-from oku_cli.terminal import Terminal
-from oku_core import hdr
-from oku_core.histogram import Histogram, Latency
-from oku_core.progress import Tick
-from oku_core.run import RunState
-from oku_core.spec import Engine
-from oku_core.summary import OutcomeCounts, ServersSummary, Summary, WorkerSummary, build_latency_summary
+from oku_cli.terminal.console import Terminal
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Tick
+from oku_core.results import hdr
+from oku_core.results.histogram import Histogram, Latency
+from oku_core.results.summary import (
+    OutcomeCounts,
+    ServersSummary,
+    Summary,
+    WorkerSummary,
+    build_latency_summary,
+)
+from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]
 

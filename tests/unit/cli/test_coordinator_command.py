@@ -10,8 +10,8 @@ from oku_core.errors import UserError
 def served(monkeypatch: pytest.MonkeyPatch) -> list[CoordinatorSettings]:
     """The settings of coordinators that were started; the logs of this process stay as they are."""
     settings: list[CoordinatorSettings] = []
-    monkeypatch.setattr("oku_cli.logs.set_format", lambda _: None)
-    monkeypatch.setattr("oku_cli.logs.set_level", lambda _: None)
+    monkeypatch.setattr("oku_cli.process.logs.set_format", lambda _: None)
+    monkeypatch.setattr("oku_cli.process.logs.set_level", lambda _: None)
     monkeypatch.setattr("oku_coordinator.process.serve", settings.append)
     return settings
 

@@ -4,8 +4,8 @@ import pytest
 
 from oku_cli.main import main
 from oku_coordinator.ledger import Ledger
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
 
 
 @pytest.fixture(autouse=True)

@@ -7,22 +7,21 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oku_cli import figures as f
-from oku_cli.figures import format_count
-from oku_cli.frame import Moment, build_frame
-from oku_cli.histogram_view import build_bars
-from oku_cli.layout import FEWEST_COLUMNS
-from oku_cli.pace import Pace
+from oku_cli import formatting as f
+from oku_cli.formatting import format_count
 from oku_cli.report.exports import decode_latency
-from oku_cli.runs_view import RunRow, build_runs_table
-from oku_cli.summary_view import build_summary
-from oku_core import hdr
-from oku_core.histogram import Histogram
-from oku_core.progress import Tick
+from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.layout import FEWEST_COLUMNS
+from oku_cli.terminal.trend import Pace
+from oku_cli.views.histogram_view import build_bars
+from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.summary_view import build_summary
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Tick
 from oku_core.quantity import format_bytes, format_duration
-from oku_core.run import RunState
-from oku_core.spec import Engine
-from oku_core.summary import (
+from oku_core.results import hdr
+from oku_core.results.histogram import Histogram
+from oku_core.results.summary import (
     Flag,
     OutcomeCounts,
     ServersSummary,
@@ -31,6 +30,7 @@ from oku_core.summary import (
     WorkerSummary,
     build_latency_summary,
 )
+from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]
 WIDTHS = st.integers(FEWEST_COLUMNS, 200)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import settings
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import LeaseRecord, RunRecord
-from oku_core.histogram import Histogram
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
+from oku_core.results.histogram import Histogram
+from oku_core.spec.spec import Spec
 
 settings.register_profile("oku", deadline=None)
 settings.load_profile("oku")

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import BreachError
+from oku_coordinator.ledger.records import BreachError
 from oku_coordinator.process import Coordinator, is_fatal
 from oku_coordinator.settings import CoordinatorSettings
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.progress import Progress
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.supervision import Health
+from oku_core.messaging.progress import Progress
+from oku_core.process.supervision import Health
+from oku_core.spec.spec import Spec
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ async def test_only_a_broken_ledger_ends_the_coordinator(
             raise error
 
     monkeypatch.setattr(coordinator, "_round", fail)
-    monkeypatch.setattr("oku_core.supervision.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.0)
     task = coordinator._supervisor.start("dispatcher", coordinator._main_loop)
     with pytest.raises(sqlite3.DatabaseError, match="malformed") if ends else nullcontext():
         await coordinator._supervisor.wait(task)

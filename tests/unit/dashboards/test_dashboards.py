@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from oku_core.outcome import OUTCOMES
-from oku_core.run import RunState
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.run_state import RunState
 from oku_dashboards.files import build_files
 from oku_dashboards.palette import OUTCOME_COLOURS, STATE_COLOURS
 from oku_dashboards.panel import Exactness

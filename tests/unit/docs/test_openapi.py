@@ -5,8 +5,8 @@ import pytest
 from docs.tools.openapi import FIELD_SCHEMAS, build_openapi
 from jsonschema import Draft202012Validator
 
-from oku_coordinator.api import build_api
-from oku_core.spec_fields import FIELD_BY_KEY
+from oku_coordinator.api.routes import build_api
+from oku_core.spec.fields import FIELD_BY_KEY
 
 DOCUMENT: dict[str, Any] = json.loads(build_openapi())
 EXAMPLES = [

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from oku_core.delay import parse_delay
-from oku_server.connection import Connection
-from oku_server.count_table import EMPTY_TABLE, CountTable, read_count
-from oku_server.fault import FaultRates
-from oku_server.plan import Planner
-from oku_server.question import Description
-from oku_server.run_registry import EMPTY_REGISTRY, RunRegistry
+from oku_core.spec.delay import parse_delay
+from oku_server.behaviour.fault import FaultRates
+from oku_server.behaviour.overrides import NO_WISH
+from oku_server.behaviour.plan import Planner
+from oku_server.behaviour.timing_wheel import Wheel
+from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
+from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry
+from oku_server.http.admin import Description
+from oku_server.http.connection import Connection
+from oku_server.http.request_timeouts import UnfinishedRequests
 from oku_server.service import Service
-from oku_server.unfinished import UnfinishedRequests
-from oku_server.wheel import Wheel
-from oku_server.wish import NO_WISH
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
 GET = b"GET /1 HTTP/1.1\r\n" + LINES

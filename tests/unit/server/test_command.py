@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from oku_cli.commands import server
 from oku_core.errors import UserError
-from oku_server.fault import FaultRates
+from oku_server.behaviour.fault import FaultRates
 from oku_server.settings import ServerSettings
 
 
@@ -13,8 +13,8 @@ from oku_server.settings import ServerSettings
 def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the logs of this process would be like; they stay as they are."""
     log: list[str] = []
-    monkeypatch.setattr("oku_cli.logs.set_format", log.append)
-    monkeypatch.setattr("oku_cli.logs.set_level", log.append)
+    monkeypatch.setattr("oku_cli.process.logs.set_format", log.append)
+    monkeypatch.setattr("oku_cli.process.logs.set_level", log.append)
     return log
 
 

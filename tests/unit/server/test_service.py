@@ -1,8 +1,8 @@
 import pytest
 from tests.unit.server.client import Client, Server
 
-from oku_core.delay import parse_delay
-from oku_server.wish import MOST, NO_WISH, Wish
+from oku_core.spec.delay import parse_delay
+from oku_server.behaviour.overrides import MOST, NO_WISH, Wish
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from oku_core.lease import Lease
-from oku_core.spec import Spec
-from oku_workers import vitals
-from oku_workers.hand import Hand
+from oku_core.messaging.lease import Lease
+from oku_core.spec.spec import Spec
+from oku_workers.health import vitals
+from oku_workers.leases.execution import Hand
 
 settings.register_profile("oku", deadline=None)
 settings.load_profile("oku")

@@ -1,9 +1,9 @@
 import pytest
 
-from oku_core.spec import Engine, Spec
-from oku_core.supervision import Supervisor
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines import build_engine
-from oku_workers.feed import Feed
+from oku_workers.leases.feed import Feed
 
 
 @pytest.mark.parametrize("engine", list(Engine))

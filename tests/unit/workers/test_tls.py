@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.kit.certificates import Certificates
 
-from oku_core.spec import Spec
-from oku_core.spec_files import EVERYWHERE
-from oku_workers.engines.error import EngineError
+from oku_core.spec.files import EVERYWHERE
+from oku_core.spec.spec import Spec
+from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.tls import build_tls
 
 URLS = ("https://h/",)

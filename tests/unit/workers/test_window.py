@@ -1,6 +1,6 @@
 import pytest
 
-from oku_core.spec import Spec
+from oku_core.spec.spec import Spec
 from oku_workers.engines import window
 from oku_workers.engines.window import FILES_BESIDE, choose_window, describe_lowered_window
 

@@ -21,25 +21,25 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 
-from oku_core.clock import SteadyClock
-from oku_core.messaging import (
+from oku_core.messaging.celery_app import (
     LEASES_QUEUE,
     App,
     build_worker_app,
     find_connection_errors,
     find_last_call_s,
 )
-from oku_core.open_files import raise_open_files
-from oku_core.private_files import open_private
-from oku_core.supervision import Supervisor
-from oku_workers.beat import EXIT_STUCK, LONGEST_PAUSE_S, Beat
-from oku_workers.consumer import TASKS, SteadyConsumer, is_worth_a_line
-from oku_workers.crew import Crew
-from oku_workers.loop_watch import LoopWatch
-from oku_workers.orders import Orders, listen_to_orders
+from oku_core.process.clock import SteadyClock
+from oku_core.process.open_files import raise_open_files
+from oku_core.process.private_files import open_private
+from oku_core.process.supervision import Supervisor
+from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
+from oku_workers.broker.orders import Orders, listen_to_orders
+from oku_workers.broker.tasks import register_lease_task
+from oku_workers.health.heartbeat import EXIT_STUCK, LONGEST_PAUSE_S, Beat
+from oku_workers.health.loop_thread import Station
+from oku_workers.health.loop_watch import LoopWatch
+from oku_workers.leases.lease_runner import Crew
 from oku_workers.settings import WorkerSettings
-from oku_workers.station import Station
-from oku_workers.tasks import register_lease_task
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def _build_celery_worker(app: App, name: str) -> Any:
         task_events=False,
         quiet=True,
     )
-    # Each loss of a connection would bring a warning of what is set in `oku_core.messaging`.
+    # Each loss of a connection would bring a warning of what is set in `oku_core.messaging.celery_app`.
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
     return worker

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oku_core.spec_secrets import NO_SOURCES, SpecSources
+from oku_core.spec.secrets import NO_SOURCES, SpecSources
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from oku_cli.allow_options import files_dir_option
-from oku_cli.api_token import read_token
-from oku_cli.kube_options import kube_options, pick_kube_settings
-from oku_cli.logs import log_options
-from oku_cli.loki_options import loki_options, pick_loki_options
-from oku_cli.message_key import message_key_option, read_message_key
-from oku_cli.retention_options import pick_retention, retention_options
-from oku_core.delay import parse_delay
+from oku_cli.options.allow_options import files_dir_option
+from oku_cli.options.kube_options import kube_options, pick_kube_settings
+from oku_cli.options.loki_options import loki_options, pick_loki_options
+from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.options.retention_options import pick_retention, retention_options
+from oku_cli.process.logs import log_options
+from oku_cli.remote.api_token import read_token
 from oku_core.errors import UserError
 from oku_core.quantity import parse_count, parse_duration_between
+from oku_core.spec.delay import parse_delay
 
 if TYPE_CHECKING:
     from oku_coordinator.settings import ServerShape

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from oku_cli.client import Client, Place
-from oku_cli.data_dir import DataDir
-from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import data_dir_option, remote_options
+from oku_cli.local.data_dir import DataDir
+from oku_cli.options.spec_options import data_dir_option, remote_options
+from oku_cli.remote.client import Client, Place
+from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
-from oku_cli.report.files import STANDARD_OUTPUT, OutputFile, ReportWriter, read_dossier
+from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter, read_dossier
 from oku_cli.report.page import build_page
 from oku_core.errors import UserError
 

@@ -8,22 +8,22 @@ from typing import Any
 import click
 import msgspec
 
-from oku_cli.allow_options import refuse_secrets, secret_options
-from oku_cli.client import Client, Place
-from oku_cli.data_dir import DataDir
-from oku_cli.drive import Driver, Watch, run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.interrupt import Interrupts
-from oku_cli.local import build_plan, check_secrets, run_locally
-from oku_cli.loki_options import loki_options, pick_loki_options, refuse_loki
-from oku_cli.options import data_dir_option, remote_options, watch_options
-from oku_cli.parting import Parting, describe_unbegun
-from oku_cli.stack import StackPlan
+from oku_cli.local.data_dir import DataDir
+from oku_cli.local.local_run import build_plan, check_secrets, run_locally
+from oku_cli.local.stack import StackPlan
+from oku_cli.options.allow_options import refuse_secrets, secret_options
+from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.spec_options import data_dir_option, remote_options, watch_options
+from oku_cli.process.interrupt import Interrupts
+from oku_cli.process.interrupt_hints import Parting, describe_unbegun
+from oku_cli.remote.client import Client, Place
+from oku_cli.remote.follow import Driver, Watch, run_async
+from oku_core.accounting.run_state import FINAL_STATES, is_resumable
 from oku_core.errors import UserError
-from oku_core.run import FINAL_STATES, is_resumable
-from oku_core.spec import Spec
-from oku_core.spec_parser import Source, parse_spec
-from oku_core.spec_secrets import SecretSource
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.secrets import SecretSource
+from oku_core.spec.spec import Spec
 
 
 @click.command(name="resume")

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from oku_cli.client import Client, Place
-from oku_cli.data_dir import DataDir
-from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import data_dir_option, remote_options
-from oku_cli.printable import write_error, write_line
+from oku_cli.local.data_dir import DataDir
+from oku_cli.options.spec_options import data_dir_option, remote_options
+from oku_cli.remote.client import Client, Place
+from oku_cli.remote.follow import run_async
+from oku_cli.terminal.printable import write_error, write_line
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import RunInUseError
+from oku_coordinator.ledger.records import RunInUseError
 from oku_core.errors import UserError
 
 

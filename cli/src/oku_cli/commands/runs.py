@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
-from oku_cli.client import Client, Place
-from oku_cli.data_dir import DataDir
-from oku_cli.drive import run_async
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import data_dir_option, remote_options
-from oku_cli.palette import CAUTION
-from oku_cli.parting import Parting
-from oku_cli.printable import write_note
-from oku_cli.runs_view import RunRow, build_hints, build_runs_table
-from oku_cli.terminal import Terminal
-from oku_coordinator.api import build_listed_object
-from oku_core.run import RunState
+from oku_cli.local.data_dir import DataDir
+from oku_cli.options.spec_options import data_dir_option, remote_options
+from oku_cli.process.interrupt_hints import Parting
+from oku_cli.remote.client import Client, Place
+from oku_cli.remote.follow import run_async
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.palette import CAUTION
+from oku_cli.terminal.printable import write_note
+from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
+from oku_coordinator.api.routes import build_listed_object
+from oku_core.accounting.run_state import RunState
 
 _PIPE_COLUMNS = 10_000
 """Nothing is cut for a program that reads it."""

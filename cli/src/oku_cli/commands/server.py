@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from oku_cli.logs import log_options
-from oku_core.delay import parse_delay
+from oku_cli.process.logs import log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_count
-from oku_server.body import DEFAULT_BODY, parse_body
-from oku_server.fault import FaultRates, parse_rate
+from oku_core.spec.delay import parse_delay
+from oku_server.behaviour.body import DEFAULT_BODY, parse_body
+from oku_server.behaviour.fault import FaultRates, parse_rate
 from oku_server.process import serve
 from oku_server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
 

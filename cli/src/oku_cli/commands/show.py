@@ -5,16 +5,16 @@ from pathlib import Path
 
 import click
 
-from oku_cli.client import Client, Place
-from oku_cli.data_dir import DataDir
-from oku_cli.drive import run_async, write_json
 from oku_cli.exit_code import ExitCode
-from oku_cli.options import data_dir_option, remote_options
-from oku_cli.parting import Parting
-from oku_cli.summary_view import print_summary
-from oku_cli.terminal import Terminal
-from oku_coordinator.summaries import build_summary
-from oku_core.summary import Summary, is_unbalanced
+from oku_cli.local.data_dir import DataDir
+from oku_cli.options.spec_options import data_dir_option, remote_options
+from oku_cli.process.interrupt_hints import Parting
+from oku_cli.remote.client import Client, Place
+from oku_cli.remote.follow import run_async, write_json
+from oku_cli.terminal.console import Terminal
+from oku_cli.views.summary_view import print_summary
+from oku_coordinator.runs.summaries import build_summary
+from oku_core.results.summary import Summary, is_unbalanced
 
 
 @click.command(name="show")

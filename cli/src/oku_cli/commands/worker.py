@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from oku_cli.allow_options import files_dir_option, secret_options
-from oku_cli.logs import add_facts, log_options
-from oku_cli.message_key import message_key_option, read_message_key
+from oku_cli.options.allow_options import files_dir_option, secret_options
+from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.process.logs import add_facts, log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
-from oku_core.spec_files import SpecFiles
-from oku_core.spec_secrets import SecretSource, SpecSources
+from oku_core.spec.files import SpecFiles
+from oku_core.spec.secrets import SecretSource, SpecSources
 
 
 def _check_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:

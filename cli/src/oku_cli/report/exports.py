@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from oku_cli.report.dossier import Dossier, decode_head
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
-from oku_coordinator.lines import build_moment_fields
-from oku_core import hdr
-from oku_core.histogram import Latency
-from oku_core.history import QUANTILES, Moment
-from oku_core.outcome import OUTCOMES
-from oku_core.summary import Summary
+from oku_cli.report.run_history import Dossier, decode_head
+from oku_coordinator.telemetry.lines import build_moment_fields
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.results import hdr
+from oku_core.results.histogram import Latency
+from oku_core.results.history import QUANTILES, Moment
+from oku_core.results.summary import Summary
 
 CSV_COLUMNS = (
     "at", "seconds", "state", "total", "accounted", "leased", "pending", "done", "requests", *OUTCOMES,

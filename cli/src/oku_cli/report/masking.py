@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from oku_core.redaction import MASK
+from oku_core.process.redaction import MASK
 
 _HARMLESS_HEADERS = frozenset({
     "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection",

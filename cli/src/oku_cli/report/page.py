@@ -8,17 +8,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from oku_cli.report.account import build_account, build_head, build_outcomes
-from oku_cli.report.chart import Chart, Track, build_chart, build_section
-from oku_cli.report.coverage import build_lease_chart, build_strips
-from oku_cli.report.distribution import build_histogram_chart, build_percentile_chart
-from oku_cli.report.dossier import Dossier
-from oku_cli.report.events import build_events, build_marks
-from oku_cli.report.exports import decode_latency
-from oku_cli.report.heatmap import build_heatmap
-from oku_cli.report.markup import Html, element
-from oku_cli.report.masking import has_mask, mask_spec
-from oku_cli.report.over_time import (
+from oku_cli.report.charts.chart import Chart, Track, build_chart, build_section
+from oku_cli.report.charts.coverage import build_lease_chart, build_strips
+from oku_cli.report.charts.distribution import build_histogram_chart, build_percentile_chart
+from oku_cli.report.charts.heatmap import build_heatmap
+from oku_cli.report.charts.over_time import (
     TRACK,
     Course,
     build_course,
@@ -28,9 +22,15 @@ from oku_cli.report.over_time import (
     build_track,
     build_trouble_chart,
 )
-from oku_cli.report.timeline import build_timeline
-from oku_cli.report.workers import build_workers
-from oku_core.redaction import MASK
+from oku_cli.report.charts.timeline import build_timeline
+from oku_cli.report.events import build_events, build_marks
+from oku_cli.report.exports import decode_latency
+from oku_cli.report.head import build_account, build_head, build_outcomes
+from oku_cli.report.markup import Html, element
+from oku_cli.report.masking import has_mask, mask_spec
+from oku_cli.report.run_history import Dossier
+from oku_cli.report.worker_table import build_workers
+from oku_core.process.redaction import MASK
 
 _NOTHING_OVER_TIME = (
     "Nothing was kept of this run over time: it was too short, or made by a version of Oku that kept "

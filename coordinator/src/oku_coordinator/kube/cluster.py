@@ -15,8 +15,8 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.incluster_config import load_incluster_config
 
-from oku_coordinator.kube.plan import build_scale_patch
 from oku_coordinator.kube.pods import Condition, Pod, build_cost_patch, shorten
+from oku_coordinator.kube.scale_plan import build_scale_patch
 from oku_core.errors import UserError
 
 _T = TypeVar("_T")

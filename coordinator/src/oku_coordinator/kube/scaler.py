@@ -16,21 +16,21 @@ from dataclasses import replace
 from typing import Any
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.costs import CostMarker
-from oku_coordinator.kube.name import ServerName
-from oku_coordinator.kube.plan import IdleClock, choose_servers, choose_workers
-from oku_coordinator.kube.pods import Pod
-from oku_coordinator.kube.turnout import (
+from oku_coordinator.kube.deletion_cost import CostMarker
+from oku_coordinator.kube.dns import ServerName
+from oku_coordinator.kube.pod_readiness import (
     Turnout,
     build_server_turnout,
     build_worker_turnout,
     is_enough,
 )
+from oku_coordinator.kube.pods import Pod
+from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import RunRecord
+from oku_coordinator.ledger.records import RunRecord
 from oku_coordinator.settings import KubeSettings
-from oku_core.run import ACTIVE_STATES
-from oku_core.supervision import Health, Supervisor, cancel
+from oku_core.accounting.run_state import ACTIVE_STATES
+from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
 

@@ -5,6 +5,6 @@ change, `intake` claims and reports, `recall` what is taken back, `course` the s
 """
 
 from oku_coordinator.ledger.ledger import Ledger
-from oku_coordinator.ledger.record import UnknownRunError
+from oku_coordinator.ledger.records import UnknownRunError
 
 __all__ = ["Ledger", "UnknownRunError"]

@@ -6,13 +6,13 @@ has written since; else, and at each change of state, all of the run is.
 
 from oku_coordinator.ledger.account_table import fetch_account, sum_requests, write_accounts
 from oku_coordinator.ledger.lease_table import read_active_leases
-from oku_coordinator.ledger.record import BreachError
+from oku_coordinator.ledger.records import BreachError
 from oku_coordinator.ledger.run_table import fetch_run, fetch_state
 from oku_coordinator.ledger.slice_table import fetch_slices
 from oku_coordinator.ledger.tally import Tally, check_worker_requests
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.interval import ConservationError, Lengths, SliceState, check_partition
-from oku_core.run import ACTIVE_STATES
+from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
+from oku_core.accounting.run_state import ACTIVE_STATES
 
 
 def finish(transaction: Transaction) -> None:

@@ -5,7 +5,7 @@ removed by whoever opens the ledger next.
 """
 
 from oku_coordinator.ledger import outbox_table
-from oku_coordinator.ledger.record import RunInUseError
+from oku_coordinator.ledger.records import RunInUseError
 from oku_coordinator.ledger.run_table import fetch_run
 from oku_coordinator.ledger.transaction import Transaction
 

@@ -8,10 +8,10 @@ import msgspec
 
 from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.ledger.record import LeaseMark, LeaseState
+from oku_coordinator.ledger.records import LeaseMark, LeaseState
 from oku_coordinator.ledger.run_table import fetch_state
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.history import MOST_MOMENTS, Event, Moment, choose_step_s, merge_steps
+from oku_core.results.history import MOST_MOMENTS, Event, Moment, choose_step_s, merge_steps
 
 MOST_EVENTS = 10_000
 """Of one run; what happens more often than that is not kept here, Loki gets it all the same."""

@@ -8,17 +8,17 @@ import logging
 
 from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.account_table import add_report
-from oku_coordinator.ledger.course import follow_up, open_window
 from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
+from oku_coordinator.ledger.lifecycle import follow_up, open_window
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, Verdict
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState, Verdict
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
-from oku_coordinator.lines import build_range_line, build_status_lines
-from oku_core.interval import settle
-from oku_core.lease import Claim, Message, Report, find_fault
-from oku_core.run import FINAL_STATES
+from oku_coordinator.telemetry.lines import build_range_line, build_status_lines
+from oku_core.accounting.interval import settle
+from oku_core.accounting.run_state import FINAL_STATES
+from oku_core.messaging.lease import Claim, Message, Report, find_fault
 
 _log = logging.getLogger(__name__)
 

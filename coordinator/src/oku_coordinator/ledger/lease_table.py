@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from oku_coordinator.ledger.record import (
+from oku_coordinator.ledger.records import (
     ExpiryReason,
     LeaseRecord,
     LeaseState,
@@ -13,9 +13,9 @@ from oku_coordinator.ledger.record import (
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import cut_first_pending, sum_lengths
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.interval import Slice
-from oku_core.lease import Message, build_lease_id
-from oku_core.run import RunState
+from oku_core.accounting.interval import Slice
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Message, build_lease_id
 
 
 def cut_leases(

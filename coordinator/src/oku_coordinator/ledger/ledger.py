@@ -14,20 +14,20 @@ from typing import TypeVar
 from oku_coordinator.ledger import (
     account_table,
     conservation,
-    course,
     deletion,
     history_table,
     intake,
     lease_table,
+    lifecycle,
     outbox_table,
-    recall,
+    reclaim,
     run_table,
     server_table,
     slice_table,
 )
 from oku_coordinator.ledger.account import Account
 from oku_coordinator.ledger.outbox_table import Kind, OutboxLine, OutboxSize
-from oku_coordinator.ledger.record import (
+from oku_coordinator.ledger.records import (
     BreachError,
     ExpiryReason,
     History,
@@ -40,14 +40,14 @@ from oku_coordinator.ledger.record import (
     Verdict,
 )
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
-from oku_coordinator.lines import Fields
-from oku_core.history import Event, EventType, Moment
-from oku_core.interval import Lengths, Slice
-from oku_core.lease import Message
+from oku_coordinator.telemetry.lines import Fields
+from oku_core.accounting.interval import Lengths, Slice
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Message
 from oku_core.quantity import format_duration
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.summary import ProcessSummary
+from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.summary import ProcessSummary
+from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
 
@@ -96,7 +96,7 @@ class Ledger:
 
         def create(transaction: Transaction) -> RunRecord:
             run_table.insert_run(transaction, run, spec, now, is_published=self._publishes)
-            course.note_submission(transaction, run, now)
+            lifecycle.note_submission(transaction, run, now)
             return run_table.fetch_run(transaction, run)
 
         return self._change(create, now)
@@ -119,7 +119,7 @@ class Ledger:
 
     def requeue(self, run: str, now: float, reason: str) -> None:
         """Put a pending run to the end of the queue, for a reason."""
-        self._change(lambda transaction: course.requeue(transaction, run, now, reason), now)
+        self._change(lambda transaction: lifecycle.requeue(transaction, run, now, reason), now)
 
     def change_state(self, run: str, state: RunState, now: float, reason: str = "") -> RunRecord:
         """Put a run into another state.
@@ -132,15 +132,15 @@ class Ledger:
         def change(transaction: Transaction) -> RunRecord:
             if state == RunState.PENDING:
                 run_table.set_published(transaction, run, is_published=self._publishes)
-            course.enter_state(transaction, run, state, now, reason)
-            course.follow_up(transaction, run, now)
+            lifecycle.enter_state(transaction, run, state, now, reason)
+            lifecycle.follow_up(transaction, run, now)
             return run_table.fetch_run(transaction, run)
 
         return self._change(change, now)
 
     def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:
         """Take back all that is out of a running run, and put it into this state of rest."""
-        self._change(lambda transaction: recall.give_up_run(transaction, run, state, now, reason), now)
+        self._change(lambda transaction: reclaim.give_up_run(transaction, run, state, now, reason), now)
 
     def set_served(self, run: str, served: int) -> None:
         """Keep what the delay servers counted for a run, if it is at rest."""
@@ -165,7 +165,7 @@ class Ledger:
         that does not balance has failed after this, the others are parked all the same.
         """
         for run in self._file.read(run_table.fetch_live_runs):
-            park = functools.partial(recall.park_run, run=run, now=now, goes_on=run == but)
+            park = functools.partial(reclaim.park_run, run=run, now=now, goes_on=run == but)
             try:
                 self._change(park, now)
             except BreachError:
@@ -251,7 +251,7 @@ class Ledger:
         """
         return self._change(
             lambda transaction: [
-                lease for lease in leases if recall.expire_lease(transaction, lease, reason, now)
+                lease for lease in leases if reclaim.expire_lease(transaction, lease, reason, now)
             ],
             now,
         )
@@ -416,7 +416,7 @@ class Ledger:
             return self._file.change(work)
         except BreachError as error:
             run, detail = error.run, error.detail
-            self._file.change(lambda transaction: course.fail(transaction, run, detail, now))
+            self._file.change(lambda transaction: lifecycle.fail(transaction, run, detail, now))
             raise
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from oku_coordinator.ledger.record import (
+from oku_coordinator.ledger.records import (
     ListedRun,
     RunRecord,
     UnknownRunError,
@@ -15,11 +15,11 @@ from oku_coordinator.ledger.record import (
 )
 from oku_coordinator.ledger.slice_table import insert_slices
 from oku_coordinator.ledger.transaction import Transaction
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
-from oku_core.interval import Slice, SliceState
-from oku_core.outcome import build_no_counts
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_core.spec.spec import Spec
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from oku_core.errors import UserError
-from oku_core.private_files import (
+from oku_core.process.private_files import (
     make_private_folder,
     open_private,
     prepare_private_file,

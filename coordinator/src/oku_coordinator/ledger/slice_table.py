@@ -1,11 +1,11 @@
-"""The slices of a run in the ledger: how its request space is cut now, as `oku_core.interval` says."""
+"""The slices of a run in the ledger: how its request space is cut now."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from oku_coordinator.ledger.record import BreachError
+from oku_coordinator.ledger.records import BreachError
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.interval import ConservationError, Lengths, Slice, SliceState, build_partition, cut
+from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, build_partition, cut
 
 
 def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -> None:

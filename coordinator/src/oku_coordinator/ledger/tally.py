@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from oku_coordinator.ledger.record import LeaseRecord, LeaseState
-from oku_core.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
+from oku_coordinator.ledger.records import LeaseRecord, LeaseState
+from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
 
 _T = TypeVar("_T")
 

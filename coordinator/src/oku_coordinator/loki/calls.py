@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from oku_coordinator.loki.batch import Batch
-from oku_coordinator.loki.target import LokiTarget
+from oku_coordinator.loki.endpoint import LokiTarget
 
 PAGE_LINES = 1000
 """Asked for at once; Loki gives 5000 unless it was told otherwise."""

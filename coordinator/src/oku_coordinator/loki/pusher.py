@@ -10,8 +10,8 @@ from typing import Self
 
 from oku_coordinator.loki.batch import Batch, cut_batches
 from oku_coordinator.loki.calls import Answer, LokiCalls, Verdict
+from oku_coordinator.loki.endpoint import LokiTarget
 from oku_coordinator.loki.entry import Entry, Refusal
-from oku_coordinator.loki.target import LokiTarget
 
 _log = logging.getLogger(__name__)
 

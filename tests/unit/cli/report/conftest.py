@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from oku_cli.report.dossier import Dossier, DossierReader
-from oku_cli.report.lease_bands import LeaseBands
-from oku_coordinator.ledger.record import LeaseMark, LeaseState
-from oku_core.histogram import Histogram, Latency, coarsen
-from oku_core.history import Event, EventType, Moment, build_quantiles_ms
-from oku_core.interval import Slice, SliceState
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.spec_parser import build_mapping
-from oku_core.summary import Summary, WorkerSummary
+from oku_cli.report.charts.lease_bands import LeaseBands
+from oku_cli.report.run_history import Dossier, DossierReader
+from oku_coordinator.ledger.records import LeaseMark, LeaseState
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.run_state import RunState
+from oku_core.results.histogram import Histogram, Latency, coarsen
+from oku_core.results.history import Event, EventType, Moment, build_quantiles_ms
+from oku_core.results.summary import Summary, WorkerSummary
+from oku_core.spec.parser import build_mapping
+from oku_core.spec.spec import Spec
 
 START = 1_769_965_512.0
 """2026-02-01 17:05:12 UTC."""

@@ -5,7 +5,7 @@ import pytest
 
 from oku_cli.main import main
 from oku_coordinator.ledger import Ledger
-from oku_core.spec import Spec
+from oku_core.spec.spec import Spec
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import msgspec
 from tests.unit.cli.report.conftest import make_moment
 
-from oku_cli.report.dossier import Dossier
 from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, decode_latency, mask_head
-from oku_core.outcome import OUTCOMES
+from oku_cli.report.run_history import Dossier
+from oku_core.accounting.outcome import OUTCOMES
 
 MakeDossier = Callable[..., Dossier]
 

@@ -9,14 +9,14 @@ import pytest
 import yaml
 from tests.unit.cli.report.conftest import START, Page, make_event, make_moment
 
-from oku_cli.report.dossier import Dossier
 from oku_cli.report.page import build_page
-from oku_core.histogram import Histogram
-from oku_core.interval import Slice, SliceState
-from oku_core.outcome import OUTCOMES
-from oku_core.run import RunState
-from oku_core.spec_parser import Source, parse_spec
-from oku_core.summary import OutcomeCounts, Summary, Validity, WorkerSummary
+from oku_cli.report.run_history import Dossier
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.run_state import RunState
+from oku_core.results.histogram import Histogram
+from oku_core.results.summary import OutcomeCounts, Summary, Validity, WorkerSummary
+from oku_core.spec.parser import Source, parse_spec
 
 MakeDossier = Callable[..., Dossier]
 MakeSummary = Callable[..., Summary]

@@ -4,22 +4,22 @@ from typing import Any
 import pytest
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
-from oku_coordinator.kube import costs as costs_module
+from oku_coordinator.kube import deletion_cost as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.name import NAMED_WITHIN_S, ServerName
+from oku_coordinator.kube.dns import NAMED_WITHIN_S, ServerName
+from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S, Turnout
+from oku_coordinator.kube.pod_servers import PodServers, build_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
-from oku_coordinator.kube.servers import PodServers, build_url
-from oku_coordinator.kube.turnout import SERVERS_WITHIN_S, Turnout
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import RunRecord
-from oku_coordinator.served import Address, NotFoundError
+from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.servers.served_count import Address, NotFoundError
 from oku_coordinator.settings import KubeSettings
-from oku_core.lease import Claim
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.supervision import Supervisor
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Spec
 
 IDLE_S = 60.0
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "no node has room. More words."}

@@ -1,9 +1,9 @@
 from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import LeaseRecord
-from oku_core.lease import Report
-from oku_core.summary import Flag
+from oku_coordinator.ledger.records import LeaseRecord
+from oku_core.messaging.lease import Report
+from oku_core.results.summary import Flag
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]

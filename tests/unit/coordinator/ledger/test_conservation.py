@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import BreachError, ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.records import BreachError, ExpiryReason, LeaseRecord, Verdict
 from oku_coordinator.process import take_in
-from oku_core.interval import ConservationError
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
+from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]

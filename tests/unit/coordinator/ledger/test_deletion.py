@@ -9,12 +9,12 @@ from tests.kit.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.ledger.record import LeaseRecord, RunInUseError, RunRecord, Verdict
-from oku_core.history import Event, EventType, Moment
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
-from oku_core.summary import ProcessSummary
+from oku_coordinator.ledger.records import LeaseRecord, RunInUseError, RunRecord, Verdict
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
+from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.summary import ProcessSummary
+from oku_core.spec.spec import Spec
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import RunRecord
-from oku_core.histogram import Histogram
-from oku_core.history import Event, EventType, Moment, merge
-from oku_core.run import RunState
+from oku_coordinator.ledger.records import RunRecord
+from oku_core.accounting.run_state import RunState
+from oku_core.results.histogram import Histogram
+from oku_core.results.history import Event, EventType, Moment, merge
 
 MOST = 200
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, Verdict
-from oku_core.interval import Lengths, Slice, SliceState
-from oku_core.lease import Claim, Message, Report
-from oku_core.run import RunState
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, Verdict
+from oku_core.accounting.interval import Lengths, Slice, SliceState
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Message, Report
 
 Cut = Callable[..., LeaseRecord]
 MakeClaim = Callable[..., Claim]

@@ -3,11 +3,11 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, LeaseState, RunRecord
-from oku_core.interval import Slice, SliceState
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState, RunRecord
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
+from oku_core.spec.spec import Spec
 
 Begin = Callable[..., RunRecord]
 Cut = Callable[..., LeaseRecord]

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, Verdict
+from oku_core.accounting.interval import Lengths, Slice, SliceState
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.interval import Lengths, Slice, SliceState
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_core.messaging.lease import Claim, Report
+from oku_core.spec.spec import Spec
 
 Cut = Callable[..., LeaseRecord]
 

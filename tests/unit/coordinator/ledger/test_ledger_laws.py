@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord, Snapshot, Verdict
-from oku_core.histogram import Histogram
-from oku_core.interval import SliceState, check_partition
-from oku_core.lease import Claim, Message, Report
-from oku_core.outcome import OUTCOMES, Outcome, count_answered
-from oku_core.run import FINAL_STATES, TRANSITIONS, RunState
-from oku_core.spec import Spec
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, RunRecord, Snapshot, Verdict
+from oku_core.accounting.interval import SliceState, check_partition
+from oku_core.accounting.outcome import OUTCOMES, Outcome, count_answered
+from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
+from oku_core.messaging.lease import Claim, Message, Report
+from oku_core.results.histogram import Histogram
+from oku_core.spec.spec import Spec
 
 RUNS = ("r1", "r2")
 WORKERS = ("w1", "w2", "w3")

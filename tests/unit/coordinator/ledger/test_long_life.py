@@ -11,9 +11,9 @@ from tests.kit.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
-from oku_core.history import Event, EventType, Moment
-from oku_core.run import RunState
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_core.accounting.run_state import RunState
+from oku_core.results.history import Event, EventType, Moment
 
 LATER = 1_770_000_000.0
 _GRAIN = 10

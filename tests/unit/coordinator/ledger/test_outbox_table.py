@@ -7,11 +7,11 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.outbox_table import Kind, OutboxLine
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord
-from oku_core.history import Event, EventType, Moment
-from oku_core.lease import Report
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Report
+from oku_core.results.history import Event, EventType, Moment
+from oku_core.spec.spec import Spec
 
 HOUR_S = 3600.0
 

@@ -3,9 +3,9 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import ExpiryReason, LeaseRecord, RunRecord
-from oku_core.run import RunState
-from oku_core.spec import Spec
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, RunRecord
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
 
 Begin = Callable[..., RunRecord]
 

@@ -3,13 +3,13 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import BreachError, ExpiryReason, LeaseRecord
+from oku_coordinator.ledger.records import BreachError, ExpiryReason, LeaseRecord
 from oku_coordinator.ledger.slice_table import fetch_slices
 from oku_coordinator.ledger.tally import Tally
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.interval import ConservationError, Lengths, Slice
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
+from oku_core.accounting.interval import ConservationError, Lengths, Slice
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]

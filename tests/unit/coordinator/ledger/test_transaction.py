@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.record import LeaseRecord, Verdict
-from oku_core.lease import Claim, Report
-from oku_core.run import RunState
+from oku_coordinator.ledger.records import LeaseRecord, Verdict
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]

@@ -4,12 +4,12 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from oku_core.spec import Engine, Spec
-from oku_core.supervision import Supervisor
-from oku_workers.engines.aiohttp_engine import AiohttpEngine
-from oku_workers.engines.httptools_engine import HttptoolsEngine
-from oku_workers.feed import Feed
-from oku_workers.hand import Hand
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Engine, Spec
+from oku_workers.engines.aiohttp.engine import AiohttpEngine
+from oku_workers.engines.httptools.engine import HttptoolsEngine
+from oku_workers.leases.execution import Hand
+from oku_workers.leases.feed import Feed
 
 
 class EngineProtocol(Protocol):

@@ -2,8 +2,8 @@
 
 import logging
 
-from oku_core.outcome import OUTCOMES
-from oku_core.redaction import redact
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.process.redaction import redact
 
 _LONGEST = 300
 

@@ -4,9 +4,9 @@ import ssl
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from oku_core.spec import Spec
-from oku_core.spec_files import SpecFileError, SpecFiles
-from oku_workers.engines.error import EngineError
+from oku_core.spec.files import SpecFileError, SpecFiles
+from oku_core.spec.spec import Spec
+from oku_workers.engines.engine_error import EngineError
 
 _PEM = b"-----BEGIN "
 

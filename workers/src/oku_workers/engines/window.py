@@ -1,7 +1,7 @@
 """How many requests an engine keeps in flight: no more than the run has, or the system has files for."""
 
-from oku_core.open_files import read_open_files
-from oku_core.spec import Spec
+from oku_core.process.open_files import read_open_files
+from oku_core.spec.spec import Spec
 
 FILES_BESIDE = 64
 """Files of a worker that are no connection to a target."""

@@ -1,0 +1,102 @@
+"""Numbers in, text for people out: counts, rates, shares, latencies, times.
+
+Rounding never makes a good number of a bad one: what is not all is never shown as 100 %, what is not
+nothing never as 0 %.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from oku_core.accounting.outcome import Outcome
+from oku_core.quantity import format_duration
+
+LONGEST_LEFT_S = 99 * 3600
+NOTHING = "-"
+"""Stands where there is no number."""
+
+
+def format_count(count: int) -> str:
+    """`1,000,000`."""
+    return f"{count:,}"
+
+
+def format_rate(rate_rps: float) -> str:
+    """`16,340/s`; below ten with one decimal."""
+    return f"{rate_rps:,.1f}/s" if 0 < rate_rps < 9.95 else f"{rate_rps:,.0f}/s"
+
+
+def format_progress(done: int, whole: int) -> str:
+    """How far something is, rounded down: `41.2 %`."""
+    tenths = done * 1000 // whole if whole else 0
+    return f"{tenths // 10}.{tenths % 10} %"
+
+
+def format_share(part: float, whole: float) -> str:
+    """A part of a whole: `12.35 %`, `< 0.01 %`, `> 99.99 %`."""
+    if part <= 0 or whole <= 0:
+        return "0 %"
+    if part >= whole:
+        return "100 %"
+    percent = 100 * part / whole
+    if percent < 0.01:
+        return "< 0.01 %"
+    return "> 99.99 %" if percent > 99.99 else f"{percent:.2f} %"
+
+
+def format_outcome(outcome: Outcome) -> str:
+    """`connect error`."""
+    return outcome.replace("_", " ")
+
+
+def format_latency(latency_ms: float | None, digits: int = 3) -> str:
+    """A latency in the unit in which it reads best: `874 µs`, `1.70 ms`, `61.2 s`."""
+    if latency_ms is None:
+        return NOTHING
+    for unit, size_ms in (("µs", 0.001), ("ms", 1.0)):
+        number = _format_digits(latency_ms / size_ms, digits)
+        if number is not None:
+            return f"{number} {unit}"
+    return f"{_format_digits(latency_ms / 1000, digits) or f'{latency_ms / 1000:,.0f}'} s"
+
+
+def choose_digits(latencies_ms: Sequence[float | None]) -> int:
+    """Three, or four, the last that is known, if three would make two different latencies look the same."""
+    labels = {format_latency(latency_ms) for latency_ms in latencies_ms}
+    return 3 if len(labels) == len(set(latencies_ms)) else 4
+
+
+def format_elapsed(seconds: float) -> str:
+    """A time that runs, in whole seconds: `25 s`, `2 min 05 s`, `3 h 10 min`."""
+    whole = int(seconds)
+    return f"{whole} s" if whole < 100 else format_duration(whole)
+
+
+def format_left(seconds: float | None) -> str:
+    """A time that is only estimated, no finer than the estimate: `36 s`, `12 min 40 s`, `3 h 10 min`.
+
+    Of more than four days nobody can say it: `over 99 h`.
+    """
+    if seconds is None:
+        return NOTHING
+    if seconds > LONGEST_LEFT_S:
+        return f"over {LONGEST_LEFT_S // 3600} h"
+    return f"{round(seconds)} s" if seconds < 99.5 else format_duration(round(seconds, -1))
+
+
+def format_clock(at: float) -> str:
+    """A Unix time as the local time of day: `17:05:12`."""
+    return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%H:%M:%S}"
+
+
+def format_moment(at: float) -> str:
+    """A Unix time as local date and time: `2026-02-01 17:05:12`."""
+    return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _format_digits(number: float, digits: int) -> str | None:
+    """So many significant digits; None if the number has more than three before the point."""
+    for places in range(digits - 1, digits - 4, -1):
+        text = f"{number:.{places}f}"
+        if len(text.partition(".")[0]) + places <= digits:
+            return text
+    return None

@@ -1,0 +1,1 @@
+"""The local stack: broker, coordinator, workers and delay servers as child processes."""

@@ -1,0 +1,119 @@
+"""A child process of the local stack: started, watched, ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from oku_cli.local import die_with_parent
+from oku_core.process.private_files import open_private
+
+_UMASK = 0o077
+"""What a child writes is for its owner alone, also what the broker writes."""
+_DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
+
+
+class Child:
+    """One process, which dies with this one. Its output goes to a file, the terminal's Ctrl-C not to it.
+
+    Args:
+        name: for people.
+        command: what to run.
+        log: the file that takes its output.
+        environment: all of its environment.
+        folder: where it works; where this process does unless given.
+        inherited: numbers of open files that it gets, each time that it is started.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+        inherited: Sequence[int] = (),
+    ) -> None:
+        self.name = name
+        self.command = tuple(command)
+        self._log = log
+        self.environment = dict(environment)
+        self.folder = folder
+        self.inherited = tuple(inherited)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.started_at = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Its process id; 0 before the first start."""
+        return self._process.pid if self._process else 0
+
+    def start(self) -> None:
+        """Start it, for the first time or again."""
+        with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
+            # Not from another thread: the child is tethered to the thread that starts it.
+            self._process = subprocess.Popen(  # noqa: S603  # commands of our own
+                [*_DIE_WITH_PARENT, *self.command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self.environment,
+                cwd=self.folder,
+                pass_fds=self.inherited,
+                umask=_UMASK,
+                start_new_session=True,
+            )
+        self.started_at = time.monotonic()
+
+    def find_death(self) -> int | None:
+        """Its exit code, negative for a signal, or None while it runs."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it was started and runs."""
+        return self._find_living() is not None
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if (process := self._find_living()) is not None:
+            process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once, and all that it has started."""
+        if (process := self._find_living()) is not None:
+            # Outside Linux the command is a child of the script's. The group has the number of the process
+            # that began it, which nobody else has before that one is waited for. macOS denies to signal
+            # those that are dead already.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; False when that takes longer."""
+        if self._process is None:
+            return True
+        try:
+            self._process.wait(max(0.0, timeout_s))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def read_last_line(self) -> str:
+        """The last line that it wrote."""
+        try:
+            lines = self._log.read_text(errors="replace").splitlines()
+        except OSError:
+            return ""
+        return lines[-1] if lines else ""
+
+    def _find_living(self) -> subprocess.Popen[bytes] | None:
+        return self._process if self._process is not None and self._process.poll() is None else None
+
+
+def describe_death(code: int) -> str:
+    """An exit code for people: `signal 9` or `exit code 1`."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

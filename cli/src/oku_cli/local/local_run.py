@@ -1,0 +1,161 @@
+"""Runs on this machine: a stack is started for one run, which is submitted or resumed, and taken down."""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.local.data_dir import DataDir
+from oku_cli.local.loki_delivery import wait_for_delivery
+from oku_cli.local.stack import LocalStack, StackError, StackPlan
+from oku_cli.options.allow_options import build_secret_flags
+from oku_cli.options.loki_options import LokiOptions
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt_hints import Parting, describe_unbegun
+from oku_cli.remote.client import Client
+from oku_cli.remote.follow import Driver, Watch
+from oku_cli.report.output_files import leave_report
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.palette import CAUTION
+from oku_cli.terminal.printable import write_error
+from oku_core.errors import UserError
+from oku_core.process.open_files import raise_open_files
+from oku_core.spec.secrets import SecretSource
+from oku_core.spec.spec import Spec
+
+_FILES_BESIDE_REQUESTS = 100
+_FULL_SHARE = 0.8
+"""Of the files that a server process may open: the system deals connections out by chance."""
+_CONNECTIONS_PER_ADDRESS = 16_000
+"""Connections to one port come from as many ports of an address; Linux has 28,232 of them for that."""
+
+
+async def run_locally(
+    data_dir: DataDir,
+    title: str,
+    plan: StackPlan,
+    watch: Watch,
+    begin: Callable[[Client], Coroutine[Any, Any, str]],
+    resumed: str | None = None,
+) -> ExitCode:
+    """Start a stack, begin a run on it and drive it to its rest.
+
+    Args:
+        data_dir: the stack's folder, held by the caller.
+        title: what to call the run; its id when empty.
+        plan: the shape of the stack.
+        watch: how to show it.
+        begin: submits or resumes the run; gives its id.
+        resumed: the run that is resumed, None for a new one.
+    """
+    interrupts = Interrupts()
+    data_dir.park_interrupted(time.time(), but=resumed)
+    console = watch.build_console()
+    drivers: list[Driver] = []
+
+    def log(line: str) -> None:
+        for driver in drivers:
+            driver.log(line)
+
+    parting = Parting((*data_dir.flags, *build_secret_flags(plan.secrets)))
+    stack = LocalStack(data_dir, plan, log)
+    at_once, run = True, ""
+    try:
+        await interrupts.cut(stack.start(), describe_unbegun(resumed))
+        async with Client(stack.endpoint) as client:
+            run = await interrupts.let_end(begin(client), parting.describe_unanswered(resumed))
+            driver = Driver(client, watch, parting, interrupts)
+            drivers.append(driver)
+            summary = await stack.guard(driver.follow(run, title or run))
+            undelivered = await stack.guard(wait_for_delivery(client)) if plan.loki.loki else ""
+        at_once = False
+    except (InterruptedAtOnceError, StackError) as error:
+        return _give_up(console, parting, run, error)
+    finally:
+        drivers.clear()
+        await stack.end(at_once=at_once)
+        _park(data_dir)
+    code = driver.finish(summary)
+    if undelivered:
+        console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
+        console.print()
+    _leave_report(data_dir, run, None if watch.quiet else console)
+    return code
+
+
+def _park(data_dir: DataDir) -> None:
+    try:
+        data_dir.park_interrupted(time.time())
+    except UserError as error:  # the next command in this folder does it
+        sys.stderr.write(f"oku: {error}\n")
+
+
+def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
+    try:
+        path = leave_report(data_dir, run, time.time())
+    except Exception as error:  # noqa: BLE001  # the run is over and counted, whatever becomes of its page
+        write_error(f"the report could not be written: {error}")
+        return
+    if console:
+        console.print(f" report      {path}", soft_wrap=True)  # in line with the end screen
+        console.print()
+
+
+def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
+    """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
+
+    Many connections take more processes of the delay server, and more than one address to come from.
+
+    Raises:
+        UserError: the processes of this machine may not open enough files for the concurrency.
+    """
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    half = max(1, processors // 2)
+    workers = spec.workers or half
+    allowed = raise_open_files()
+    allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
+    in_flight = min(spec.concurrency, spec.requests)
+    if in_flight > allowed_at_once:
+        raise UserError(
+            f"--concurrency: {spec.concurrency} is more than the {allowed_at_once} connections "
+            "that a process may open here (ulimit -n)"
+        )
+    connections = workers * in_flight
+    return StackPlan(
+        workers=workers,
+        servers=_choose_servers(spec, connections, half, allowed) if spec.brings_servers else 0,
+        delay="0s" if spec.delay is None else spec.delay,
+        seed=spec.seed or 0,
+        # Only Linux has more than one loopback address without being told so.
+        spreads_addresses=spec.brings_servers
+        and connections > _CONNECTIONS_PER_ADDRESS
+        and sys.platform == "linux",
+        loki=loki or LokiOptions(),
+    )
+
+
+def check_secrets(spec: Spec, secrets: SecretSource) -> SecretSource:
+    """Find out early whether a spec can be carried out with these secrets; `UserError` if not."""
+    secrets.fill_in(spec)
+    return secrets
+
+
+def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:
+    """How many processes of the delay server: so many at least that they may open all connections."""
+    needed = math.ceil(connections / (files * _FULL_SHARE))
+    if spec.servers is not None and spec.servers < needed:
+        raise UserError(
+            f"--servers: {spec.servers} cannot hold {connections} connections, at least {needed} are needed"
+        )
+    return spec.servers or max(processes, needed)
+
+
+def _give_up(console: Terminal, parting: Parting, run: str, error: Exception) -> ExitCode:
+    console.print(f"oku: {error}", soft_wrap=True)
+    if run:
+        resume = parting.build_command("resume", run)
+        console.print(f"resume it with: {resume}", soft_wrap=True)
+    return ExitCode.CUT_SHORT

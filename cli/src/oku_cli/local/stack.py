@@ -1,0 +1,234 @@
+"""The local stack: broker, coordinator, workers and delay servers as child processes, kept alive."""
+
+import asyncio
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import aiohttp
+
+from oku_cli.local import valkey
+from oku_cli.local.child import Child, describe_death
+from oku_cli.local.data_dir import DataDir, Endpoint
+from oku_cli.local.isolation import PYTHON, build_environment
+from oku_cli.options.loki_options import LokiOptions
+from oku_cli.options.message_key import keep_message_key
+from oku_cli.options.retention_options import read_retention_variables
+from oku_core.process.listener import format_address, open_sockets
+from oku_core.process.supervision import Health, Supervisor
+from oku_core.spec.files import EVERYWHERE
+from oku_core.spec.secrets import SecretSource
+
+_T = TypeVar("_T")
+
+_LOOK_S = 0.1
+_READY_TIMEOUT_S = 30.0
+_HEALTHY_S = 3.0
+_MAX_QUICK_ENDS = 5
+"""A child that ends by itself so often, as soon as it is started, will do so again."""
+_MAX_QUICK_KILLS = 25
+"""One that is killed from outside is given more chances."""
+_END_TIMEOUT_S = 3.0
+_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackPlan:
+    """What a local stack consists of.
+
+    Args:
+        workers: how many.
+        servers: how many processes of the delay server; 0 for none.
+        delay: of the delay servers.
+        seed: of their delays.
+        spreads_addresses: whether each worker sends from a loopback address of its own.
+        loki: where results go besides the ledger.
+        secrets: that its runs may name.
+    """
+
+    workers: int
+    servers: int
+    delay: str
+    seed: int
+    spreads_addresses: bool = False
+    loki: LokiOptions = field(default_factory=LokiOptions)
+    secrets: SecretSource = field(default_factory=SecretSource)
+
+
+class StackError(Exception):
+    """The stack cannot be started, or cannot be kept alive."""
+
+
+class LocalStack:
+    """See the module.
+
+    Args:
+        data_dir: its folder, held by the caller.
+        plan: what it consists of.
+        log: takes a line for people when a child has died.
+    """
+
+    def __init__(self, data_dir: DataDir, plan: StackPlan, log: Callable[[str], None]) -> None:
+        self._data_dir = data_dir
+        self._log = log
+        self._quick_deaths: dict[str, int] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Raises `StackError` when a child cannot be kept alive."""
+        # They listen before any child is started: a port that is only promised can be taken by another user
+        # of this machine first, who would then be sent the token. Here they stay open, so that a child that
+        # is started again gets the same, and who connects meanwhile waits for it.
+        self._api_sockets = open_sockets(_HOST, 0, 1)
+        self._server_sockets = open_sockets(_HOST, 0, plan.servers) if plan.servers else []
+        self.endpoint = Endpoint(_build_url(self._api_sockets), secrets.token_urlsafe(24))
+        self._server_url = _build_url(self._server_sockets) if plan.servers else None
+        self._socket = valkey.choose_socket(data_dir.broker)
+        self.children = list(self._build_children(plan))
+        """The broker first; the order is that of starting."""
+
+    async def start(self) -> None:
+        """Start everything and wait until it is ready; `StackError` when it does not get there."""
+        for child in self.children:
+            try:
+                child.start()
+            except OSError as error:
+                reason = f"{error.filename}: {error.strerror}"
+                raise StackError(f"{child.name} cannot be started: {reason}") from error
+        self._write()
+        # Without it, a child that died would stay dead: one that cannot be started is tried again.
+        self._watching = Supervisor().start("children", self._watch)
+        try:
+            async with asyncio.timeout(_READY_TIMEOUT_S):
+                await self.guard(self._wait_until_ready())
+        except TimeoutError:
+            logs = f"{self._data_dir.path}/logs"
+            raise StackError(
+                f"the local stack is not ready after {_READY_TIMEOUT_S:.0f} s, see {logs}"
+            ) from None
+
+    async def guard(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Do `work`, but raise `StackError` as soon as a child cannot be kept alive."""
+        working = asyncio.ensure_future(work)
+        try:
+            waited: set[asyncio.Future[Any]] = {working, self.failure}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if self.failure.done():
+                self.failure.result()
+            return await working
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    async def end(self, *, at_once: bool = False) -> None:
+        """End every child: asked first, unless `at_once`, killed when that takes too long."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self.failure.cancel()
+        deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
+        # The broker last: what the others still have to say goes through it.
+        for group in (self.children[1:], self.children[:1]):
+            for child in group:
+                child.terminate()
+            while time.monotonic() < deadline and any(  # noqa: ASYNC110  # processes end without an event
+                child.is_alive for child in group
+            ):
+                await asyncio.sleep(0.02)
+            for child in group:
+                child.kill()
+            for child in group:
+                child.wait(_END_TIMEOUT_S)
+        valkey.remove_socket(self._socket, self._data_dir.broker)
+        for listening in (*self._api_sockets, *self._server_sockets):
+            listening.close()
+
+    async def _watch(self, health: Health) -> None:
+        while True:
+            health.note_well()
+            await asyncio.sleep(_LOOK_S)
+            for child in self.children:
+                if (code := child.find_death()) is not None:
+                    self._revive(child, code)
+
+    def _revive(self, child: Child, code: int) -> None:
+        lived_s = time.monotonic() - child.started_at
+        deaths = self._quick_deaths.get(child.name, 0) + 1 if lived_s < _HEALTHY_S else 0
+        self._quick_deaths[child.name] = deaths
+        if deaths >= (_MAX_QUICK_KILLS if code < 0 else _MAX_QUICK_ENDS):
+            if not self.failure.done():
+                last = child.read_last_line()
+                self.failure.set_exception(StackError(f"{child.name} ends as soon as it is started: {last}"))
+            return
+        self._log(f"{child.name} died ({describe_death(code)}), started again")
+        child.start()
+        self._write()
+
+    def _write(self) -> None:
+        self._data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
+
+    async def _wait_until_ready(self) -> None:
+        probes = [f"{self.endpoint.url}/readyz"]
+        if self._server_url:
+            probes.append(f"{self._server_url}/-/healthz")
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
+            for probe in probes:
+                while not await _answers(session, probe):  # noqa: ASYNC110  # they are asked, they do not call
+                    await asyncio.sleep(0.02)
+
+    def _build_children(self, plan: StackPlan) -> Iterator[Child]:
+        """The broker first; the order is that of starting."""
+        data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
+        environment = build_environment(os.environ)
+        environment["OKU_LOG_FORMAT"] = "text"  # people read the files, and the last line is shown to them
+        oku = [*PYTHON, "-m", "oku_cli"]
+
+        def build(name: str, *command: str, listening: Sequence[socket.socket] = (), **extra: str) -> Child:
+            numbers = [each.fileno() for each in listening]
+            flags = [word for number in numbers for word in ("--listen-fd", str(number))]
+            log = data_dir.logs / f"{name}.log"
+            return Child(
+                name, [*command, *flags], log, environment | extra, data_dir.absolute, inherited=numbers
+            )
+
+        yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
+        # The stack serves who has started it, and may read what that user may.
+        files = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
+        # Kept with the folder: the broker may still have messages of a stack that was killed.
+        keep_message_key(data_dir.message_key)
+        key = str(data_dir.message_key)
+        shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
+        server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
+        yield build(
+            "coordinator", *oku, "coordinator", "--broker-url", broker_url,
+            "--data-dir", str(data_dir.absolute), *files, *server_flags,
+            listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
+            **plan.loki.build_environment(), **read_retention_variables(),
+        )  # fmt: skip
+        if self._server_url:
+            yield build(
+                "server", *oku, "server", "--processes", str(plan.servers), "--delay", plan.delay,
+                "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
+                listening=self._server_sockets,
+            )  # fmt: skip
+        secrets = [word for name in plan.secrets.variables for word in ("--allow-env", name)]
+        secrets += ["--secrets-dir", str(plan.secrets.folder)] if plan.secrets.folder else []
+        for number in range(1, plan.workers + 1):
+            name = f"worker-{number}"
+            address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
+            flags = ["--broker-url", broker_url, "--name", name, *files, *secrets, *address]
+            yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
+
+
+async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with session.get(url) as response:
+            return response.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+def _build_url(listening: Sequence[socket.socket]) -> str:
+    return f"http://{format_address(listening[0])}"

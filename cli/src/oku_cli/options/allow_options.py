@@ -1,0 +1,85 @@
+"""The options by which an operator says what a spec may name where coordinator and workers run."""
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oku_core.errors import UserError, format_value
+from oku_core.spec.files import SpecFiles
+from oku_core.spec.secrets import SecretSource
+
+_Command = Callable[..., Any]
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OWN = ("OKU_", "CELERY_")
+"""Of settings, which no spec needs: the broker's password among them."""
+
+
+def files_dir_option(command: _Command) -> _Command:
+    """`--files-dir`; the command gets it as `files`."""
+    option = click.option(
+        "--files-dir", "files", metavar="FOLDER", envvar="OKU_FILES_DIR", multiple=True, type=click.Path(),
+        callback=lambda _context, _parameter, folders: _build_files(folders),
+        help="Folder of files that a spec may name (cacert, cert, key), several times if need be; else none.",
+    )  # fmt: skip
+    return option(command)
+
+
+def _build_files(folders: tuple[str, ...]) -> SpecFiles:
+    for folder in folders:
+        if not Path(folder).is_absolute():
+            raise UserError(f"--files-dir: {folder or 'an empty text'} is not the full path of a folder")
+    return SpecFiles(tuple(map(Path, folders)))
+
+
+def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
+    """`--allow-env` and `--secrets-dir`; the command gets them as one, `secrets`.
+
+    Args:
+        has_variables: whether they can be said by variables, too. What a user allows for a run of his own is
+            said anew for each: the next spec may be somebody else's.
+    """
+
+    def add(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def take(*arguments: Any, **options: Any) -> Any:
+            secrets = _build_secrets(options.pop("allow_env"), options.pop("secrets_dir"))
+            return command(*arguments, secrets=secrets, **options)
+
+        take = click.option(
+            "--secrets-dir", metavar="FOLDER", envvar="OKU_SECRETS_DIR" if has_variables else None,
+            type=click.Path(path_type=Path), help="Folder whose files a spec may name as {file:NAME}.",
+        )(take)  # fmt: skip
+        return click.option(
+            "--allow-env", metavar="NAME", envvar="OKU_ALLOW_ENV" if has_variables else None, multiple=True,
+            help="Environment variable that a spec may name as {env:NAME}, several times if need be.",
+        )(take)  # fmt: skip
+
+    return add
+
+
+def build_secret_flags(secrets: SecretSource) -> Sequence[str]:
+    """The flags that say the same to another command."""
+    flags = [flag for name in secrets.variables for flag in ("--allow-env", name)]
+    return [*flags, "--secrets-dir", str(secrets.folder)] if secrets.folder else flags
+
+
+def refuse_secrets(secrets: SecretSource) -> None:
+    """Workers elsewhere have secrets of their own."""
+    for flag, given in (("allow-env", secrets.variables), ("secrets-dir", secrets.folder)):
+        if given:
+            raise UserError(f"--{flag}: is for a local stack; workers elsewhere were told what they may use")
+
+
+def _build_secrets(names: tuple[str, ...], folder: Path | None) -> SecretSource:
+    for name in names:
+        if not _VARIABLE.fullmatch(name):
+            raise UserError(f"--allow-env: {format_value(name)} is not the name of a variable")
+        if name.startswith(_OWN):
+            raise UserError(f"--allow-env: {name} is a setting of Oku's own, which no spec may name")
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--secrets-dir: {folder} is not a folder here")
+    return SecretSource(names, None if folder is None else folder.absolute())

@@ -1,0 +1,63 @@
+"""The key that coordinator and workers sign their messages with: from a file or a variable, never a flag."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oku_core.errors import UserError, format_value
+from oku_core.messaging.signing import SHORTEST_KEY
+from oku_core.process.private_files import write_private
+
+VARIABLE = "OKU_MESSAGE_KEY"
+_FLAG = "--message-key-file"
+_LONGEST_FILE = 4096
+_HINT = f"make one for coordinator and workers: export {VARIABLE}=$(openssl rand -hex 32)"
+
+
+def message_key_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--message-key-file`."""
+    option = click.option(
+        _FLAG,
+        envvar=f"{VARIABLE}_FILE",
+        type=click.Path(path_type=Path),
+        help=f"File with the key that messages are signed with, the same for coordinator and workers;"
+        f" without it the key itself is in {VARIABLE}.",
+    )
+    return option(command)
+
+
+def read_message_key(file: Path | None) -> bytes:
+    """The key of a file, or of the variable, without blanks and line breaks around it.
+
+    Raises:
+        UserError: there is none, or both, or it is too short, or the file cannot be read.
+    """
+    text = os.environ.get(VARIABLE)
+    if file is None:
+        if text is None:
+            raise UserError(f"{_FLAG} ({VARIABLE}): is missing; {_HINT}")
+        return _check(text.encode(errors="surrogateescape"), VARIABLE)
+    if text is not None:
+        raise UserError(f"{_FLAG}: does not go together with {VARIABLE}")
+    try:
+        with file.open("rb") as opened:
+            return _check(opened.read(_LONGEST_FILE), f"{_FLAG}: {format_value(str(file))}")
+    except OSError as error:
+        raise UserError(f"{_FLAG}: {format_value(str(file))}: {error.strerror}") from error
+
+
+def keep_message_key(file: Path) -> None:
+    """Make a key in a file of the user alone, unless it has one; the caller holds its folder."""
+    if not file.exists():
+        write_private(file, secrets.token_hex(32))
+
+
+def _check(text: bytes, source: str) -> bytes:
+    key = text.strip()
+    if len(key) < SHORTEST_KEY:
+        raise UserError(f"{source}: has {len(key)} bytes, a key has at least {SHORTEST_KEY}; {_HINT}")
+    return key

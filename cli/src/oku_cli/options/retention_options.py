@@ -1,0 +1,66 @@
+"""How long runs are kept: flags of `oku coordinator`, and their variables for the one of a local stack.
+
+`oku run` has no such flags: they are of a data folder, not of a run.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from oku_core.errors import UserError, format_value
+from oku_core.quantity import parse_duration_between
+
+if TYPE_CHECKING:
+    from oku_coordinator.runs.retention import RetentionRule
+
+_Command = TypeVar("_Command", bound=Any)
+
+_KEEP_RUNS, _KEEP_FOR = "OKU_KEEP_RUNS", "OKU_KEEP_FOR"
+_BOUNDS = ("1m", "36500d")
+
+
+def retention_options(command: _Command) -> _Command:
+    """`--keep-runs` and `--keep-for`."""
+    keep_runs = click.option(
+        "--keep-runs",
+        metavar="N",
+        envvar=_KEEP_RUNS,
+        type=click.IntRange(min=0),
+        help="Delete runs that are over but for the newest N; all are kept unless given.",
+    )
+    keep_for = click.option(
+        "--keep-for",
+        metavar="TIME",
+        envvar=_KEEP_FOR,
+        help="Delete runs that have been over for longer, such as 30d; they are kept for ever unless given.",
+    )
+    decorated: _Command = keep_runs(keep_for(command))
+    return decorated
+
+
+def pick_retention(options: dict[str, Any]) -> "RetentionRule":
+    """Take what was given out of the options of a command."""
+    from oku_coordinator.runs.retention import RetentionRule  # noqa: PLC0415  # loads the ledger
+
+    keep_for = options.pop("keep_for")
+    keep_for_s = None if keep_for is None else _parse_keep_for("--keep-for", keep_for)
+    return RetentionRule(keep_runs=options.pop("keep_runs"), keep_for_s=keep_for_s)
+
+
+def read_retention_variables() -> dict[str, str]:
+    """Those that are set, for the coordinator of a local stack; `UserError` when one is wrong."""
+    found = {name: value for name in (_KEEP_RUNS, _KEEP_FOR) if (value := os.environ.get(name))}
+    keep_runs = found.get(_KEEP_RUNS, "0")
+    if not (keep_runs.isascii() and keep_runs.isdigit()):
+        raise UserError(f"{_KEEP_RUNS}: {format_value(keep_runs)} is not a number of runs")
+    if _KEEP_FOR in found:
+        _parse_keep_for(_KEEP_FOR, found[_KEEP_FOR])
+    return found
+
+
+def _parse_keep_for(place: str, given: str) -> float:
+    try:
+        return parse_duration_between(given, *_BOUNDS)
+    except ValueError as error:
+        raise UserError(f"{place}: {error}") from error

@@ -1,0 +1,1 @@
+"""The command as a process: its streams, its logs, its signals."""

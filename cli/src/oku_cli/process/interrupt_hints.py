@@ -1,0 +1,89 @@
+"""What a command says of a run that it leaves before its end: on Ctrl-C, and how to go on with it."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from oku_coordinator.ledger.records import ExpiryReason
+from oku_core.accounting.run_state import RunState, is_resumable
+
+
+class Delivery(Enum):
+    """What became of the word to a coordinator that a run is to pause."""
+
+    OPEN = auto()
+    """It has not answered."""
+    ACCEPTED = auto()
+    """The run comes to rest."""
+    REFUSED = auto()
+    """The run cannot be paused: it is over, or the coordinator does not know it."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """What is to be said, by where the run is.
+
+    Args:
+        flags: that name its place in a command.
+        outlives: whether the run goes on when the command ends, as it does at a coordinator elsewhere.
+    """
+
+    flags: Sequence[str] = ()
+    outlives: bool = False
+
+    def build_command(self, action: str, run: str) -> str:
+        """A command to type: `resume`, `pause` or `show` the run."""
+        return build_hint(action, run, *self.flags)
+
+    def describe_resume(self, run: str, state: RunState, *, is_broken: bool = False) -> str | None:
+        """How to go on with a run that can be resumed; None of any other."""
+        if not is_resumable(state, is_broken=is_broken):
+            return None
+        return f"resume it with: {self.build_command('resume', run)}"
+
+    def describe_first(self, run: str) -> str:
+        """What the first Ctrl-C does."""
+        if self.outlives:
+            return f"pausing run {run}: requests in flight may finish; Ctrl-C again does not wait for them"
+        return "stopping: requests in flight may finish; Ctrl-C again stops at once"
+
+    def describe_unanswered(self, resumed: str | None) -> str:
+        """What is left when a coordinator that was to begin a run, or to go on with one, has not answered."""
+        look = build_hint("runs", *self.flags)
+        what = f"run {resumed} was resumed" if resumed else "a run was begun"
+        return f"interrupted, the coordinator has not said whether {what}; see: {look}"
+
+    def describe_second(self, run: str, delivery: Delivery) -> str:
+        """What the second Ctrl-C leaves behind."""
+        if not self.outlives:
+            return "stopped at once"
+        pause, look, resume = (self.build_command(action, run) for action in ("pause", "show", "resume"))
+        match delivery:
+            case Delivery.OPEN:
+                why = "its coordinator could not be told to pause it"
+                return f"run {run} goes on: {why}; pause it with: {pause}"
+            case Delivery.ACCEPTED:
+                what = "is being paused and comes to rest by itself"
+                return f"run {run} {what}; look at it with: {look}; go on with: {resume}"
+            case Delivery.REFUSED:
+                return f"run {run} was not paused by this command; look at it with: {look}"
+
+
+def describe_unbegun(resumed: str | None) -> str:
+    """What is left of a command that was interrupted before it had a coordinator to talk to."""
+    what = f"run {resumed} was not resumed" if resumed else "no run was begun"
+    return f"interrupted, {what}"
+
+
+def describe_pause(reason: str) -> str:
+    """What a pause means, by the reason that the ledger keeps of it."""
+    if reason == ExpiryReason.STACK_LOST:
+        return "was interrupted: its processes were killed; what is accounted is kept"
+    return f"is paused: {reason or 'nothing is in flight'}; what is accounted is kept"
+
+
+def build_hint(*arguments: str) -> str:
+    """A command to type, as this `oku` was called: `./task` says how in OKU_COMMAND."""
+    return " ".join([os.environ.get("OKU_COMMAND", "oku"), *map(shlex.quote, arguments)])

@@ -1,0 +1,85 @@
+"""One line of a log, out of a record of `logging`: as text for people, or as JSON for programs.
+
+Both say the same: the moment, the level, a sentence, and facts, which are what a call gives as `extra`. An
+error with its traceback is one field of the JSON, and follows the line of the text. Neither has what may be
+a secret in it, whoever wrote it.
+"""
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from oku_cli.terminal.printable import UNPRINTABLE
+from oku_core.process.redaction import redact
+
+_FIRST = ("run", "lease", "worker")
+_OWN = {"time", "level", "logger", "message", "pid", "error"}
+_NO_FACTS = _OWN | {"asctime", "taskName"} | logging.makeLogRecord({}).__dict__.keys()
+_BREAK = re.compile(r"\s*\n\s*")
+_PLAIN = re.compile(r'[^\s"=]+')
+
+
+class JsonFormatter(logging.Formatter):
+    """An object in one line, in ASCII, so that it is the same in every encoding."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        line: dict[str, Any] = {
+            "time": _format_time(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+            **_list_facts(record),
+            "pid": record.process,
+        }
+        if error := _format_error(self, record):
+            line["error"] = error
+        return json.dumps(line)
+
+
+class TextFormatter(logging.Formatter):
+    """Moment, level and sentence, then facts as `name=value`; without the process id, which few want.
+
+    What others have written, such as the path of a request, cannot begin a line or move the cursor.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record, and those of its traceback."""
+        facts = _list_facts(record) | {"logger": record.name}
+        words = [
+            _format_time(record.created),
+            f"{record.levelname.lower():<8}",
+            _escape(_BREAK.sub(" ", redact(record.getMessage()).strip())),
+            *(f"{name}={_quote(str(value))}" for name, value in facts.items()),
+        ]
+        return "\n".join([" ".join(words), *map(_escape, _format_error(self, record).splitlines())])
+
+
+def _list_facts(record: logging.LogRecord) -> dict[str, Any]:
+    """What was given as `extra`. Celery's is a dictionary with all of a task in it, and left out."""
+    facts = {
+        name: redact(value) if isinstance(value, str) else value
+        for name, value in record.__dict__.items()
+        if name not in _NO_FACTS and isinstance(value, str | int | float)
+    }
+    return {name: facts[name] for name in _FIRST if name in facts} | facts
+
+
+def _format_time(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _format_error(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    error = formatter.formatException(record.exc_info) if record.exc_info else ""
+    return redact("\n".join(filter(None, (error, record.stack_info))))
+
+
+def _escape(text: str) -> str:
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _quote(text: str) -> str:
+    is_plain = _PLAIN.fullmatch(text) and not UNPRINTABLE.search(text)
+    return text if is_plain else _escape(json.dumps(text, ensure_ascii=False))

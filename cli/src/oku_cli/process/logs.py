@@ -1,0 +1,112 @@
+"""How the processes of Oku write their logs: one line an event, on standard error, and nothing else there.
+
+All of it goes through `logging`, so that libraries, warnings and the error that ends a process have the same
+form as what Oku says itself.
+"""
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from oku_cli.process.log_line import JsonFormatter, TextFormatter
+from oku_cli.terminal.printable import write_error
+from oku_core.process.redaction import redact
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+FORMATS = ("auto", "text", "json")
+LEVELS = {
+    "debug": (logging.DEBUG, logging.INFO),
+    "info": (logging.INFO, logging.WARNING),
+    "warning": (logging.WARNING, logging.WARNING),
+    "error": (logging.ERROR, logging.ERROR),
+}
+"""Of Oku, and of the libraries, whose debugging lines hold whole messages: with the headers of a spec."""
+_PACKAGES = ("oku_core", "oku_coordinator", "oku_workers", "oku_server", "oku_cli")
+
+_log = logging.getLogger(__name__)
+_Command = Callable[..., Any]
+
+
+def log_options(command: _Command) -> _Command:
+    """`--log-format` and `--log-level`, which take effect at once: what else is wrong is told that way."""
+    command = click.option(
+        "--log-level", type=click.Choice(list(LEVELS)), default="info", show_default=True,
+        envvar="OKU_LOG_LEVEL", is_eager=True, expose_value=False,
+        callback=lambda _context, _parameter, value: set_level(value),
+        help="What is logged, from this level on; of libraries warnings and errors, with debug more.",
+    )(command)  # fmt: skip
+    option = click.option(
+        "--log-format", type=click.Choice(FORMATS), default="auto", show_default=True,
+        envvar="OKU_LOG_FORMAT", is_eager=True, expose_value=False,
+        callback=lambda _context, _parameter, value: set_format(value),
+        help="How it is logged, on standard error: auto is text in a terminal, else JSON.",
+    )  # fmt: skip
+    return option(command)
+
+
+def set_format(name: str) -> None:
+    """Write all that is logged in one of `FORMATS`, also warnings and errors that nobody has caught."""
+    handler = logging.StreamHandler()
+    is_text = name == "text" or (name == "auto" and sys.stderr.isatty())
+    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
+    logging.basicConfig(handlers=[handler])
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _log_end
+    threading.excepthook = _log_end_of_thread
+    sys.unraisablehook = _log_unraisable
+
+
+def set_level(name: str) -> None:
+    """Log from one of `LEVELS` on."""
+    own, libraries = LEVELS[name]
+    logging.getLogger().setLevel(libraries)
+    for package in _PACKAGES:
+        logging.getLogger(package).setLevel(own)
+
+
+def add_facts(**facts: str) -> None:
+    """Have facts in all lines of this process, such as the name of a worker."""
+
+    def add(record: logging.LogRecord) -> bool:
+        record.__dict__.update(facts | record.__dict__)
+        return True
+
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(add)
+
+
+def tell_mistake(message: str) -> None:
+    """Say what the user did wrong, in one line: as JSON where the log is, else as a command does."""
+    if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
+        _log.error("%s", message)
+    else:
+        write_error(redact(message, queries=False))
+
+
+def _log_end(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
+    _log.critical("ended by %s: %s", kind.__name__, error, exc_info=(kind, error, trace))
+
+
+def _log_end_of_thread(end: threading.ExceptHookArgs) -> None:
+    if end.exc_type is SystemExit:
+        return
+    name = end.thread.name if end.thread else "?"
+    error = end.exc_value or end.exc_type()
+    _log.critical(
+        "thread %s ended by %s: %s", name, end.exc_type.__name__, error,
+        exc_info=(end.exc_type, error, end.exc_traceback),
+    )  # fmt: skip
+
+
+def _log_unraisable(found: "sys.UnraisableHookArgs") -> None:
+    error = found.exc_value or found.exc_type()
+    _log.error(
+        "%s %r: %s: %s", found.err_msg or "error ignored in", found.object, found.exc_type.__name__, error,
+        exc_info=(found.exc_type, error, found.exc_traceback),
+    )  # fmt: skip

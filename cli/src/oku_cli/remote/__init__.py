@@ -1,0 +1,1 @@
+"""A coordinator elsewhere: how it is found, called and followed."""

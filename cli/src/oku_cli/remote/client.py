@@ -1,0 +1,214 @@
+"""The client of the coordinator's HTTP API: the same for a local stack and for a cluster."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
+from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from oku_core.errors import UserError
+from oku_core.messaging.progress import Tick
+from oku_core.results.summary import Summary
+
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
+_STREAM_LIMIT = 1 << 22
+
+
+class Way(Protocol):
+    """The way to a coordinator, as long as it is open. Its attributes are those of an `Endpoint`."""
+
+    @property
+    def url(self) -> str:
+        """Where it answers now; `UnreachableError` while that is nowhere."""
+
+    @property
+    def token(self) -> str:
+        """The token that its API wants."""
+
+    @property
+    def token_note(self) -> str:
+        """Said beside the answer that this is the wrong one."""
+
+    @property
+    def find_trouble(self) -> Callable[[], str]:
+        """Tells what is wrong on the way; empty for nothing that is known."""
+
+
+class Place(Protocol):
+    """A coordinator, wherever it is."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name it."""
+
+    def open(self) -> AbstractAsyncContextManager[Way]:
+        """Where it answers, as long as the context lasts."""
+
+
+class UnreachableError(Exception):
+    """The coordinator does not answer, for now."""
+
+
+class Client:
+    """Calls of the API. An answer that blames the caller becomes a `UserError` of one line."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._ways = AsyncExitStack()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the way to the coordinator."""
+        self._endpoint = await self._ways.enter_async_context(self._place.open())
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {self._endpoint.token}"},
+            timeout=_TIMEOUT,
+            read_bufsize=_STREAM_LIMIT,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        if self._session is not None:
+            await self._session.close()
+        await self._ways.aclose()
+
+    async def submit(self, values: Mapping[str, Any]) -> str:
+        """Submit a spec; the id of its run."""
+        document = await self._call("POST", "/api/runs", json=values)
+        return str(document["run"])
+
+    async def fetch_outbox(self) -> dict[str, Any]:
+        """What waits for Loki at a coordinator that has one."""
+        outbox: dict[str, Any] = await self._call("GET", "/api/outbox")
+        return outbox
+
+    async def fetch_scaling(self) -> dict[str, Any] | None:
+        """How many pods a run may have; None outside a cluster."""
+        scaling: dict[str, Any] | None = await self._call("GET", "/api/scaling")
+        return scaling
+
+    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Runs, newest first, as the API lists them: all, or so many at most."""
+        runs: list[dict[str, Any]] = []
+        path = "/api/runs"
+        while path and (most is None or len(runs) < most):
+            async with self._request("GET", path) as response:
+                runs += await response.json()
+                following = response.links.get("next")
+                path = _cut_path(str(following["url"])) if following else ""
+        return runs[:most]
+
+    async def fetch_summary(self, run: str) -> Summary:
+        """A run as it stands."""
+        return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
+
+    async def read_dossier(self, run: str) -> AsyncIterator[bytes]:
+        """The lines of all that is kept of a run, without their ends; there may be millions."""
+        rest = b""
+        try:
+            async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/history") as response:
+                await self._check(response)
+                async for piece in response.content.iter_any():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        yield line
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    async def act(self, run: str, action: str) -> dict[str, Any]:
+        """`pause`, `resume` or `cancel` a run."""
+        document: dict[str, Any] = await self._call("POST", f"/api/runs/{run}/{action}")
+        return document
+
+    async def delete(self, run: str) -> None:
+        """Delete a run that is over or paused."""
+        async with self._request("DELETE", f"/api/runs/{run}"):
+            pass
+
+    async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
+        """The ticks of a run and, when it has come to rest, its summary."""
+        try:
+            async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/ticks") as response:
+                await self._check(response)
+                async for event, data in _read_events(response.content):
+                    if event == "tick":
+                        yield msgspec.json.decode(data, type=Tick)
+                    elif event == "end":
+                        yield msgspec.json.decode(data, type=Summary)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    async def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        async with self._request(method, path, **arguments) as response:
+            return await response.json()
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, **arguments: Any
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """The answer to a call, which has succeeded."""
+        try:
+            async with self._open().request(method, f"{self._endpoint.url}{path}", **arguments) as response:
+                await self._check(response)
+                yield response
+        except aiohttp.InvalidURL:
+            raise UserError(
+                f"--coordinator: {self._endpoint.url} is not a URL such as http://127.0.0.1:8700"
+            ) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("the client is not open")
+        return self._session
+
+    def _unreachable(self, error: Exception) -> UnreachableError:
+        reason = self._endpoint.find_trouble() or str(error) or type(error).__name__
+        return UnreachableError(f"{self._endpoint.url}: the coordinator does not answer: {reason}")
+
+    async def _check(self, response: aiohttp.ClientResponse) -> None:
+        if response.status < 400:
+            return
+        message = await _read_error(response)
+        if response.status >= 500:
+            raise UnreachableError(message)
+        note = self._endpoint.token_note if response.status == HTTPStatus.UNAUTHORIZED else ""
+        raise UserError(f"{message}: {note}" if note else message)
+
+
+def _cut_path(url: str) -> str:
+    """Path and query of a URL: whoever answers may not know under which name he was asked."""
+    return urlsplit(url)._replace(scheme="", netloc="").geturl()
+
+
+async def _read_error(response: aiohttp.ClientResponse) -> str:
+    text = await response.text()
+    try:
+        return str(msgspec.json.decode(text)["error"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return f"{response.url} answers {response.status}, that is no coordinator of Oku"
+
+
+async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:
+    """Server-sent events as pairs of name and data (WHATWG HTML, section 9.2)."""
+    event, data = "message", b""
+    async for line in stream:
+        text = line.rstrip(b"\r\n")
+        if not text:
+            yield event, data
+            event, data = "message", b""
+        elif text.startswith(b"event: "):
+            event = text[7:].decode()
+        elif text.startswith(b"data: "):
+            data += text[6:]
+
+
+async def wait_before_retry() -> None:
+    """The pause before an unreachable coordinator is asked again."""
+    await asyncio.sleep(0.2)

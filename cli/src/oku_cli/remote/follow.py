@@ -1,0 +1,177 @@
+"""Drives a run from a terminal: follows it to its rest, pauses it on Ctrl-C, shows and writes its summary."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt_hints import Delivery, Parting
+from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.outage import Silence
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.printable import escape_json, write_error
+from oku_cli.terminal.screen import View, build_view
+from oku_cli.views.summary_view import print_summary
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.results.summary import Summary, is_unbalanced
+
+_STANDARD_OUTPUT = "-"
+_PAUSE_PATIENCE_S, _PAUSE_TRY_S = 1.0, 10.0
+"""Whoever has pressed Ctrl-C waits: so long before a word, so long for one answer."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How a run is to be shown.
+
+    Args:
+        json_file: where its summary goes as JSON; None for nowhere, `-` for standard output.
+        quiet: whether to show no progress.
+    """
+
+    json_file: str | None
+    quiet: bool
+
+    def check(self) -> None:
+        """Find out before the run whether the file can be written."""
+        if self.json_file in (None, _STANDARD_OUTPUT):
+            return
+        path = Path(self.json_file)
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise UserError(f"--json: {self.json_file} is no file that can be written")
+
+    def build_console(self) -> Terminal:
+        """Standard output, unless the JSON goes there."""
+        return Terminal(stderr=self.json_file == _STANDARD_OUTPUT)
+
+
+class Driver:
+    """Follows one run after the other, each until it rests.
+
+    Args:
+        client: of the coordinator.
+        watch: how to show it.
+        parting: what to say of a run that is left before its end.
+        interrupts: the signals that end it before.
+    """
+
+    def __init__(self, client: Client, watch: Watch, parting: Parting, interrupts: Interrupts) -> None:
+        self._client = client
+        self._watch = watch
+        self._parting = parting
+        self._console = watch.build_console()
+        self.view: View = build_view(self._console, quiet=watch.quiet)
+        self._interrupts = interrupts
+
+    def log(self, line: str) -> None:
+        """Show a line beside the progress."""
+        self.view.log(line)
+
+    async def follow(self, run: str, title: str) -> Summary:
+        """Show a run until it rests; Ctrl-C pauses it.
+
+        Raises:
+            InterruptedAtOnceError: Ctrl-C came twice.
+            UnreachableError: only when the run cannot be found any more.
+        """
+        self.view.start(title)
+        following = asyncio.create_task(self._follow(run))
+        interrupting = asyncio.create_task(self._pause_on_interrupt(run))
+        try:
+            await asyncio.wait({following, interrupting}, return_when=asyncio.FIRST_COMPLETED)
+            if interrupting.done():
+                await interrupting
+            return await following
+        finally:
+            for task in (following, interrupting):
+                task.cancel()
+            await asyncio.gather(following, interrupting, return_exceptions=True)
+            self.view.stop()
+
+    def finish(self, summary: Summary) -> ExitCode:
+        """Show and write the summary; how the command ends."""
+        hint = self._parting.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+        print_summary(self._console, summary, hint=hint)
+        if self._watch.json_file:
+            write_json(self._watch.json_file, summary)
+        return judge(summary)
+
+    async def _follow(self, run: str) -> Summary:
+        silence = Silence(self.view.warn, "the coordinator answers again")
+        while True:
+            reason = "the coordinator has ended the ticks of a run that goes on"
+            try:
+                async for item in self._client.follow(run):
+                    silence.end()
+                    if isinstance(item, Summary):
+                        return item
+                    self.view.show_tick(item)
+            except UnreachableError as error:
+                # The stack starts a dead coordinator again; the run itself goes on without it.
+                reason = str(error)
+            await asyncio.sleep(silence.note(reason))
+
+    async def _pause_on_interrupt(self, run: str) -> None:
+        await self._interrupts.take()
+        self.view.log(self._parting.describe_first(run))
+        pausing = asyncio.create_task(self._pause(run))
+        await self._interrupts.take()
+        delivery = pausing.result() if pausing.done() else Delivery.OPEN
+        pausing.cancel()
+        raise InterruptedAtOnceError(self._parting.describe_second(run, delivery))
+
+    async def _pause(self, run: str) -> Delivery:
+        silence = Silence(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
+        while True:
+            try:
+                async with asyncio.timeout(_PAUSE_TRY_S):
+                    await self._client.act(run, "pause")
+            except (UnreachableError, TimeoutError) as error:
+                reason = str(error) or f"no answer within {_PAUSE_TRY_S:g} s"
+                await asyncio.sleep(silence.note(f"run {run} could not be told to pause: {reason}"))
+            except UserError as error:
+                self.view.log(str(error))  # it has come to rest by itself
+                return Delivery.REFUSED
+            else:
+                silence.end()
+                return Delivery.ACCEPTED
+
+
+def judge(summary: Summary) -> ExitCode:
+    """How a command that followed a run to its rest ends."""
+    if is_unbalanced(summary):
+        return ExitCode.UNBALANCED
+    return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
+
+
+def write_json(file: str, summary: Summary) -> None:
+    """Write the summary; `-` is standard output."""
+    document = escape_json(msgspec.json.format(msgspec.json.encode(summary), indent=2)) + b"\n"
+    if file == _STANDARD_OUTPUT:
+        sys.stdout.buffer.write(document)
+        sys.stdout.flush()
+        return
+    try:
+        Path(file).write_bytes(document)
+    except OSError as error:
+        raise UserError(f"--json: {file}: {error.strerror}") from error
+
+
+def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
+    """Run a subcommand; what cannot be reached ends it with one line."""
+    try:
+        return int(asyncio.run(coroutine))
+    except (UnreachableError, InterruptedAtOnceError) as error:
+        write_error(str(error))
+        return int(ExitCode.CUT_SHORT)
+    except KeyboardInterrupt:
+        # Who begins or follows a run takes the signals; the others only look, or have been answered.
+        write_error("interrupted, nothing was started")
+        return int(ExitCode.CUT_SHORT)

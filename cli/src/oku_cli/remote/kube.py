@@ -1,0 +1,128 @@
+"""The coordinator of a release in a cluster, found through the user's kube context: `--kube`.
+
+Its Service and the Secret with its token are found by their labels, and a port of this machine is forwarded
+to it for as long as the command runs.
+"""
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from oku_cli.remote.api_token import GIVEN, read_token
+from oku_cli.remote.kubectl import Kubectl
+from oku_cli.remote.tunnel import Tunnel, open_tunnel
+from oku_core.errors import UserError
+
+_LABELS = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"
+_INSTANCE = "app.kubernetes.io/instance"
+_TOKEN_KEY = "token"  # noqa: S105  # the key, not the token
+
+
+@dataclass(frozen=True)
+class KubeEndpoint:
+    """The coordinator of a release.
+
+    Args:
+        context: of kubectl's configuration; empty for the current one.
+        namespace: empty for that of the context.
+        release: its name; empty when it is the only one.
+        token: empty to have it from the release's Secret.
+    """
+
+    context: str = ""
+    namespace: str = ""
+    release: str = ""
+    token: str = ""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name it."""
+        given = (("--context", self.context), ("--namespace", self.namespace), ("--release", self.release))
+        return ["--kube", *(word for flag, value in given if value for word in (flag, value))]
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["ForwardedEndpoint"]:
+        """Find it, and forward a port to it meanwhile.
+
+        Raises:
+            UserError: there is no kubectl, no context, no release or more than one, or no right to see it.
+            UnreachableError: the cluster or the coordinator does not answer.
+        """
+        kubectl = Kubectl(self.context, self.namespace)
+        service = await self._find_service(kubectl)
+        release = _name_release(service)
+        token = self.token or await self._find_token(kubectl, release)
+        note = f"{GIVEN} is set and was used instead of the Secret of release {release}" if self.token else ""
+        name, port = service["metadata"]["name"], find_port(service)
+        async with open_tunnel(build_forward(kubectl, name, port)) as tunnel:
+            yield ForwardedEndpoint(tunnel, token, note)
+
+    async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
+        services = await kubectl.fetch("services", build_selector(self.release))
+        if len(services) == 1:
+            return services[0]
+        where = f"namespace {self.namespace}" if self.namespace else "the namespace of the kube context"
+        if services:
+            names = ", ".join(sorted(map(_name_release, services)))
+            raise UserError(f"--kube: there are several releases in {where}, name one by --release: {names}")
+        what = f"no release {self.release} of Oku" if self.release else "no Oku"
+        raise UserError(f"--kube: there is {what} in {where}; install it, or name another by --namespace")
+
+    async def _find_token(self, kubectl: Kubectl, release: str) -> str:
+        secrets = await kubectl.fetch("secrets", build_selector(release))
+        for secret in secrets:
+            if encoded := (secret.get("data") or {}).get(_TOKEN_KEY):
+                try:
+                    text = base64.b64decode(encoded, validate=True).decode()
+                except (binascii.Error, UnicodeDecodeError):
+                    break
+                return read_token(text, f"--token: that in the Secret of release {release}")
+        raise UserError(f"--token: release {release} has no Secret with its token, give it by --token")
+
+
+@dataclass(frozen=True)
+class ForwardedEndpoint:
+    """Where the coordinator of a release answers: at the local end of a tunnel.
+
+    Args:
+        tunnel: to it.
+        token: that its API wants.
+        token_note: said beside the answer that this is the wrong one; empty for nothing.
+    """
+
+    tunnel: Tunnel
+    token: str
+    token_note: str
+
+    @property
+    def url(self) -> str:
+        """Of its API."""
+        return self.tunnel.url
+
+    def find_trouble(self) -> str:
+        """What is wrong on the way there; empty for nothing that is known."""
+        return self.tunnel.find_trouble()
+
+
+def build_selector(release: str) -> str:
+    """The labels of what belongs to the coordinator of a release, or of any when that is empty."""
+    return f"{_LABELS},{_INSTANCE}={release}" if release else _LABELS
+
+
+def find_port(service: dict[str, Any]) -> int:
+    """The port of the API: the one called `http`, else the first."""
+    ports = service["spec"]["ports"]
+    return int(next((port for port in ports if port.get("name") == "http"), ports[0])["port"])
+
+
+def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
+    """What forwards a free local port to a Service."""
+    return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
+
+
+def _name_release(service: dict[str, Any]) -> str:
+    metadata = service["metadata"]
+    return str((metadata.get("labels") or {}).get(_INSTANCE, metadata["name"]))

@@ -1,0 +1,103 @@
+"""Calls of `kubectl`, which users of a cluster have: it knows their contexts and every way to log in."""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from oku_cli.local.isolation import find_program
+from oku_cli.remote.client import UnreachableError
+from oku_core.errors import UserError
+
+_TIMEOUT_S = 20.0
+_LAST_LINES = 6
+_LOG_HEAD = re.compile(r"^[IWEF]\d{4} .*?\] ")
+_LOGGED = re.compile(rf"{_LOG_HEAD.pattern}|^\t|^ >$")
+"""Lines of kubectl's own log, which says the same several times before kubectl says it for people."""
+_MISTAKES = re.compile(
+    r"error in configuration|invalid configuration|error loading config file"
+    r'|(context|cluster|auth info) "[^"]*" does not exist|context was not found'
+    r"|unable to read (certificate-authority|client-cert|client-key)|unable to load root certificates"
+    r"|executable \S+ not found|auth plugin has been removed|no auth provider found"
+    r"|\((forbidden|unauthorized|badrequest)\)|is forbidden:|must be logged in|provide credentials"
+    r"|invalid namespace",
+    re.IGNORECASE,
+)
+"""What only the user can put right, in kubectl's words; the rest may pass."""
+
+
+class Kubectl:
+    """`kubectl` with the context and namespace that were given. `UserError` when there is none.
+
+    Args:
+        context: of kubectl's configuration; empty for the current one.
+        namespace: empty for that of the context.
+    """
+
+    def __init__(self, context: str, namespace: str) -> None:
+        program = find_program("kubectl")
+        if program is None:
+            raise UserError("--kube: kubectl is not on the PATH; install it, or name a --coordinator")
+        self._program = program
+        self._context = ["--context", context] if context else []
+        self._namespace = ["--namespace", namespace] if namespace else []
+
+    def build_command(self, *arguments: str) -> list[str]:
+        """The command line of a call."""
+        return [self._program, *self._context, *self._namespace, *arguments]
+
+    async def fetch(self, kind: str, selector: str, *flags: str) -> list[dict[str, Any]]:
+        """The objects of a kind with these labels.
+
+        Raises:
+            UserError: there is no such context, or no right to see them.
+            UnreachableError: the cluster does not answer.
+        """
+        arguments = ("get", kind, "--selector", selector, "--output", "json", *flags)
+        code, output, error = await _call(self.build_command("--request-timeout=10s", *arguments))
+        if code:
+            raise await self._explain(find_reason(error))
+        items: list[dict[str, Any]] = json.loads(output)["items"]
+        return items
+
+    async def _explain(self, reason: str) -> Exception:
+        if is_mistake(reason):
+            return UserError(f"--kube: {reason}")
+        if not self._context:
+            code, _, _ = await _call([self._program, "config", "current-context"])
+            if code:
+                return UserError(
+                    f"--kube: there is no current kube context, name one by --context (kubectl: {reason})"
+                )
+        return UnreachableError(f"--kube: the cluster does not answer: {reason}")
+
+
+def find_reason(error: str) -> str:
+    """What kubectl says for people on standard error, in one line."""
+    lines = [line for line in error.splitlines() if line.strip()]
+    said = [line for line in lines if not _LOGGED.search(line)] or lines[-1:]
+    text = " ".join(line.strip() for line in said[-_LAST_LINES:])
+    return _LOG_HEAD.sub("", text).removeprefix("error: ") or "kubectl gave no reason"
+
+
+def is_mistake(reason: str) -> bool:
+    """Whether only the user can put that right."""
+    return _MISTAKES.search(reason) is not None
+
+
+async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            output, error = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return 1, b"", f"no answer within {_TIMEOUT_S:.0f} s"
+    return process.returncode or 0, output, error.decode(errors="replace")

@@ -1,0 +1,173 @@
+"""A local port that is forwarded by a child process, which is started again when it ends or leads nowhere.
+
+A forwarded port belongs to one pod; when that goes, the child ends, or stays and every connection through it
+breaks. Each child takes a free port of its own: one that was known before it is listened on could be taken by
+another user of this machine, who would be sent the token.
+"""
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+
+from oku_cli.local.child import Child, describe_death
+from oku_cli.remote.client import UnreachableError
+from oku_cli.remote.kubectl import find_reason
+
+_READY_TIMEOUT_S = 20.0
+_POLL_S = 0.05
+_LOOK_S = 2.0
+_PROBE_TIMEOUT = aiohttp.ClientTimeout(total=5)
+_MAX_SILENT_PROBES = 2
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 5.0
+_END_S = 2.0
+_FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+)", re.MULTILINE)
+_NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
+"""What a child says while all is well."""
+
+
+@asynccontextmanager
+async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
+    """Forward a port until the end of the context.
+
+    Args:
+        command: forwards a free local port.
+
+    Raises:
+        UnreachableError: it does not get ready.
+    """
+    with tempfile.TemporaryDirectory(prefix="oku-") as folder:
+        tunnel = Tunnel(command, Path(folder))
+        try:
+            await tunnel.start()
+            watching = asyncio.create_task(tunnel.watch())
+            try:
+                yield tunnel
+            finally:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+        finally:
+            tunnel.end()
+
+
+class Tunnel:
+    """See the module.
+
+    Args:
+        command: forwards a free local port, and says which.
+        folder: takes a log for each child.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
+        self._command = command
+        self._folder = folder
+        self._children = 0
+        self._port: str | None = None
+        self._child = self._build_child()
+        self._pause_s = _FIRST_PAUSE_S
+        self._silent_probes = 0
+        self._trouble = ""
+
+    @property
+    def url(self) -> str:
+        """Of its local end, which is another after it was built again.
+
+        Raises:
+            UnreachableError: it leads nowhere at the moment.
+        """
+        # Asked for each call: a port of a child that has ended may be anybody's.
+        if self._is_down() or not self._find_port():
+            reason = self.find_trouble() or "kubectl port-forward is being started"
+            raise UnreachableError(f"--kube: the coordinator does not answer: {reason}")
+        return f"http://127.0.0.1:{self._port}"
+
+    def find_trouble(self) -> str:
+        """Why it does not lead to its other end; empty while it does, or while that is not known."""
+        return self._read_death() or self._trouble
+
+    async def start(self) -> None:
+        """Start the first child, and wait for the port that it takes."""
+        try:
+            self._child.start()
+        except OSError as error:
+            raise _build_error(str(error)) from error
+        for _ in range(int(_READY_TIMEOUT_S / _POLL_S)):
+            if self._find_port():
+                return
+            if self._child.find_death() is not None:
+                break
+            await asyncio.sleep(_POLL_S)
+        raise _build_error(find_reason(self._child.read_last_line()))
+
+    async def watch(self) -> None:
+        """Keep a child alive that leads somewhere, for ever."""
+        async with aiohttp.ClientSession(timeout=_PROBE_TIMEOUT) as session:
+            while True:
+                await asyncio.sleep(self._pause_s if self._is_down() else _LOOK_S)
+                try:
+                    await self._look(session)
+                except Exception as error:  # noqa: BLE001  # nobody else would forward the port again
+                    self._trouble = f"kubectl port-forward cannot be started: {error}"
+
+    def end(self) -> None:
+        """End the child."""
+        self._child.kill()
+        self._child.wait(_END_S)
+
+    async def _look(self, session: aiohttp.ClientSession) -> None:
+        if not self._is_down():
+            if await self._leads_somewhere(session):
+                self._pause_s, self._silent_probes, self._trouble = _FIRST_PAUSE_S, 0, ""
+                return
+            self._silent_probes += 1
+            if self._silent_probes < _MAX_SILENT_PROBES:
+                return
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._trouble = self._read_death() or "kubectl port-forward led nowhere, it is started again"
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self.end()
+        self._silent_probes = 0
+        self._child = self._build_child()
+        self._child.start()
+
+    async def _leads_somewhere(self, session: aiohttp.ClientSession) -> bool:
+        try:
+            async with session.get(f"{self.url}/healthz"):
+                return True
+        except (aiohttp.ClientError, TimeoutError, OSError, UnreachableError):
+            return False
+
+    def _is_down(self) -> bool:
+        return not self._child.is_alive
+
+    def _read_death(self) -> str:
+        code = self._child.find_death()
+        if code is None:
+            return ""
+        line = self._child.read_last_line()
+        reason = describe_death(code) if _NO_REASON.search(line) else find_reason(line)
+        return f"kubectl port-forward ended: {reason}"
+
+    def _find_port(self) -> str | None:
+        if self._port is None:
+            with suppress(OSError):  # a child that could not be started has none
+                found = _FORWARDING.search(self._log.read_text(errors="replace"))
+                self._port = found and found[1]
+        return self._port
+
+    def _build_child(self) -> Child:
+        self._children += 1
+        self._log = self._folder / f"port-forward-{self._children}.log"
+        self._port = None
+        return Child("port-forward", self._command, self._log, os.environ)
+
+
+def _build_error(reason: str) -> UnreachableError:
+    return UnreachableError(f"--kube: no port can be forwarded to the coordinator: {reason}")

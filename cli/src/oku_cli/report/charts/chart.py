@@ -1,0 +1,234 @@
+"""A chart as HTML: the shapes in an SVG that stretches, all text around it, so that it is read on any screen.
+
+The SVG is a box of `BOX` by `BOX`, stretched to whatever room there is; lines keep their width (CSS:
+`non-scaling-stroke`). Without scripts it is complete; with them, the numbers of `Series` can be read out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from oku_cli.report.charts.scale import AxisTick
+from oku_cli.report.markup import Html, element, join
+
+BOX = 1000
+_LEAST_APART = 0.075
+"""Labels at the end of lines that are closer, in parts of the height, would cover each other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """What stands beside a chart: its title and its numbers.
+
+    Of charts that stand one below the other over a shared axis, the same place is in the same column of the
+    screen: all leave room for labels at the right, if only one has them.
+    """
+
+    title: str
+    ticks: Sequence[AxisTick]
+    is_shared: bool = False
+
+
+@dataclass(frozen=True)
+class Key:
+    """A row of the legend, or the label at the end of a line: its colour is that of the CSS class."""
+
+    class_: str
+    label: str
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened, as a line across a chart over time."""
+
+    at: float
+    class_: str
+    text: str
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Numbers that can be read out with the pointer: a label, a unit, one number for each place."""
+
+    label: str
+    unit: str
+    values: Sequence[float | None]
+
+
+class Track(msgspec.Struct, frozen=True):
+    """Places from left to right, in parts of `BOX`, with what is said of each; charts may share one."""
+
+    x: list[float]
+    heads: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """All of a chart.
+
+    Attributes:
+        id: its name in the page.
+        title: what it shows.
+        note: how it is to be read, in a sentence or two.
+        description: what is to be seen in it, for those who do not see it.
+        shapes: SVG elements in the box.
+        x: axis below.
+        y: axis at the left.
+        legend: what the colours mean.
+        ends: labels at the right, where lines end; `at` is a place on the y axis.
+        marks: what happened, over time.
+        bands: from, to: where nothing was sent.
+        track: of its read-out, by name.
+        series: what is read out.
+    """
+
+    id: str
+    title: str
+    note: str
+    description: str
+    shapes: Sequence[Html]
+    x: Axis
+    y: Axis
+    legend: Sequence[Key] = ()
+    ends: Sequence[Key] = ()
+    marks: Sequence[Mark] = ()
+    bands: Sequence[tuple[float, float]] = ()
+    track: str = ""
+    series: Sequence[Series] = ()
+
+
+def build_chart(chart: Chart) -> Html:
+    """The chart as a figure."""
+    picture = _build_picture(chart)
+    parts = [
+        element("figcaption", element("h3", chart.title), element("p", chart.note, class_="note")),
+        *([_build_legend(chart.legend)] if chart.legend else []),
+        element(
+            "div",
+            element("div", chart.y.title, class_="y-title"),
+            element("div", *(_place_tick(tick, "bottom") for tick in chart.y.ticks), class_="y-axis"),
+            element(
+                "div",
+                picture,
+                *(_build_mark(mark) for mark in chart.marks),
+                class_="plot",
+                data_chart=chart.id if chart.series else None,
+                data_track=chart.track or None,
+                tabindex="0" if chart.series else None,
+            ),
+            *([element("div", *_build_ends(chart.ends), class_="ends")] if chart.ends else []),
+            element("div", *(_place_tick(tick, "left") for tick in chart.x.ticks), class_="x-axis"),
+            element("div", chart.x.title, class_="x-title"),
+            class_="chart" + (" has-ends" if chart.ends or chart.x.is_shared else ""),
+        ),
+    ]
+    return element("figure", *parts, id=chart.id)
+
+
+def draw_line(points: Iterable[tuple[float, float]], class_: str) -> Html:
+    """A line through points, each from 0 to 1 to the right and upwards."""
+    return element("path", class_=f"line {class_}", d=write_path(points))
+
+
+def draw_area(
+    upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], class_: str
+) -> Html:
+    """The area between two lines."""
+    return element("path", class_=f"area {class_}", d=f"{write_path([*upper, *reversed(lower)])}Z")
+
+
+def draw_boxes(
+    boxes: Iterable[tuple[float, float, float, float]], class_: str, snap: float = 0.1, least: float = 0.1
+) -> Html:
+    """Boxes as one shape: left, right, bottom and top of each, from 0 to 1.
+
+    Args:
+        boxes: them.
+        class_: of the shape.
+        snap: to what of `BOX` corners are rounded; boxes that become the same are drawn once.
+        least: how wide and how high each is drawn, in parts of `BOX`, so that it is seen.
+    """
+    pieces: dict[str, None] = {}
+    for left, right, bottom, top in boxes:
+        x0, x1 = _snap(left * BOX, snap), _snap(right * BOX, snap)
+        y0, y1 = _snap((1 - top) * BOX, snap), _snap((1 - bottom) * BOX, snap)
+        width, height = max(x1 - x0, least), max(y1 - y0, least)
+        pieces[f"M{x0:.5g} {y0:.5g}h{width:.4g}v{height:.4g}h-{width:.4g}z"] = None
+    return element("path", class_=f"boxes {class_}", d="".join(pieces))
+
+
+def write_path(points: Iterable[tuple[float, float]]) -> str:
+    """Points as the data of an SVG path."""
+    return "M" + "L".join(f"{x * BOX:.5g} {(1 - y) * BOX:.4g}" for x, y in points)
+
+
+def _snap(number: float, step: float) -> float:
+    return round(number / step) * step
+
+
+def _build_picture(chart: Chart) -> Html:
+    grid = [
+        element("line", class_="grid", x1="0", x2=str(BOX), y1=f"{(1 - tick.at) * BOX:.4g}",
+                y2=f"{(1 - tick.at) * BOX:.4g}")
+        for tick in chart.y.ticks
+    ]  # fmt: skip
+    bands = [
+        element("rect", class_="pause", x=f"{left * BOX:.4g}", width=f"{(right - left) * BOX:.4g}", y="0",
+                height=str(BOX))
+        for left, right in chart.bands
+    ]  # fmt: skip
+    return element(
+        "svg",
+        element("title", chart.title, id=f"{chart.id}-title"),
+        element("desc", chart.description, id=f"{chart.id}-desc"),
+        *bands,
+        *grid,
+        *chart.shapes,
+        viewBox=f"0 0 {BOX} {BOX}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_labelledby=f"{chart.id}-title {chart.id}-desc",
+    )
+
+
+def _build_legend(keys: Iterable[Key]) -> Html:
+    return element(
+        "ul",
+        *(element("li", element("span", class_=f"key {key.class_}"), key.label) for key in keys),
+        class_="legend",
+    )
+
+
+def _build_ends(ends: Sequence[Key]) -> list[Html]:
+    """Labels from the bottom up, pushed apart where lines end close together, and down again at the top."""
+    ordered = sorted(ends, key=lambda key: key.at)
+    places: list[float] = []
+    for key in ordered:
+        places.append(max(key.at, places[-1] + _LEAST_APART) if places else key.at)
+    ceiling = 1.0
+    for place in reversed(range(len(places))):
+        places[place] = min(places[place], ceiling)
+        ceiling = places[place] - _LEAST_APART
+    return [
+        element("span", key.label, class_=key.class_, style=f"bottom:{100 * place:.1f}%")
+        for key, place in zip(ordered, places, strict=True)
+    ]
+
+
+def _place_tick(tick: AxisTick, side: str) -> Html:
+    class_ = " ".join(
+        name
+        for name, is_so in (("minor", tick.is_minor), ("first", tick.at < 0.04), ("last", tick.at > 0.96))
+        if is_so
+    )
+    return element("span", tick.label, class_=class_ or None, style=f"{side}:{100 * tick.at:.2f}%")
+
+
+def _build_mark(mark: Mark) -> Html:
+    return element("i", class_=f"mark {mark.class_}", style=f"left:{100 * mark.at:.2f}%", title=mark.text)
+
+
+def build_section(heading: str, *content: str, id_: str) -> Html:
+    """A part of the page."""
+    return element("section", element("h2", heading), join(*content), id=id_)

@@ -1,0 +1,155 @@
+"""The request space as a picture: what is accounted, leased, pending, what was taken back, and when."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from oku_cli.formatting import format_count, format_share
+from oku_cli.report.charts.chart import Axis, Chart, Key, draw_boxes
+from oku_cli.report.charts.lease_bands import Band
+from oku_cli.report.charts.over_time import Course
+from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks, format_compact
+from oku_cli.report.charts.timeline import Timeline
+from oku_cli.report.markup import Html, element, join
+from oku_cli.report.run_history import Dossier
+from oku_coordinator.ledger.records import LeaseState
+from oku_core.accounting.interval import SliceState
+
+_FEW_LEASES = 150
+"""Up to so many, a gap is drawn between them."""
+_MANY_LEASES = 1500
+_LEAST_AGAIN = 0.25
+"""So high is drawn at least what was taken back of a part."""
+_FINE, _COARSE = 0.5, 2.0
+"""To what of the box leases are rounded: with very many, they are seen as a band anyway."""
+
+
+def build_strips(dossier: Dossier) -> Html:
+    """The space from left to right in equal parts: what became of each, and how much of it was taken back."""
+    parts = list(dossier.coverage.build_lines())
+    sums = {state: sum(part[state] for part in parts) for state in SliceState}
+    told = ", ".join(f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state])
+    strips = [_build_strip("state", f"Of the request space, {told}.", parts, _draw_states)]
+    if any(part["again"] for part in parts):
+        note = "Leases that were taken back and may have been sent, by where they lay in the request space."
+        strips.append(_build_strip("again", note, parts, _draw_again))
+    return join(*strips)
+
+
+def build_lease_chart(dossier: Dossier, course: Course) -> Chart | None:
+    """Which part of the space was leased when; None without leases."""
+    leases = dossier.leases
+    if not leases:
+        return None
+    space = Scale(low=0, high=dossier.summary.requests)
+    snap = _FINE if len(leases) <= _MANY_LEASES else _COARSE
+    apart = " apart" if len(leases) <= _FEW_LEASES else ""
+    kinds = {
+        state: [
+            _place(band, course.timeline, space, dossier.at) for band in leases.bands if band.state == state
+        ]
+        for state in LeaseState
+    }
+    steps = [step for step in build_linear_scale(dossier.summary.requests)[1] if step <= space.high]
+    counts = {state: format_count(leases.counts[state]) for state in LeaseState}
+    told = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
+    box = "Each box is a lease" if not leases.are_merged else "Each box is one or several leases"
+    return Chart(
+        id="leases",
+        title="When each part was sent",
+        note=f"{box}: as high as its part of the request space, and as long as it was out, from when it was "
+        "cut to its report.",
+        description=f"Leases: {told}.",
+        shapes=[
+            draw_boxes(boxes, f"lease-{state}{apart}", snap, _LEAST[state])
+            for state, boxes in kinds.items()
+            if boxes
+        ],
+        x=course.axis,
+        y=Axis(title="index of the request", ticks=build_ticks(space, steps, format_compact)),
+        legend=[
+            Key(f"lease-{state}", f"{_WORDS[state]}: {counts[state]}")
+            for state, boxes in kinds.items()
+            if boxes
+        ],
+        marks=course.marks,
+        bands=course.timeline.pauses,
+    )
+
+
+_LEAST: Mapping[LeaseState, float] = {
+    LeaseState.ACTIVE: 5,
+    LeaseState.REPORTED: 5,
+    LeaseState.EXPIRED: 10,
+}
+"""How large a lease is drawn at least, in parts of `BOX`."""
+_WORDS: Mapping[LeaseState, str] = {
+    LeaseState.ACTIVE: "out",
+    LeaseState.REPORTED: "reported",
+    LeaseState.EXPIRED: "taken back",
+}
+
+
+def _place(band: Band, timeline: Timeline, space: Scale, now: float) -> tuple[float, float, float, float]:
+    closed_at = now if band.closed_at is None else band.closed_at
+    return (
+        timeline.place(band.cut_at),
+        timeline.place(max(closed_at, band.cut_at)),
+        space.place(band.start),
+        space.place(band.stop),
+    )
+
+
+def _build_strip(name: str, note: str, parts: Sequence[Mapping[str, Any]], draw: Any) -> Html:
+    shapes = [
+        shape for number, part in enumerate(parts) for shape in draw(number / len(parts), part, len(parts))
+    ]
+    picture = element(
+        "svg",
+        element("title", note),
+        *shapes,
+        viewBox="0 0 1000 1000",
+        preserveAspectRatio="none",
+        role="img",
+    )
+    ends = element(
+        "div", element("span", "0"), element("span", format_count(parts[-1]["stop"])), class_="strip-ends"
+    )
+    return element("div", element("p", note, class_="note"), picture, ends, class_=f"strip strip-{name}")
+
+
+def _draw_states(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Html]:
+    length = part["stop"] - part["start"]
+    bottom = 0.0
+    for state in (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING):
+        if part[state]:
+            top = bottom + part[state] / length
+            yield _draw_part(at, parts, bottom, top, state, _tell(part, length))
+            bottom = top
+
+
+def _draw_again(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Html]:
+    length = part["stop"] - part["start"]
+    yield _draw_part(at, parts, 0.0, 1.0, "never", _tell(part, length))
+    if part["again"]:
+        top = min(1.0, max(_LEAST_AGAIN, part["again"] / length))
+        yield _draw_part(at, parts, 0.0, top, "again", _tell(part, length))
+
+
+def _tell(part: Mapping[str, Any], length: int) -> str:
+    counts = ", ".join(
+        f"{format_share(part[state], length)} {state}" for state in reversed(SliceState) if part[state]
+    )
+    again = f", taken back {format_count(part['again'])}" if part["again"] else ""
+    return f"{format_count(part['start'])} to {format_count(part['stop'] - 1)}: {counts}{again}"
+
+
+def _draw_part(at: float, parts: int, bottom: float, top: float, class_: str, text: str) -> Html:
+    return element(
+        "rect",
+        element("title", text),
+        class_=class_,
+        x=f"{1000 * at:.5g}",
+        width=f"{max(1000 / parts - 2, 1):.4g}",
+        y=f"{1000 * (1 - top):.4g}",
+        height=f"{1000 * (top - bottom):.4g}",
+    )

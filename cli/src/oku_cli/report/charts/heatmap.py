@@ -1,0 +1,118 @@
+"""Latencies over time as a heatmap: how many requests of each step of time took how long."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from oku_cli.formatting import format_count, format_latency
+from oku_cli.report.charts.chart import Axis, Chart, Key, Series, draw_boxes
+from oku_cli.report.charts.over_time import TRACK, Course
+from oku_cli.report.charts.scale import AxisTick, format_axis_latency
+from oku_cli.report.charts.timeline import build_columns
+from oku_cli.report.markup import Html
+from oku_coordinator.telemetry.lines import BOUNDS_MS
+from oku_core.results.histogram import Latency, bucket_bounds_us
+from oku_core.results.history import Moment
+
+LEVELS = 8
+"""Shades; each stands for an equal factor of the number of requests."""
+MOST_STEPS = 160
+_MANY_ROWS = 34
+"""Of more, only whole decades have their numbers beside them."""
+_BOX = tuple[float, float, float, float]
+
+
+def build_heatmap(moments: Sequence[Moment], course: Course) -> Chart | None:
+    """The heatmap; None when nothing was answered."""
+    steps = build_columns(moments, course.timeline, MOST_STEPS)
+    grid = [count_by_row(moment.latency) for moment in steps]
+    rows = sorted({row for counts in grid for row in counts})
+    if not rows:
+        return None
+    low, high = rows[0], rows[-1] + 1
+    # The same share of a second must have the same shade, however long the step was.
+    densities = [
+        {row: count / step.seconds for row, count in counts.items()}
+        for step, counts in zip(steps, grid, strict=True)
+    ]
+    top = max(density for counts in densities for density in counts.values())
+    least = min(density for counts in densities for density in counts.values())
+    boxes: list[list[_BOX]] = [[] for _ in range(LEVELS)]
+    for step, counts in zip(steps, densities, strict=True):
+        left = course.timeline.place(step.at - step.seconds)
+        right = course.timeline.place(step.at)
+        for level, first, last in _join_rows(counts, least, top):
+            boxes[level].append((left, right, (first - low) / (high - low), (last + 1 - low) / (high - low)))
+    most = max(range(len(rows)), key=lambda place: sum(counts.get(rows[place], 0) for counts in grid))
+    span = f"{_write_low(rows[most])} to {format_latency(BOUNDS_MS[rows[most]])}"
+    return Chart(
+        id="heatmap",
+        title="Latency, how often",
+        note="Each column is a step of time; the stronger the colour, the more requests of that latency. "
+        "Shades are logarithmic, so that a few slow requests are seen beside very many quick ones.",
+        description=f"Most requests took {span}; the slowest up to {format_latency(BOUNDS_MS[rows[-1]])}.",
+        shapes=_draw(boxes),
+        x=course.axis,
+        y=Axis(title="latency", ticks=list(_build_row_ticks(low, high))),
+        legend=[Key(f"heat-{level}", "") for level in range(LEVELS - 1)]
+        + [Key(f"heat-{LEVELS - 1}", f"few to {format_count(math.ceil(top))} per second")],
+        marks=course.marks,
+        bands=course.timeline.pauses,
+        track=TRACK,
+        series=[
+            Series("answered", "", [float(moment.latency.total) for moment in course.columns]),
+            Series("p50", "ms", [moment.p50_ms for moment in course.columns]),
+            Series("p99", "ms", [moment.p99_ms for moment in course.columns]),
+        ],
+    )
+
+
+def count_by_row(latency: Latency) -> dict[int, int]:
+    """Requests by the place in `BOUNDS_MS` of the first bound that their bucket does not exceed."""
+    counts: dict[int, int] = {}
+    for index, count in zip(latency.buckets[0::2], latency.buckets[1::2], strict=True):
+        row = bisect_left(BOUNDS_MS, bucket_bounds_us(index)[0] / 1000)
+        counts[row] = counts.get(row, 0) + count
+    return counts
+
+
+def choose_level(density: float, least: float, top: float) -> int:
+    """The shade of so many requests per second: 0 for the least, `LEVELS - 1` for the most."""
+    if top <= least:
+        return LEVELS - 1
+    share = math.log(density / least) / math.log(top / least)
+    return min(LEVELS - 1, int(share * LEVELS))
+
+
+def _join_rows(counts: dict[int, float], least: float, top: float) -> Iterator[tuple[int, int, int]]:
+    """Level, first and last row of each stretch of one shade in a column."""
+    stretch: tuple[int, int, int] | None = None
+    for row in sorted(counts):
+        level = choose_level(counts[row], least, top)
+        if stretch and stretch[0] == level and stretch[2] == row - 1:
+            stretch = level, stretch[1], row
+        else:
+            if stretch:
+                yield stretch
+            stretch = level, row, row
+    if stretch:
+        yield stretch
+
+
+def _draw(boxes: Sequence[Sequence[_BOX]]) -> list[Html]:
+    return [draw_boxes(cells, f"heat-{level}") for level, cells in enumerate(boxes) if cells]
+
+
+def _build_row_ticks(low: int, high: int) -> Iterator[AxisTick]:
+    """Bounds at 1, 2 and 5 of each decade, or at 1 where there are many; a bound is the top of its row."""
+    digits = (1, 2, 5) if high - low <= _MANY_ROWS else (1,)
+    for row in range(low - 1, high):
+        if row < 0:
+            continue
+        digit = BOUNDS_MS[row] / 10 ** math.floor(math.log10(BOUNDS_MS[row]) + 1e-9)
+        if any(math.isclose(digit, wanted) for wanted in digits):
+            yield AxisTick((row + 1 - low) / (high - low), format_axis_latency(BOUNDS_MS[row]))
+
+
+def _write_low(row: int) -> str:
+    return format_latency(BOUNDS_MS[row - 1]) if row else "0"

@@ -1,0 +1,242 @@
+"""How a run went: rate, what went wrong, latencies, requests in flight, each second or few, as charts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import median_low
+
+from oku_cli.formatting import format_count, format_latency, format_outcome, format_rate
+from oku_cli.report.charts.chart import Axis, Chart, Key, Mark, Series, Track, draw_area, draw_line
+from oku_cli.report.charts.scale import (
+    Scale,
+    build_linear_scale,
+    build_log_scale,
+    build_ticks,
+    format_axis_latency,
+    format_compact,
+)
+from oku_cli.report.charts.timeline import Timeline, build_columns, cut_at_gaps, format_since
+from oku_cli.report.markup import Html
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.results.history import QUANTILES, Moment
+
+TRACK = "time"
+QUANTILE_LABELS = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9", "max_ms": "max"}
+_LEAST_LATENCY_MS = 0.001
+_OK = OUTCOMES.index(Outcome.OK)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What all charts over time are made of.
+
+    Attributes:
+        timeline: their axis.
+        columns: the run in as many moments as are drawn.
+        marks: what happened.
+    """
+
+    timeline: Timeline
+    columns: Sequence[Moment]
+    marks: Sequence[Mark] = ()
+
+    @property
+    def axis(self) -> Axis:
+        """The axis below each of them."""
+        return Axis(title="since the start", ticks=self.timeline.build_ticks(), is_shared=True)
+
+    @property
+    def grain(self) -> str:
+        """How long most columns are, in words."""
+        usual_s = median_low([moment.seconds for moment in self.columns] or [1.0])
+        return "each second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
+
+    def place(self, place: int) -> float:
+        """Where the middle of a column stands."""
+        moment = self.columns[place]
+        return self.timeline.place(moment.at - moment.seconds / 2)
+
+    def trace(self, read: Callable[[int], float | None]) -> list[list[tuple[float, float]]]:
+        """Lines through what `read` says of each column; broken where that is nothing, or time is missing."""
+        lines: list[list[int]] = []
+        for places in cut_at_gaps(self.columns, self.timeline):
+            lines.append([])
+            for place in places:
+                if read(place) is not None:
+                    lines[-1].append(place)
+                elif lines[-1]:
+                    lines.append([])
+        return [self._draw(places, read) for places in lines if places]
+
+    def _draw(self, places: Sequence[int], read: Callable[[int], float | None]) -> list[tuple[float, float]]:
+        """A line through the middles of columns, from the begin of the first to the end of the last."""
+        points = [(self.place(place), read(place) or 0.0) for place in places]
+        first, last = self.columns[places[0]], self.columns[places[-1]]
+        begin, end = self.timeline.place(first.at - first.seconds), self.timeline.place(last.at)
+        return [(begin, points[0][1]), *points, (end, points[-1][1])]
+
+
+def build_course(moments: Sequence[Moment], timeline: Timeline, marks: Sequence[Mark]) -> Course:
+    """What the charts are made of."""
+    return Course(timeline, build_columns(moments, timeline), marks)
+
+
+def build_track(course: Course) -> Track:
+    """The columns, to be read out."""
+    start = course.timeline.start
+    return Track(
+        x=[round(1000 * course.place(place), 1) for place in range(len(course.columns))],
+        heads=[format_since(moment.at - moment.seconds / 2 - start) for moment in course.columns],
+    )
+
+
+def build_rate_chart(course: Course) -> Chart:
+    """Requests per second by outcome, stacked."""
+    present = _find_present(course.columns)
+    rates = [_divide(moment) for moment in course.columns]
+    totals = [sum(rate) for rate in rates]
+    scale, steps = build_linear_scale(max(totals))
+    shapes = _stack(course, present, rates, scale)
+    return Chart(
+        id="rate",
+        title="Rate",
+        note=f"Requests that ended, per second, by what became of them; {course.grain}.",
+        description=_describe("The rate", totals, format_rate),
+        shapes=[*shapes, *(draw_line(line, "total") for line in _scale(course, totals, scale))],
+        x=course.axis,
+        y=Axis(title="requests per second", ticks=build_ticks(scale, steps, format_compact)),
+        legend=[Key(OUTCOMES[number], format_outcome(OUTCOMES[number])) for number in present],
+        marks=course.marks,
+        bands=course.timeline.pauses,
+        track=TRACK,
+        series=[_collect(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present],
+    )
+
+
+def build_trouble_chart(course: Course) -> Chart | None:
+    """The same of what was not `ok` alone; None when all was."""
+    present = [number for number in _find_present(course.columns) if number != _OK]
+    if not present:
+        return None
+    rates = [_divide(moment) for moment in course.columns]
+    totals = [sum(rate) - rate[_OK] for rate in rates]
+    scale, steps = build_linear_scale(max(totals))
+    return Chart(
+        id="trouble",
+        title="What was not ok",
+        note="The same without those that were ok, on a scale of its own.",
+        description=_describe("The rate of requests that were not ok", totals, format_rate),
+        shapes=_stack(course, present, rates, scale),
+        x=course.axis,
+        y=Axis(title="requests per second", ticks=build_ticks(scale, steps, format_compact)),
+        legend=[Key(OUTCOMES[number], format_outcome(OUTCOMES[number])) for number in present],
+        marks=course.marks,
+        bands=course.timeline.pauses,
+        track=TRACK,
+        series=[_collect(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present],
+    )
+
+
+def build_quantile_chart(course: Course) -> Chart | None:
+    """Quantiles of latency; None when nothing was answered."""
+    values = {name: [getattr(moment, name) for moment in course.columns] for name in QUANTILES}
+    known = [max(value, _LEAST_LATENCY_MS) for row in values.values() for value in row if value is not None]
+    if not known:
+        return None
+    scale, steps = build_log_scale(min(known), max(known))
+    shapes: list[Html] = []
+    ends = []
+    for name, row in values.items():
+        class_ = name.removesuffix("_ms")
+        lines = _scale(course, row, scale)
+        shapes += [draw_line(line, class_) for line in lines]
+        if lines:
+            ends.append(Key(class_, QUANTILE_LABELS[name], lines[-1][-1][1]))
+    p50, p99 = ([value for value in values[name] if value is not None] for name in ("p50_ms", "p99_ms"))
+    return Chart(
+        id="quantiles",
+        title="Latency",
+        note=f"Quantiles of answered requests, over all workers merged; {course.grain}. "
+        "The scale is logarithmic.",
+        description=f"{_describe('The median', p50, format_latency)} {_describe('p99', p99, format_latency)}",
+        shapes=shapes,
+        x=course.axis,
+        y=Axis(title="latency", ticks=build_ticks(scale, steps, format_axis_latency)),
+        ends=ends,
+        marks=course.marks,
+        bands=course.timeline.pauses,
+        track=TRACK,
+        series=[_collect(QUANTILE_LABELS[name], "ms", row) for name, row in reversed(values.items())],
+    )
+
+
+def build_load_chart(course: Course) -> Chart:
+    """Requests in flight, and how late event loops were."""
+    in_flight = [moment.in_flight for moment in course.columns]
+    scale, steps = build_linear_scale(max(in_flight))
+    lines = _scale(course, in_flight, scale)
+    return Chart(
+        id="load",
+        title="In flight",
+        note="Requests that were sent and not yet answered, over all workers.",
+        description=_describe("The number in flight", in_flight, lambda number: format_count(round(number))),
+        shapes=[
+            *(draw_area(line, [(x, 0.0) for x, _ in line], "in-flight") for line in lines),
+            *(draw_line(line, "in-flight") for line in lines),
+        ],
+        x=course.axis,
+        y=Axis(title="requests", ticks=build_ticks(scale, steps, format_compact)),
+        marks=course.marks,
+        bands=course.timeline.pauses,
+        track=TRACK,
+        series=[
+            _collect("in flight", "", in_flight),
+            _collect("workers", "", [moment.workers for moment in course.columns]),
+            _collect("latest event loop", "ms", [1000 * moment.lag_s for moment in course.columns]),
+        ],
+    )
+
+
+def _find_present(columns: Sequence[Moment]) -> list[int]:
+    """The outcomes that occurred, `ok` in any case."""
+    return [n for n in range(len(OUTCOMES)) if n == _OK or any(moment.outcomes[n] for moment in columns)]
+
+
+def _divide(moment: Moment) -> list[float]:
+    return [count / moment.seconds for count in moment.outcomes]
+
+
+def _stack(
+    course: Course, present: Sequence[int], rates: Sequence[Sequence[float]], scale: Scale
+) -> list[Html]:
+    """An area for each outcome, one upon the other, the first at the bottom."""
+    tops = [[0.0, *accumulate(rate[number] for number in present)] for rate in rates]
+    shapes = []
+    for layer, number in enumerate(present):
+        lowers = course.trace(lambda place, layer=layer: scale.place(tops[place][layer]))  # type: ignore[misc]
+        uppers = course.trace(lambda place, layer=layer: scale.place(tops[place][layer + 1]))  # type: ignore[misc]
+        shapes += [
+            draw_area(upper, lower, OUTCOMES[number]) for upper, lower in zip(uppers, lowers, strict=True)
+        ]
+    return shapes
+
+
+def _scale(course: Course, values: Sequence[float | None], scale: Scale) -> list[list[tuple[float, float]]]:
+    def read(place: int) -> float | None:
+        value = values[place]
+        return None if value is None else scale.place(value)
+
+    return course.trace(read)
+
+
+def _collect(label: str, unit: str, values: Sequence[float | None]) -> Series:
+    """Numbers to be read out, to four digits."""
+    return Series(label, unit, [None if value is None else float(f"{value:.4g}") for value in values])
+
+
+def _describe(what: str, values: Sequence[float], write: Callable[[float], str]) -> str:
+    if not values:
+        return f"{what} is not known."
+    return (
+        f"{what} was between {write(min(values))} and {write(max(values))}, at the end {write(values[-1])}."
+    )

@@ -1,0 +1,179 @@
+"""The axis of time that all charts of a run share, and the seconds of the run in as many columns as are seen.
+
+A pause is squeezed to a narrow band, however long it was. Columns are merged moments: what they count is
+added up, their quantiles are those of the merged latencies.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from oku_cli.report.charts.lease_bands import Band
+from oku_cli.report.charts.scale import AxisTick
+from oku_coordinator.ledger.records import LeaseState
+from oku_core.results.history import Moment, merge
+
+MOST_COLUMNS = 480
+"""More are not told apart in a chart of 1,000 pixels, and each makes the page larger."""
+PAUSE_S = 20.0
+"""A time without any moment that is longer is drawn as a pause, whatever was its cause."""
+_GAP_S = 2.0
+"""A shorter one is the usual lateness of a tick."""
+_PAUSE_SHARE = 0.03
+"""Of the width of the whole, for each pause."""
+_MOST_PAUSES_SHARE = 0.3
+_MOST_TICKS = 8
+_LADDER_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Unix times from 0 to 1.
+
+    Attributes:
+        windows: begin and end of each time of activity, in order and apart from each other.
+    """
+
+    windows: tuple[tuple[float, float], ...]
+
+    @property
+    def start(self) -> float:
+        """When it begins."""
+        return self.windows[0][0]
+
+    @property
+    def active_s(self) -> float:
+        """How long all windows are together."""
+        return sum(stop - start for start, stop in self.windows)
+
+    @property
+    def pauses(self) -> list[tuple[float, float]]:
+        """Where the pauses stand, from 0 to 1."""
+        return [(stop, start) for (_, stop), (start, _) in pairwise(self._edges)]
+
+    def find_window(self, at: float) -> int:
+        """The last window that has begun by then, or the first."""
+        return max(0, bisect_right(self.windows, at, key=lambda window: window[0]) - 1)
+
+    def place(self, at: float) -> float:
+        """Where a time stands; what is outside stands at the end."""
+        edges = self._edges
+        number = self.find_window(at)
+        start, stop = self.windows[number]
+        left, right = edges[number]
+        if at <= stop:
+            return left + (right - left) * (max(at, start) - start) / (stop - start)
+        if number + 1 == len(self.windows):
+            return right
+        begin = self.windows[number + 1][0]
+        return right + (edges[number + 1][0] - right) * (at - stop) / (begin - stop)
+
+    def build_ticks(self) -> list[AxisTick]:
+        """Round times since the start, every other one of them minor."""
+        longest = 86400 * math.ceil(self.active_s / _MOST_TICKS / 86400)
+        step = next((step for step in _LADDER_S if self.active_s / step <= _MOST_TICKS), longest)
+        ticks = []
+        for start, stop in self.windows:
+            first = -int(-(start - self.start) // step)
+            last = int((stop - self.start) // step)
+            ticks += [number * step for number in range(first, last + 1)]
+        return [
+            AxisTick(self.place(self.start + seconds), format_since(seconds), is_minor=bool(number % 2))
+            for number, seconds in enumerate(ticks)
+        ]
+
+    @cached_property
+    def _edges(self) -> list[tuple[float, float]]:
+        """Left and right end of each window."""
+        pauses = len(self.windows) - 1
+        pause = min(_PAUSE_SHARE, _MOST_PAUSES_SHARE / pauses) if pauses else 0.0
+        width = (1 - pauses * pause) / self.active_s
+        edges, at = [], 0.0
+        for start, stop in self.windows:
+            edges.append((at, at + (stop - start) * width))
+            at = edges[-1][1] + pause
+        return edges
+
+
+def build_timeline(moments: Sequence[Moment], leases: Sequence[Band]) -> Timeline | None:
+    """The axis for these moments; without any, for the leases that were reported; None without those."""
+    spans = [(moment.at - moment.seconds, moment.at) for moment in moments] or [
+        (band.cut_at, band.closed_at)
+        for band in leases
+        if band.closed_at is not None and band.state == LeaseState.REPORTED
+    ]
+    windows = tuple(_join(sorted(spans)))
+    return Timeline(windows) if any(stop > start for start, stop in windows) else None
+
+
+def build_columns(moments: Sequence[Moment], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Moment]:
+    """The moments, merged along equal steps of time into at most about `most`.
+
+    What is left at the end of a window belongs to the column before it, if it is short: what ended in a
+    fraction of a second is no rate.
+    """
+    step_s = next((step for step in _LADDER_S if timeline.active_s / step <= most), _LADDER_S[-1])
+    windows: dict[int, dict[float, list[Moment]]] = {}
+    for moment in moments:
+        middle = moment.at - moment.seconds / 2
+        # Seconds are a little longer or shorter than a step of one: each is a column of its own.
+        step = middle if step_s == 1 else (middle - timeline.start) // step_s
+        windows.setdefault(timeline.find_window(middle), {}).setdefault(step, []).append(moment)
+    columns = []
+    for steps in windows.values():
+        groups = list(steps.values())
+        if len(groups) > 1 and _measure_s(groups[-1]) < _measure_s(groups[-2]) / 2:
+            groups[-2:] = [[*groups[-2], *groups[-1]]]
+        columns += [merge(group) for group in groups]
+    return columns
+
+
+def cut_at_gaps(columns: Sequence[Moment], timeline: Timeline) -> Iterator[list[int]]:
+    """The places of columns that follow one another, in groups: between these lines break.
+
+    What is missing is a pause, or a time of which the coordinator knows nothing.
+    """
+    group: list[int] = []
+    for place, moment in enumerate(columns):
+        if group and _are_apart(columns[place - 1], moment, timeline):
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
+
+
+def format_since(seconds: float) -> str:
+    """A time since the start, for an axis: `40 s`, `2:30 min`, `15 min`, `1 h`, `2 h 30`."""
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if minutes == 0:
+        return f"{rest} s"
+    if hours == 0:
+        return f"{minutes}:{rest:02d} min" if rest else f"{minutes} min"
+    seconds_left = f":{rest:02d}" if rest else ""
+    return f"{hours} h {minutes_left:02d}{seconds_left}" if minutes_left or rest else f"{hours} h"
+
+
+def _are_apart(before: Moment, after: Moment, timeline: Timeline) -> bool:
+    windows = [timeline.find_window(moment.at - moment.seconds / 2) for moment in (before, after)]
+    missing_s = after.at - after.seconds - before.at
+    return windows[0] != windows[1] or missing_s > max(_GAP_S, after.seconds)
+
+
+def _measure_s(moments: Iterable[Moment]) -> float:
+    return sum(moment.seconds for moment in moments)
+
+
+def _join(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    windows: list[tuple[float, float]] = []
+    for start, stop in spans:
+        if windows and start - windows[-1][1] <= PAUSE_S:
+            windows[-1] = windows[-1][0], max(windows[-1][1], stop)
+        else:
+            windows.append((start, stop))
+    return windows

@@ -1,0 +1,143 @@
+"""Where a dossier comes from in a data folder, and the files that are made of one."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from oku_cli.local.data_dir import DataDir
+from oku_cli.report.exports import mask_head
+from oku_cli.report.page import build_page
+from oku_cli.report.run_history import Dossier, DossierReader
+from oku_cli.terminal.printable import escape_json, write_note
+from oku_coordinator.runs.run_history import write_dossier
+from oku_coordinator.runs.summaries import build_summary
+from oku_core.errors import UserError
+from oku_core.process.private_files import make_private_folder, write_private
+from oku_core.quantity import format_bytes
+
+STANDARD_OUTPUT = "-"
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file to be written.
+
+    Attributes:
+        flag: that asked for it.
+        path: where; `-` is standard output, None nowhere.
+        build: makes its content; None when that is the lines of the dossier.
+    """
+
+    flag: str
+    path: str | None
+    build: Callable[[Dossier], str | bytes] | None
+
+    def check(self) -> None:
+        """Find out early whether it can be written; `UserError` if not."""
+        if self.path is None or self.path == STANDARD_OUTPUT:
+            return
+        path = Path(self.path)
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise UserError(f"{self.flag}: {self.path} is no file that can be written")
+
+    def write(self, dossier: Dossier) -> None:
+        """Write it and say so; `UserError` if it cannot be written."""
+        if self.path is None or self.build is None:
+            return
+        content = self.build(dossier)
+        with self.open() as write:
+            write(content if isinstance(content, bytes) else content.encode())
+
+    @contextmanager
+    def open(self) -> Iterator[Callable[[bytes], None]]:
+        """Gives what writes into it, and says at the end that it is written; `UserError` likewise."""
+        size = 0
+
+        def write(data: bytes) -> None:
+            nonlocal size
+            file.write(data)
+            size += len(data)
+
+        if self.path == STANDARD_OUTPUT:
+            file = sys.stdout.buffer
+            yield write
+            file.flush()
+            return
+        try:
+            with Path(str(self.path)).open("wb") as file:
+                yield write
+        except OSError as error:
+            raise UserError(f"{self.flag}: {self.path}: {error.strerror}") from error
+        write_note(f"wrote {self.path} ({format_bytes(size)})")
+
+
+class ReportWriter:
+    """Writes files about a run out of the lines of its dossier, of which it keeps no more than it must.
+
+    Args:
+        outputs: what to write; those without a `build` get the lines themselves.
+        show_secrets: whether these have what may be a secret in them.
+    """
+
+    def __init__(self, outputs: Sequence[OutputFile], *, show_secrets: bool = False) -> None:
+        self._outputs = outputs
+        self._show_secrets = show_secrets
+        self._reader = DossierReader()
+        self._files = ExitStack()
+        self._writers: list[Callable[[bytes], None]] | None = None
+
+    def __enter__(self) -> Self:
+        """Nothing is opened before the first line."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what is open."""
+        self._files.close()
+
+    def take(self, line: bytes) -> None:
+        """The next line, without its end; `UserError` when it cannot be read."""
+        try:
+            self._reader.take(line)
+        except ValueError as error:
+            raise _build_error(error) from error
+        if self._writers is None:
+            line = line if self._show_secrets else mask_head(line)
+            streamed = [output for output in self._outputs if output.build is None]
+            self._writers = [self._files.enter_context(output.open()) for output in streamed]
+        for write in self._writers:
+            write(escape_json(line) + b"\n")
+
+    def finish(self) -> None:
+        """All lines were taken; `UserError` if not."""
+        try:
+            dossier = self._reader.finish()
+        except ValueError as error:
+            raise _build_error(error) from error
+        self._files.close()
+        for output in self._outputs:
+            output.write(dossier)
+
+
+def _build_error(error: ValueError) -> UserError:
+    return UserError(f"the run has no report, its history cannot be read: {error}")
+
+
+def leave_report(data_dir: DataDir, run: str, now: float) -> Path:
+    """Write the page of a run into the data folder; gives its path, as the folder was named."""
+    make_private_folder(data_dir.reports)
+    name = f"{run}.html"
+    reader = DossierReader()
+    for line in read_dossier(data_dir, run, now):
+        reader.take(line)
+    write_private(data_dir.reports / name, build_page(reader.finish()))
+    return data_dir.path / data_dir.reports.name / name
+
+
+def read_dossier(data_dir: DataDir, run: str, now: float) -> Iterator[bytes]:
+    """The lines of the dossier of a run in a data folder, which must be there."""
+    with closing(data_dir.open_ledger()) as ledger:
+        for piece in write_dossier(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
+            yield from piece.splitlines()

@@ -1,0 +1,122 @@
+"""A run with all that a report shows of it, made line by line of what the coordinator writes of one.
+
+There may be millions of leases, which nobody could tell apart in a picture: what is kept of them is bounded.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from oku_cli.report.charts.lease_bands import LeaseBands
+from oku_coordinator.ledger.records import ExpiryReason, LeaseMark, LeaseState
+from oku_coordinator.telemetry.lines import AGAIN, Coverage
+from oku_core.accounting.interval import Slice
+from oku_core.results.history import Event, Moment
+from oku_core.results.summary import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dossier:
+    """A run and how it went.
+
+    Attributes:
+        at: Unix time when this was put together.
+        summary: of the run.
+        spec: under the names that users write.
+        moments: its seconds, oldest first; none of a run that an older Oku made.
+        events: oldest first.
+        leases: what became of them.
+        coverage: of its request space, by slices and leases that were taken back.
+    """
+
+    at: float
+    summary: Summary
+    spec: dict[str, Any]
+    moments: list[Moment]
+    events: list[Event]
+    leases: LeaseBands
+    coverage: Coverage
+
+
+class DossierHead(msgspec.Struct):
+    """The first line, without its end."""
+
+    at: float
+    summary: Summary
+    spec: dict[str, Any]
+
+
+class DossierReader:
+    """Takes the lines of a dossier one after the other."""
+
+    def __init__(self) -> None:
+        self._dossier: Dossier | None = None
+        self._list = ""
+        self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
+            "moments": msgspec.json.Decoder(Moment),
+            "events": msgspec.json.Decoder(Event),
+            "leases": msgspec.json.Decoder(LeaseMark),
+            "slices": msgspec.json.Decoder(Slice),
+        }
+        self._is_whole = False
+
+    def take(self, line: bytes) -> None:
+        """The next line, without its end; `ValueError` when it is none of a dossier."""
+        try:
+            self._take(line)
+        except (msgspec.MsgspecError, KeyError) as error:
+            raise ValueError(str(error)) from error
+
+    def _take(self, line: bytes) -> None:
+        if self._dossier is None:
+            self._dossier = _begin_dossier(decode_head(line))
+        elif line.startswith(b',"'):
+            self._list = line.split(b'"')[1].decode()
+        elif line == b"]":
+            self._list = ""
+        elif line == b"}":
+            self._is_whole = True
+        else:
+            self._keep(self._dossier, self._decoders[self._list].decode(line.removeprefix(b",")))
+
+    def finish(self) -> Dossier:
+        """What all lines make; `ValueError` when there are not all of them."""
+        if self._dossier is None or not self._is_whole:
+            raise ValueError("it is cut off")
+        return self._dossier
+
+    def _keep(self, dossier: Dossier, thing: Any) -> None:
+        if self._list == "moments":
+            dossier.moments.append(thing)
+        elif self._list == "events":
+            dossier.events.append(thing)
+        elif self._list == "leases":
+            dossier.leases.add(thing)
+            if has_been_sent_again(thing):
+                dossier.coverage.add(AGAIN, thing.start, thing.stop)
+        else:
+            dossier.coverage.add(thing.state, thing.start, thing.stop)
+
+
+def decode_head(line: bytes) -> DossierHead:
+    """What stands in the first line."""
+    return msgspec.json.decode(line + b"}", type=DossierHead)
+
+
+def has_been_sent_again(lease: LeaseMark) -> bool:
+    """Whether a lease was taken back and may have been sent."""
+    return lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT
+
+
+def _begin_dossier(head: DossierHead) -> Dossier:
+    requests = head.summary.requests
+    return Dossier(
+        at=head.at,
+        summary=head.summary,
+        spec=head.spec,
+        moments=[],
+        events=[],
+        leases=LeaseBands(requests),
+        coverage=Coverage(requests),
+    )

@@ -1,0 +1,93 @@
+"""What each worker did, as a table; of very many the spread, and those that were lost."""
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+
+from oku_cli.formatting import format_count, format_rate
+from oku_cli.report.charts.chart import build_section
+from oku_cli.report.head import build_bar
+from oku_cli.report.markup import Html, element
+from oku_core.results.summary import ProcessSummary, Summary, WorkerSummary
+
+MOST_WORKERS = 100
+"""Up to so many, each has a row; of more, the spread is shown, and at most so many lost ones."""
+_OPEN_WORKERS = 16
+_SPREADS: tuple[tuple[str, Callable[[Sequence[float]], float]], ...] = (
+    ("min", min),
+    ("median", median),
+    ("max", max),
+)
+
+
+def build_workers(summary: Summary) -> Html | None:
+    """The section; None when nobody worked."""
+    workers = summary.workers
+    if not workers:
+        return None
+    lost = [worker for worker in workers if worker.lost]
+    told = f"{format_count(len(workers))} worker{'s' if len(workers) > 1 else ''}"
+    told += f", {format_count(len(lost))} of them lost on the way." if lost else ", none was lost."
+    parts = [element("p", told, class_="note")]
+    if len(workers) <= _OPEN_WORKERS:
+        parts.append(_build_table(workers, summary.active_s))
+    else:
+        parts.append(_build_spread(workers))
+        name, shown = ("each of them", workers) if len(workers) <= MOST_WORKERS else ("those lost", lost)
+        if shown:
+            parts.append(_fold(name, _build_table(shown[:MOST_WORKERS], summary.active_s)))
+    if summary.processes:
+        parts.append(_build_processes(summary.processes))
+    return build_section("Workers", *parts, id_="workers")
+
+
+def _build_table(workers: Sequence[WorkerSummary], active_s: float) -> Html:
+    most = max(worker.requests for worker in workers)
+    rows = [
+        element(
+            "tr",
+            element("th", worker.name, *_tell_lost(worker), scope="row"),
+            element("td", format_count(worker.requests), class_="number"),
+            element("td", build_bar(worker.requests, most, "ok"), class_="bar-cell"),
+            element("td", format_rate(worker.requests / active_s) if active_s else "", class_="number wide"),
+            element("td", f"{worker.cpu_s:,.1f} s", class_="number"),
+            element("td", f"{worker.peak_rss_mb:,.0f} MB", class_="number"),
+        )
+        for worker in workers
+    ]
+    return _build_grid(("worker", "requests", "", "rate", "processor", "memory"), rows)
+
+
+def _tell_lost(worker: WorkerSummary) -> Iterator[Html]:
+    if worker.lost:
+        yield element("span", "lost", class_="lost")
+
+
+def _build_spread(workers: Sequence[WorkerSummary]) -> Html:
+    rows = [
+        element(
+            "tr",
+            element("th", name, scope="row"),
+            element("td", format_count(round(pick([w.requests for w in workers]))), class_="number"),
+            element("td", f"{pick([w.cpu_s for w in workers]):,.1f} s", class_="number"),
+            element("td", f"{pick([w.peak_rss_mb for w in workers]):,.0f} MB", class_="number"),
+        )
+        for name, pick in _SPREADS
+    ]
+    return _build_grid(("each column for itself", "requests", "processor", "memory"), rows)
+
+
+def _build_processes(processes: Sequence[ProcessSummary]) -> Html:
+    told = ", ".join(f"{process.name} {process.peak_mb:,.0f} MB" for process in processes)
+    return element("p", f"Memory of the other processes, at most: {told}.", class_="note")
+
+
+def _build_grid(heads: Sequence[str], rows: Sequence[Html]) -> Html:
+    classes = {"rate": "wide", "worker": None}
+    columns = [element("th", head, scope="col", class_=classes.get(head)) for head in heads]
+    return element(
+        "table", element("thead", element("tr", *columns)), element("tbody", *rows), class_="workers"
+    )
+
+
+def _fold(name: str, content: Html) -> Html:
+    return element("details", element("summary", name), content)

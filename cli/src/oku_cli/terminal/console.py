@@ -1,0 +1,32 @@
+"""The one console that all views write to: it shows what others wrote, and never acts on it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType  # noqa: TID251  # what others are to use
+from rich.segment import Segment
+from rich.text import Text
+
+from oku_cli.terminal.printable import UNPRINTABLE, make_printable
+
+
+class Terminal(Console):
+    """A console that takes no text for markup or emoji, and shows what would steer a terminal.
+
+    A text is one line, unless the terminal is too narrow for it: two lines are two texts.
+
+    Args:
+        options: as those of rich's own console.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As rich does it; each text comes through here, by itself or in a table."""
+        if isinstance(renderable, str):
+            renderable = self.render_str(renderable)
+        if isinstance(renderable, Text) and UNPRINTABLE.search(renderable.plain):
+            renderable = renderable.copy()
+            renderable.plain = make_printable(renderable.plain)  # one for one: styles keep their places
+        return super().render(renderable, options)

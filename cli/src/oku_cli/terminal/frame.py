@@ -1,0 +1,190 @@
+"""The newest tick of a run and its trend go in, one picture of the live area comes out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from oku_cli.formatting import (
+    format_count,
+    format_elapsed,
+    format_latency,
+    format_left,
+    format_outcome,
+    format_progress,
+    format_rate,
+)
+from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_cli.terminal.trend import Trend
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.messaging.progress import Tick
+
+SILENT_AFTER_S = 5.0
+"""Without a tick for so long, the frame says that its numbers are old."""
+_LABEL_COLUMNS = len("last minute")
+_LEVELS = "▁▂▃▄▅▆"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A tick, what it adds up to, and when it came by the clock of the view."""
+
+    tick: Tick
+    trend: Trend
+    seen_at_s: float
+
+
+class ProgressBar:
+    """A bar over all requests: solid what is accounted, hatched what has ended and is not yet accounted."""
+
+    def __init__(self, accounted: int, ended: int, requests: int) -> None:
+        self._counts = accounted, ended, max(1, requests)
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Cells are rounded down: a full bar is a full account."""
+        accounted, ended, requests = self._counts
+        width = options.max_width
+        solid = min(width, width * accounted // requests)
+        hatched = min(width, width * (accounted + ended) // requests) - solid
+        bar = Text("━" * solid, style=GOOD, no_wrap=True, end="")
+        bar.append("╍" * hatched, style=GOOD)
+        yield bar.append("─" * (width - solid - hatched), style="default")
+
+
+def build_frame(title: str, moment: Moment | None, now_s: float) -> RenderableType:
+    """The live area.
+
+    Args:
+        title: of the run.
+        moment: the newest; None before the first.
+        now_s: time by the clock that the moment was seen by.
+    """
+    if moment is None:
+        body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
+    else:
+        tick, trend = moment.tick, moment.trend
+        body = [
+            _build_head(title, _build_state(tick, now_s - moment.seen_at_s)),
+            "",
+            _build_bar(tick),
+            _build_account(tick),
+            *(Text(notice, style=CAUTION) for notice in tick.notices),
+            "",
+            _Numbers(tick, trend),
+            Labelled([("last minute", Sparkline(trend.rates_rps))], _LABEL_COLUMNS),
+            "",
+            Labelled(_list_counts(tick), _LABEL_COLUMNS),
+        ]
+    return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
+
+
+class Sparkline:
+    """The rates of the last minute, or of as much of it as there is room for."""
+
+    def __init__(self, rates_rps: Sequence[float | None]) -> None:
+        self._rates_rps = rates_rps
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """The newest are there in any case."""
+        yield Text(build_sparkline(self._rates_rps)[-options.max_width :], style=ACCENT, no_wrap=True)
+
+
+def build_sparkline(rates_rps: Sequence[float | None]) -> str:
+    """One character for each rate, from nothing to the second largest; a blank for what is not known.
+
+    What came late comes at once: one second with all of it must not flatten the others.
+    """
+    known = sorted(rate for rate in rates_rps if rate is not None)
+    top = next(rate for rate in (*known[-2:], 1.0) if rate)
+    return "".join(
+        " " if rate is None else _LEVELS[min(len(_LEVELS) - 1, int(rate / top * len(_LEVELS)))]
+        for rate in rates_rps
+    )
+
+
+def _build_head(title: str, state: Text) -> Table:
+    head = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    head.add_column(justify="right", no_wrap=True)
+    head.add_row(Text(title, style=STRONG), state)
+    return head
+
+
+def _build_state(tick: Tick, silent_s: float) -> Text:
+    state = Text(str(tick.state), style=STATE_STYLES[tick.state])
+    if silent_s >= SILENT_AFTER_S:
+        state.append(f", no news for {format_elapsed(silent_s)}", style=BAD)
+    return state
+
+
+def _build_bar(tick: Tick) -> Table:
+    row = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    row.add_column(ratio=1)
+    row.add_column(no_wrap=True)
+    percent = format_progress(tick.accounted + tick.ended, tick.requests).rjust(len("100.0 %"))
+    row.add_row(ProgressBar(tick.accounted, tick.ended, tick.requests), Text(percent, style=STRONG))
+    return row
+
+
+def _build_account(tick: Tick) -> Flow:
+    """What has ended, which the percentage says, and how much of it is accounted."""
+    done = Text(format_count(tick.accounted + tick.ended), style=STRONG)
+    return Flow(
+        done, f"of {format_count(tick.requests)}", "ended,", format_count(tick.accounted), "accounted"
+    )
+
+
+class _Numbers:
+    """What changes every second: in two columns that keep their places, or in one where there is no room."""
+
+    _COLUMNS = _LABEL_COLUMNS, 22, 9, 18
+    _GAP = 2
+
+    def __init__(self, tick: Tick, trend: Trend) -> None:
+        self._left = (
+            ("rate", format_rate(tick.rate_rps)),
+            ("average", format_rate(trend.average_rps)),
+            ("in flight", format_count(tick.in_flight)),
+            ("workers", format_count(tick.workers)),
+        )
+        self._right = (
+            ("p50", format_latency(tick.p50_ms)),
+            ("p99", format_latency(tick.p99_ms)),
+            ("elapsed", format_elapsed(tick.active_s)),
+            ("left", format_left(trend.left_s)),
+        )
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """A grid."""
+        is_wide = options.max_width >= sum(self._COLUMNS) + self._GAP * (len(self._COLUMNS) - 1) and all(
+            len(value) <= width
+            for pairs, width in ((self._left, self._COLUMNS[1]), (self._right, self._COLUMNS[3]))
+            for _, value in pairs
+        )
+        table = Table.grid(padding=(0, self._GAP, 0, 0))
+        for width in self._COLUMNS if is_wide else (_LABEL_COLUMNS, None):
+            table.add_column(width=width, no_wrap=True)
+        rows = zip(self._left, self._right, strict=True) if is_wide else zip((*self._left, *self._right))
+        for pairs in rows:
+            cells = ((label, Text(value, style=STRONG)) for label, value in pairs)
+            table.add_row(*(cell for pair in cells for cell in pair))
+        yield table
+
+
+def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    yield "outcomes", Flow(*_list_outcomes(tick.total_outcomes), gap=3)
+    if tick.resent_at_most:
+        yield "resent", Text(f"at most {format_count(tick.resent_at_most)}", style=CAUTION)
+
+
+def _list_outcomes(counts: Sequence[int]) -> Iterator[Text]:
+    for outcome, count in zip(OUTCOMES, counts, strict=True):
+        if outcome is Outcome.OK:
+            yield Text.assemble(f"{outcome} ", (format_count(count), STRONG))
+        elif count:
+            yield Text(f"{format_outcome(outcome)} {format_count(count)}", style=BAD)

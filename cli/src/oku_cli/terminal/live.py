@@ -1,0 +1,67 @@
+"""Ticks and lines of log go in; an area at the foot of a terminal is redrawn twice a second.
+
+Taking in a tick only replaces a reference: a thread draws, so that a terminal that does not take its output
+holds up nobody. The area goes away in the end, the lines above it stay.
+"""
+
+import time
+from collections.abc import Callable
+
+from rich.console import RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.trend import Pace
+from oku_core.messaging.progress import Tick
+
+REDRAWS_PER_S = 2
+"""Ticks come once a second; oftener would only take time from the workers beside."""
+
+
+class LiveView:
+    """Shows the newest tick in place.
+
+    Args:
+        console: a terminal.
+        clock: monotonic time in seconds, to notice that no ticks come.
+    """
+
+    def __init__(self, console: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._pace = Pace()
+        self._title = ""
+        self._moment: Moment | None = None
+        self._live = Live(
+            console=console,
+            get_renderable=self._build,
+            refresh_per_second=REDRAWS_PER_S,
+            redirect_stdout=False,  # JSON may go there
+            transient=True,
+        )
+
+    def start(self, title: str) -> None:
+        """Begin to draw."""
+        self._title = title
+        self._live.start(refresh=True)
+
+    def show_tick(self, tick: Tick) -> None:
+        """Draw this tick from now on."""
+        self._moment = Moment(tick=tick, trend=self._pace.add(tick), seen_at_s=self._clock())
+
+    def log(self, line: str) -> None:
+        """Write a line above what is drawn."""
+        self._console.print(Text(line))
+
+    def warn(self, line: str) -> None:
+        """Write a line above what is drawn."""
+        self.log(line)
+
+    def stop(self) -> None:
+        """Take away what was drawn."""
+        self._live.stop()
+
+    def _build(self) -> RenderableType:
+        return build_frame(self._title, self._moment, self._clock())

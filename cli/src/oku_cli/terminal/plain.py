@@ -1,0 +1,97 @@
+"""Ticks and lines of log go in, lines go out: the view of a run for files, pipes and CI logs.
+
+A line every few seconds of the ticks' own time, and at once when the state or what is to be noticed changes.
+"""
+
+import time
+from collections.abc import Callable
+
+from rich.text import Text
+
+from oku_cli.formatting import (
+    format_clock,
+    format_count,
+    format_latency,
+    format_left,
+    format_progress,
+    format_rate,
+)
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.trend import Pace, Trend
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.messaging.progress import Tick
+
+EVERY_S = 5.0
+"""Time between two lines while the state stays."""
+
+
+class PlainView:
+    """Writes one line for several ticks.
+
+    Args:
+        console: where to.
+        clock: Unix time, for the lines that come with no tick.
+    """
+
+    def __init__(self, console: Terminal, clock: Callable[[], float] = time.time) -> None:
+        self._console = console
+        self._clock = clock
+        self._pace = Pace()
+        self._written: Tick | None = None
+        self._notices: list[str] = []
+
+    def start(self, title: str) -> None:
+        """Write the title."""
+        self.log(title)
+
+    def show_tick(self, tick: Tick) -> None:
+        """Write a line if one is due or the state is another, and a line for each notice that is new."""
+        trend = self._pace.add(tick)
+        if self._is_due(tick):
+            self._written = tick
+            self._write(tick.at, build_line(tick, trend))
+        for notice in tick.notices:
+            if notice not in self._notices:
+                self._write(tick.at, notice)
+        self._notices = tick.notices
+
+    def log(self, line: str) -> None:
+        """Write it at once."""
+        self._write(self._clock(), line)
+
+    def warn(self, line: str) -> None:
+        """Write it at once."""
+        self.log(line)
+
+    def stop(self) -> None:
+        """Nothing is left to do: every line was written when it came."""
+
+    def _is_due(self, tick: Tick) -> bool:
+        last = self._written
+        if last is None or tick.state != last.state:
+            return True
+        return tick.at - last.at > EVERY_S - 0.5  # ticks come a little early or late
+
+    def _write(self, at: float, line: str) -> None:
+        # A line stays one line, whatever width the console takes itself to have.
+        self._console.print(Text(f"{format_clock(at)} {line}"), soft_wrap=True)
+
+
+def build_line(tick: Tick, trend: Trend) -> str:
+    """A tick in one line; what is zero and should be is left out."""
+    done = tick.accounted + tick.ended
+    counts = zip(OUTCOMES, tick.total_outcomes, strict=True)
+    parts = [
+        f"{tick.state} {format_count(done)}/{format_count(tick.requests)}",
+        f"({format_progress(done, tick.requests)}, {format_count(tick.accounted)} accounted)",
+        format_rate(trend.recent_rps),
+        f"in flight {format_count(tick.in_flight)}",
+        *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
+        f"p50 {format_latency(tick.p50_ms)} p99 {format_latency(tick.p99_ms)}",
+        f"workers {tick.workers}",
+    ]
+    if tick.resent_at_most:
+        parts.append(f"resent at most {format_count(tick.resent_at_most)}")
+    if trend.left_s is not None:
+        parts.append(f"left {format_left(trend.left_s)}")
+    return " ".join(parts)

@@ -1,0 +1,1 @@
+"""What a user sees of runs at rest: summaries and tables."""

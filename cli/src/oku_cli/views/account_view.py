@@ -1,0 +1,88 @@
+"""The account of a run goes in: how much of it is accounted, as what, and whether the servers agree."""
+
+from collections.abc import Mapping
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from oku_cli.formatting import format_count, format_outcome, format_progress, format_share
+from oku_cli.process.interrupt_hints import describe_pause
+from oku_cli.terminal.layout import FigureTable, Flow
+from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
+from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
+from oku_core.results.summary import ServersSummary, Summary
+
+
+def build_headline(summary: Summary, hint: str | None) -> RenderableType:
+    """Which run, in which state and why, how much of it is accounted; if not all, what it waits for."""
+    head = Table.grid(expand=True, padding=(0, 0, 0, 2))
+    head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    head.add_column(justify="right", no_wrap=True)
+    title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
+    head.add_row(Text(title, style=STRONG), Text(summary.state, style=STATE_STYLES[summary.state]))
+    lines: list[RenderableType] = [head, _build_extent(summary)]
+    lines += [Text(notice, style=CAUTION) for notice in summary.notices]
+    if summary.state is RunState.PAUSED:
+        lines.append(Text(f"it {describe_pause(summary.reason)}", style=CAUTION))
+    elif summary.reason:
+        lines.append(Text(summary.reason, style=BAD))
+    if hint:
+        lines.append(Text(hint))
+    return Group(*lines)
+
+
+def build_outcomes(summary: Summary) -> RenderableType:
+    """The outcomes that occurred, `ok` in any case, with their shares of what is accounted."""
+    table = FigureTable(("left", "right", "right"))
+    for name, count in msgspec.structs.asdict(summary.outcomes).items():
+        outcome = Outcome(name)
+        if count or outcome is Outcome.OK:
+            style = STRONG if outcome is Outcome.OK else BAD
+            share = format_share(count, summary.accounted)
+            table.add_row(format_outcome(outcome), format_count(count), share, style=style)
+    return table
+
+
+def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
+    """How many responses came with each status code."""
+    counts = (
+        Text.assemble(f"{status} ", (format_count(count), STRONG))
+        for status, count in sorted(statuses.items())
+    )
+    return Flow(*counts, gap=3)
+
+
+def build_served(summary: Summary, servers: ServersSummary) -> Text:
+    """What the delay servers counted, and why that may differ from what is accounted."""
+    served, accounted, ok = servers.served, summary.accounted, summary.outcomes.ok
+    text = Text.assemble((format_count(served), STRONG))
+    if summary.state in ACTIVE_STATES:
+        return text.append(" so far, those under way included")
+    if served < ok:
+        return text.append(f", fewer than the {format_count(ok)} that are ok", style=BAD)
+    if served > accounted + summary.resent_at_most:
+        return text.append(f", {format_count(served - accounted)} more than accounted", style=BAD)
+    if served == accounted:
+        return text.append(" = accounted", style=GOOD)
+    if served > accounted:
+        more = format_count(served - accounted)
+        return text.append(f" = accounted + {more} of those resent")
+    fewer = format_count(accounted - served)
+    return text.append(f" = accounted - {fewer} of those without a response")
+
+
+def _build_extent(summary: Summary) -> RenderableType:
+    phrases = [
+        Text(format_count(summary.accounted), style=STRONG),
+        Text(f"of {format_count(summary.requests)}"),
+    ]
+    if summary.state == RunState.COMPLETED:
+        return Flow(*phrases, "accounted")
+    missing = format_count(summary.requests - summary.accounted)
+    verb = "were not made" if summary.state in FINAL_STATES else "are left"
+    progress = format_progress(summary.accounted, summary.requests)
+    rest = (f"{progress};", missing, verb)
+    return Flow(*phrases, "accounted,", *(Text(phrase, style=CAUTION) for phrase in rest))

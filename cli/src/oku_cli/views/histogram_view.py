@@ -1,0 +1,138 @@
+"""A latency histogram goes in, a dozen bars or so for the end screen come out.
+
+The bars have round bounds and are even on a logarithmic scale (on a plain one when all latencies are
+close together). They cover the middle 99 %; the first and the last reach to the minimum and the maximum, so
+that one straggler does not press the rest into a single bar.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rich.bar import Bar
+from rich.console import ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+
+from oku_cli.formatting import choose_digits, format_count, format_latency, format_share
+from oku_cli.terminal.layout import FigureTable
+from oku_cli.terminal.palette import ACCENT
+from oku_core.results.histogram import Histogram, Latency, bucket_bounds_us, bucket_index
+
+MOST_BARS = 14
+"""More are read no better, and the end screen has to fit on one screen."""
+BAR_COLUMNS = 22
+"""Width of the longest bar, where there is room for it."""
+_FEWEST_BAR_COLUMNS = 4
+_BODY = 0.005, 0.995
+_DECADES = 10
+_LADDERS = (
+    (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3.15, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9),
+    (1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8),
+    (1, 1.6, 2.5, 4, 6.3),
+    (1, 2, 5),
+    (1, 3),
+    (1,),
+)
+"""Round numbers of a decade in even ratios, the finest first: R20, R10 and R5 of ISO 3, then coarser."""
+_CLOSE = 2
+"""Latencies within this factor are shown on a plain scale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramBar:
+    """How many latencies lie between two bounds, in µs; the last bar includes its upper bound."""
+
+    low_us: int
+    high_us: int
+    count: int
+
+
+def build_bars(latency: Latency) -> list[HistogramBar]:
+    """At most `MOST_BARS` bars, rising, that hold every latency; empty ones at the ends are left out.
+
+    A bucket that a bound falls into counts below that bound with all it holds: an error of 1 part in 1024
+    of the bound, as everywhere in this histogram.
+    """
+    if not latency.total:
+        return []
+    edges = build_edges(latency)
+    counts = [0] * (len(edges) + 1)
+    for index, count in zip(latency.buckets[0::2], latency.buckets[1::2], strict=True):
+        counts[bisect_right(edges, max(bucket_bounds_us(index)[0], latency.min_us))] += count
+    filled = [place for place, count in enumerate(counts) if count]
+    counts = counts[filled[0] : filled[-1] + 1]
+    bounds = [latency.min_us, *edges[filled[0] : filled[-1]], latency.max_us]
+    return [
+        HistogramBar(low_us=low, high_us=high, count=count)
+        for (low, high), count in zip(pairwise(bounds), counts, strict=True)
+    ]
+
+
+def build_edges(latency: Latency) -> list[int]:
+    """The round bounds in µs between the bars, rising, at least one: as fine as fit."""
+    histogram = Histogram()
+    histogram.add(latency)
+    low, high = (max(1, histogram.quantile_us(quantile)) for quantile in _BODY)
+    return next(edges for edges in _propose_edges(low, high) if len(edges) < MOST_BARS)
+
+
+class LatencyBars:
+    """Bars with bounds, counts and shares; without bars where there is room for the figures only."""
+
+    def __init__(self, latency: Latency) -> None:
+        bars = build_bars(latency)
+        bounds_ms = [*(bar.low_us / 1000 for bar in bars), *(bar.high_us / 1000 for bar in bars[-1:])]
+        digits = choose_digits(bounds_ms)
+        labels = [format_latency(bound_ms, digits) for bound_ms in bounds_ms]
+        self._counts = [bar.count for bar in bars]
+        self._bounds = list(pairwise(labels))
+        self._figures = [(format_count(bar.count), format_share(bar.count, latency.total)) for bar in bars]
+
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """The bars are as long as there is room for."""
+        columns_of_text = (*zip(*self._bounds, strict=True), *zip(*self._figures, strict=True))
+        widths = [max(map(len, column)) for column in columns_of_text]
+        columns = min(BAR_COLUMNS, options.max_width - sum(widths) - len("to") - 5)
+        if columns < _FEWEST_BAR_COLUMNS:
+            yield self._build_figures()
+            return
+        top = max(self._counts)
+        table = Table.grid(padding=(0, 1))
+        for justify in ("right", "left", "right", "left", "right", "right"):
+            table.add_column(justify=justify, no_wrap=True)
+        for count, (low, high), figures in zip(self._counts, self._bounds, self._figures, strict=True):
+            shown = max(count, top / columns / 8) if count else 0  # what is there can be seen
+            table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *figures)
+        yield table
+
+    def _build_figures(self) -> FigureTable:
+        table = FigureTable(("left", "right", "right"), gap=2)
+        low_columns, high_columns = (max(map(len, column)) for column in zip(*self._bounds, strict=True))
+        for (low, high), figures in zip(self._bounds, self._figures, strict=True):
+            table.add_row(f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", *figures)
+        return table
+
+
+def build_histogram(latency: Latency) -> RenderableType:
+    """Bars with bounds, counts and shares; nothing of nothing."""
+    return LatencyBars(latency) if latency.total else ""
+
+
+def _propose_edges(low: int, high: int) -> Iterator[list[int]]:
+    """Bounds from the last at or below `low` to the first above `high`, the finest first."""
+    if high < low * _CLOSE:
+        first, last = bucket_bounds_us(bucket_index(low))
+        for step in _climb((1, 2, 5)):
+            if step >= 2 * (last - first):  # a finer one would show the buckets instead of the latencies
+                yield list(range(low // step * step, high + step + 1, step))
+    for ladder in _LADDERS:
+        yield _cut(_climb(ladder), low, high)
+
+
+def _climb(ladder: Sequence[float]) -> list[int]:
+    return sorted({round(step * 10**decade) for decade in range(_DECADES) for step in ladder})
+
+
+def _cut(rungs: Sequence[int], low: int, high: int) -> list[int]:
+    return list(rungs[bisect_right(rungs, low) - 1 : bisect_right(rungs, high) + 1])

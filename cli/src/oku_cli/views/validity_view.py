@@ -1,0 +1,34 @@
+"""The flags of a summary go in, warnings in plain words come out."""
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from oku_cli.formatting import format_count, format_share
+from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.palette import BAD, CAUTION
+from oku_core.results.summary import Flag, Validity
+
+
+def build_validity(flags: Sequence[Validity]) -> RenderableType:
+    """A row for each flag: its name as in the JSON summary, how many requests it concerns, what it means."""
+    rows = []
+    for validity in flags:
+        style = BAD if validity.flag is Flag.UNBALANCED else CAUTION
+        words = (*_list_extent(validity), *validity.detail.split())
+        rows.append((Text(f"! {validity.flag.replace('_', ' ')}", style=style), Flow(*words)))
+    return Labelled(rows, max((label.cell_len for label, _ in rows), default=0), gap=3)
+
+
+def describe_extent(validity: Validity) -> str:
+    """How many requests a flag concerns: `1,234 requests, 12.34 %:`; without a share where there is none."""
+    return " ".join(_list_extent(validity))
+
+
+def _list_extent(validity: Validity) -> list[str]:
+    noun = "request" if validity.requests == 1 else "requests"
+    count = f"{format_count(validity.requests)} {noun}"
+    if validity.share is None:
+        return [f"{count}:"]
+    return [f"{count},", f"{format_share(validity.share, 1)}:"]

@@ -1,0 +1,61 @@
+"""What each worker did goes in, a table comes out that stays short however many workers there were."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from oku_cli.formatting import format_count
+from oku_cli.terminal.layout import FigureTable
+from oku_cli.terminal.palette import BAD
+from oku_core.results.summary import WorkerSummary
+
+MOST_WORKERS = 8
+"""Up to so many, each has a row; of more, the spread is shown."""
+MOST_LOST = 3
+"""Of many workers, so many lost ones have a row."""
+
+
+def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
+    """Requests, processor time and memory by worker; of many workers the spread, and those that were lost."""
+    # What tells pods apart is the end of their names: these are folded, and not cut.
+    table = FigureTable(("left", "right", "right", "right", "left"), fold_to=12)
+    table.add_row(f"{format_count(len(workers))} in all", "requests", "cpu", "memory")
+    if len(workers) <= MOST_WORKERS:
+        _add_each(table, workers)
+    else:
+        _add_spread(table, workers)
+        _add_lost(table, [worker for worker in workers if worker.lost])
+    return table
+
+
+def _add_each(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
+    for worker in workers:
+        table.add_row(
+            Text(worker.name),
+            format_count(worker.requests),
+            f"{worker.cpu_s:,.1f} s",
+            f"{worker.peak_rss_mb:,.0f} MB",
+            *([Text("lost", style=BAD)] if worker.lost else []),
+        )
+
+
+def _add_spread(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
+    """Each column for itself: the row `max` is no single worker."""
+    spreads: tuple[tuple[str, Callable[[list[float]], float]], ...] = (
+        ("min", min), ("median", median), ("max", max),
+    )  # fmt: skip
+    for name, pick in spreads:
+        table.add_row(
+            name,
+            format_count(round(pick([worker.requests for worker in workers]))),
+            f"{pick([worker.cpu_s for worker in workers]):,.1f} s",
+            f"{pick([worker.peak_rss_mb for worker in workers]):,.0f} MB",
+        )
+
+
+def _add_lost(table: FigureTable, lost: Sequence[WorkerSummary]) -> None:
+    _add_each(table, lost[:MOST_LOST])
+    if len(lost) > MOST_LOST:
+        table.add_row(Text(f"and {format_count(len(lost) - MOST_LOST)} more lost", style=BAD))

@@ -1,0 +1,240 @@
+"""The workers' way to the coordinator: reports and progress come in by the broker.
+
+Two threads listen, one to the queue `reports`, one to Celery's events. Both outlive every loss of the
+connection. Reports are taken in batches: one transaction of the ledger for all that is there, acknowledged
+after its commit, so that a killed coordinator loses none.
+"""
+
+import logging
+import math
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from celery.utils.threads import bound_open_broker_sockets
+
+from oku_core.messaging.celery_app import (
+    PROGRESS_EVENT,
+    REPORTS_QUEUE,
+    App,
+    build_reports_transport_options,
+    find_call_s,
+    find_last_call_s,
+    read_json_body,
+)
+from oku_core.messaging.codec import decode_message, decode_progress
+from oku_core.messaging.lease import Message
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.process.supervision import Health, keep_going
+
+_log = logging.getLogger(__name__)
+
+_BATCH = 200
+_POLL_S = 1.0
+_REPORTS_POLL_S = 0.2
+_LINGER_S = 0.05
+"""A batch waits this long for more: a commit costs the same for one report as for many."""
+LONGEST_PAUSE_S = 1.0
+"""Between two attempts to connect: runs stand still meanwhile."""
+_GATHER_S = 0.1
+"""Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
+_MOST_EVENTS = 500
+_SILENCE_S = 5.0
+_PACES = 1.5
+"""When for so long no worker is heard that was, or for so many times the pace at which they speak, all have
+left, or the connection is dead without a word."""
+_LEAVES_S = 1.0
+
+
+class _Listener(threading.Thread):
+    """A thread that connects, listens, and connects again."""
+
+    def __init__(self, app: App, health: Health) -> None:
+        super().__init__(name=health.name, daemon=True)
+        self._app = app
+        self._health = health
+        self._ending = threading.Event()
+        self.is_connected = False
+        self.caught_up_at = time.monotonic()
+        """When nothing waited to be taken, in monotonic seconds."""
+
+    def run(self) -> None:
+        """Listen until told to end, through every loss of the broker."""
+        keep_going(self._health, self._connect, self._ending)
+
+    def end(self) -> None:
+        """Let the thread end; returns at once."""
+        self._ending.set()
+
+    def _connect(self) -> None:
+        try:
+            self._listen()
+        except Exception:
+            self.is_connected = False
+            raise
+
+    @abstractmethod
+    def _listen(self) -> None:
+        """Connect and listen until told to end; raise when the connection is lost."""
+
+
+class ReportListener(_Listener):
+    """Takes claims and reports from the queue, in batches.
+
+    Args:
+        app: the application.
+        health: of this thread.
+        take_in: stores a batch durably; what it raises leaves the batch in the queue.
+        may_decode: cleared meanwhile.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        health: Health,
+        take_in: Callable[[Sequence[Message]], None],
+        may_decode: threading.Event,
+    ) -> None:
+        super().__init__(app, health)
+        self._may_decode = may_decode
+        self._take_in = take_in
+        self._batch: list[Any] = []
+
+    def _listen(self) -> None:
+        options = build_reports_transport_options(self._app)
+        self._batch.clear()
+        with self._app.connection_for_read(transport_options=options) as connection:
+            connection.connect()
+            channel = connection.channel()
+            channel.brpop_timeout = find_call_s(self._app)
+            consumer = self._app.amqp.TaskConsumer(
+                channel, queues=[self._app.amqp.queues[REPORTS_QUEUE]], accept=["json"]
+            )
+            # Decoded by us: what cannot be decoded must leave the queue, too.
+            consumer.on_message = self._batch.append
+            consumer.qos(prefetch_count=_BATCH)
+            with consumer:
+                self.is_connected = True
+                while not self._ending.is_set():
+                    self._fill_batch(connection)
+                    self._finish_batch()
+                    self._health.note_well()
+            _put_back(connection, find_last_call_s(self._app))
+
+    def _fill_batch(self, connection: Any) -> None:
+        wait_s, deadline = _REPORTS_POLL_S, math.inf
+        while len(self._batch) < _BATCH:
+            try:
+                connection.drain_events(timeout=wait_s)
+            except TimeoutError:
+                self.caught_up_at = time.monotonic()
+                return
+            if deadline == math.inf:
+                deadline = time.monotonic() + _LINGER_S
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return
+
+    def _finish_batch(self) -> None:
+        messages: list[Message] = []
+        for envelope in self._batch:
+            try:
+                messages.append(decode_message(self._app.signer, read_json_body(envelope)))
+            except RejectedMessageError as error:
+                self._app.reject(error)
+        if messages:
+            self._may_decode.clear()
+            try:
+                self._take_in(messages)
+            finally:
+                self._may_decode.set()
+        for envelope in self._batch:
+            envelope.ack()
+        self._batch.clear()
+
+
+class ProgressListener(_Listener):
+    """Takes the workers' progress from Celery's events.
+
+    Args:
+        app: the application.
+        health: of this thread.
+        hear: called with all that came together, in this thread.
+        may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
+            statement, and a thread that decodes gives it back late: a commit would take ten times as long.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        health: Health,
+        hear: Callable[[Sequence[Progress]], None],
+        may_decode: threading.Event,
+    ) -> None:
+        super().__init__(app, health)
+        self._hear = hear
+        self._may_decode = may_decode
+        self._heard: list[Progress] = []
+        self._heard_at = math.inf
+        self._silence_s = _SILENCE_S
+
+    def _listen(self) -> None:
+        self._heard_at = math.inf
+        with self._app.connection_for_read() as connection:
+            receiver = self._app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
+            consumer = connection.Consumer(queues=[receiver.queue], no_ack=True, accept=["json"])
+            consumer.on_message = self._on_event
+            with consumer:
+                self.is_connected = True
+                while not self._ending.is_set():
+                    self._take_burst(connection)
+                    self._health.note_well()
+                    if time.monotonic() - self._heard_at > self._silence_s:
+                        _log.info("no worker is heard any more: connecting again")
+                        self.is_connected = False
+                        # Else it would wait for ever for an answer that it is let go.
+                        bound_open_broker_sockets(connection, _LEAVES_S)
+                        return
+                    self._ending.wait(_GATHER_S)
+
+    def _take_burst(self, connection: Any) -> None:
+        wait_s = _POLL_S
+        while not self._ending.is_set():
+            try:
+                # On Redis one call takes all that is there, and what comes meanwhile.
+                connection.drain_events(timeout=wait_s)
+            except TimeoutError:
+                self.caught_up_at = time.monotonic()
+                self._hand_over()
+                return
+            wait_s = 0.0
+
+    def _hand_over(self) -> None:
+        heard, self._heard = self._heard, []
+        if heard:
+            self._heard_at = time.monotonic()
+            self._silence_s = max(_SILENCE_S, _PACES * max(progress.seconds for progress in heard))
+            self._hear(heard)
+
+    def _on_event(self, envelope: Any) -> None:
+        try:
+            self._may_decode.wait()
+            self._heard.append(decode_progress(self._app.signer, read_json_body(envelope)))
+        except RejectedMessageError as error:
+            self._app.reject(error)
+        if len(self._heard) >= _MOST_EVENTS:
+            self._hand_over()
+
+
+def _put_back(connection: Any, wait_s: float) -> None:
+    """Let go of a queue without a loss, once nothing is consumed from it any more.
+
+    On Redis a call that waits for a message may still be out. What it takes goes back into the queue as long
+    as the channel is open; kombu closes that first, and what comes then is dropped.
+    """
+    with suppress(TimeoutError):
+        connection.drain_events(timeout=wait_s)

@@ -1,0 +1,83 @@
+"""The Kubernetes part as the coordinator sees it: one object, or none outside a cluster."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from oku_coordinator.kube.cluster import enter_cluster
+from oku_coordinator.kube.dns import ServerName
+from oku_coordinator.kube.pod_readiness import Turnout
+from oku_coordinator.kube.pod_servers import PodServers
+from oku_coordinator.kube.scale_plan import check_bounds
+from oku_coordinator.kube.scaler import Scaler, describe
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.servers.served_count import is_one_server
+from oku_coordinator.settings import KubeSettings
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Spec
+
+
+class KubePart:
+    """See the module. `UserError` when this process is no pod.
+
+    Args:
+        settings: names and bounds.
+        server_urls: of the delay servers. One that names all of them, a headless Service, is waited for until
+            it does; the pods are asked at the port of the first.
+        ledger: says which run has its turn.
+        wake: called when a run may begin that could not before.
+    """
+
+    def __init__(
+        self, settings: KubeSettings, server_urls: Sequence[str], ledger: Ledger, wake: Callable[[], None]
+    ) -> None:
+        self._settings = settings
+        self._cluster = enter_cluster(settings.namespace)
+        name = ServerName(urlsplit(server_urls[0]).hostname or "") if has_one_name(server_urls) else None
+        self._scaler = Scaler(settings, self._cluster, ledger, wake, name)
+        self.servers = (
+            PodServers(self._cluster, settings.servers, server_urls[0]) if settings.servers else None
+        )
+        """Where the delay servers are, if they are scaled here."""
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begin to scale."""
+        self._scaler.start(supervisor)
+
+    async def end(self) -> None:
+        """Leave everything as it is."""
+        await self._scaler.end()
+        await self._cluster.close()
+
+    def check(self, spec: Spec) -> None:
+        """Refuse a spec that wants more pods than there may be, with a `UserError`."""
+        check_bounds(spec, self._settings)
+
+    def may_begin(self, run: RunRecord) -> bool:
+        """Whether what a run needs beside workers is there."""
+        return self._scaler.has_servers(run)
+
+    @property
+    def workers(self) -> Turnout:
+        """How many worker pods are there, of the run that has its turn."""
+        return self._scaler.workers
+
+    @property
+    def delay_servers(self) -> Turnout:
+        """How many delay server pods are ready, as long as the run waits for them."""
+        return self._scaler.servers
+
+    @property
+    def trouble(self) -> str:
+        """What the API does not do as asked; empty when it does all."""
+        return self._scaler.trouble
+
+    def describe(self) -> dict[str, Any]:
+        """What may be scaled, and what is wrong; see `describe`."""
+        return describe(self._settings, self.trouble)
+
+
+def has_one_name(server_urls: Sequence[str]) -> bool:
+    """Whether all delay servers have the same name: what several stand for together is not known."""
+    return len(server_urls) == 1 and not is_one_server(server_urls[0])

@@ -1,0 +1,74 @@
+"""How many pods a run wants: pure rules over its spec and the bounds of the coordinator.
+
+Sizes change at transitions only: when a run has its turn, and when none has been active or pending for a
+while. In between they belong to whoever scales by hand.
+"""
+
+import math
+from typing import Any
+
+from oku_coordinator.settings import KubeSettings
+from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
+
+
+def check_bounds(spec: Spec, settings: KubeSettings) -> None:
+    """Refuse a spec that wants more pods than there may be, with a `UserError`."""
+    if spec.workers is not None and spec.workers > settings.max_workers:
+        raise UserError(
+            f"workers: {spec.workers} is more than the {settings.max_workers} "
+            "that this coordinator may scale to"
+        )
+    if spec.servers is None or not spec.brings_servers:
+        return
+    if not settings.servers:
+        raise UserError("servers: this coordinator has no delay servers to scale")
+    if spec.servers > settings.max_servers:
+        raise UserError(
+            f"servers: {spec.servers} is more than the {settings.max_servers} "
+            "that this coordinator may scale to"
+        )
+
+
+def choose_workers(spec: Spec, settings: KubeSettings) -> int:
+    """How many worker pods a run begins with."""
+    return min(spec.workers or settings.default_workers, settings.max_workers)
+
+
+def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
+    """How many delay server pods a run begins with: what it says, else those that are there, one at least."""
+    if not spec.brings_servers:
+        return current
+    least = max(1, settings.min_servers)
+    return max(least, min(spec.servers, settings.max_servers)) if spec.servers else max(least, current)
+
+
+def build_scale_patch(replicas: int) -> dict[str, Any]:
+    """What sets the size of a Deployment, as a merge patch of its `scale`."""
+    return {"spec": {"replicas": replicas}}
+
+
+class IdleClock:
+    """Says once when nothing has been active or pending for a while.
+
+    Args:
+        idle_s: that while.
+    """
+
+    def __init__(self, idle_s: float) -> None:
+        self._idle_s = idle_s
+        self._since = math.inf
+        self._is_told = False
+
+    def note_run(self) -> None:
+        """There is a run."""
+        self._since, self._is_told = math.inf, False
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time, with no run at `now` in monotonic seconds; so until `tell` was called."""
+        self._since = min(self._since, now)
+        return not self._is_told and now - self._since >= self._idle_s
+
+    def tell(self) -> None:
+        """What was due is done."""
+        self._is_told = True

@@ -1,0 +1,152 @@
+"""Gives every run its turn, cuts leases when a worker can take one, and calls them back when a run stops.
+
+One call of `step` does what there is to do now; the main loop calls it when something has changed and at
+least twice a second.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.leasing.sizing import size_lease
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import ExpiryReason, RunRecord
+from oku_coordinator.settings import ServerShape
+from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.celery_app import LEASES_IN_HAND
+from oku_core.messaging.lease import Lease, read_lease_number
+from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.spec.spec import Spec
+
+_log = logging.getLogger(__name__)
+
+_START_WITHIN_S = 60.0
+"""A lease message older than this is stale."""
+_STOP_EVERY_S = 1.0
+_UNKNOWN = ServerShape()
+_BATCH = 100
+"""So many leases are cut in one transaction; then others have their turn."""
+
+
+class Dispatcher:
+    """See the module.
+
+    Args:
+        ledger: the truth.
+        roster: who lives.
+        broker: where leases go.
+        server_urls: of Oku's own delay servers.
+        may_begin: says whether what a run needs beside workers is there.
+        server_shape: what those servers were started with.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        broker: Broker,
+        server_urls: Sequence[str],
+        may_begin: Callable[[RunRecord], bool] = lambda _: True,
+        server_shape: ServerShape = _UNKNOWN,
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._broker = broker
+        self._server_urls = tuple(server_urls)
+        self._may_begin = may_begin
+        self._server_shape = server_shape
+        self._stopped_at = -math.inf
+        self.has_more = False
+        """Whether hands are still free after the last step."""
+
+    async def step(self, now: float, wall_now: float) -> RunRecord | None:
+        """Do what there is to do; returns the run that has its turn.
+
+        Args:
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        self.has_more = False
+        run = self._ledger.fetch_next_run()
+        if run is None:
+            return None
+        if run.state == RunState.PENDING:
+            if not self._roster.workers(run.run) or not self._may_begin(run):
+                return run
+            run = self._ledger.change_state(run.run, RunState.RUNNING, wall_now)
+            _log.info("run %s begins", run.run, extra={"run": run.run})
+        if run.state == RunState.RUNNING:
+            await self._deal(run, wall_now)
+        else:
+            self._call_back(run, now)
+        return run
+
+    async def _deal(self, run: RunRecord, now: float) -> None:
+        if self._broker.is_away:
+            return
+        workers = self._roster.workers(run.run)
+        hands = find_free_hands(workers, self._ledger.count_held(run.run))
+        if not hands or not self._ledger.fetch_pending(run.run):
+            return
+        self.has_more = len(hands) > _BATCH
+        mean_rps = self._roster.measure_mean_rate()
+        choices = [
+            partial(size_lease, run.spec, workers=len(workers), rate_rps=worker.rate_rps or mean_rps)
+            for worker in hands[:_BATCH]
+        ]
+        spec = build_sent_spec(run, self._server_urls, self._server_shape)
+        start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
+        leases = [
+            Lease(id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec)
+            for cut in self._ledger.cut_leases(run.run, choices, now)
+        ]
+        sent = await asyncio.to_thread(self._broker.send_leases, leases)
+        if sent < len(leases):
+            self.has_more = False  # not before the next round
+            self._ledger.expire_leases([lease.id for lease in leases[sent:]], ExpiryReason.NOT_SENT, now)
+
+    def _call_back(self, run: RunRecord, now: float) -> None:
+        """Orders may be lost, so they are repeated until nothing is out."""
+        if now - self._stopped_at < _STOP_EVERY_S:
+            return
+        self._stopped_at = now
+        out = self._ledger.fetch_active_leases(run.run)
+        up_to = max((read_lease_number(lease.id) for lease in out), default=0)
+        self._broker.send_stop(run=run.run, up_to=up_to, leases=(), grace_s=run.spec.drain_s)
+
+
+def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:
+    """Which workers can take a lease, each as often as it has a free hand, the emptiest first.
+
+    Args:
+        workers: those that live.
+        held: how many leases each has; None stands for leases that nobody has claimed yet. Some worker will
+            take such a lease, so it fills a hand of one.
+    """
+    hands: list[WorkerState] = []
+    for others in range(LEASES_IN_HAND):
+        hands += [worker for worker in workers if held.get(worker.name, 0) <= others]
+    return hands[held.get(None, 0) :]
+
+
+def build_sent_spec(run: RunRecord, server_urls: Sequence[str], shape: ServerShape = _UNKNOWN) -> Spec:
+    """The spec as workers get it: for our own delay servers with their addresses and what they must be told.
+
+    That is the run's name, and the delay and seed that it asks for where the servers have others.
+    """
+    spec = run.spec
+    if not spec.brings_servers:
+        return spec
+    headers = [f"{RUN_HEADER}: {run.run}"]
+    if spec.delay is not None and spec.delay != shape.delay:
+        headers.append(f"{DELAY_HEADER}: {spec.delay}")
+    if spec.seed is not None and spec.seed != shape.seed:
+        headers.append(f"{SEED_HEADER}: {spec.seed}")
+    urls = tuple(f"{url.rstrip('/')}/{{i}}" for url in server_urls)
+    return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

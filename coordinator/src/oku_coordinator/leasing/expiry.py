@@ -1,0 +1,67 @@
+"""Which active leases are lost, and why: a rule over leases and roster, with the clock passed in."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_coordinator.workers.liveness import MISSED_TERMS, Roster
+from oku_core.messaging.celery_app import LEASES_IN_HAND
+
+
+class ExpiryJudge:
+    """Remembers since when it has known each lease in its present hands.
+
+    A coordinator that comes back has known none of them, so that each has a full new term.
+    """
+
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
+        self._known_since: dict[tuple[str, str | None], float] = {}
+
+    def forgive(self, now: float) -> None:
+        """Begin every lease's time anew: we could not have heard of them."""
+        self._known_since = dict.fromkeys(self._known_since, now)
+
+    def find_lost(
+        self, leases: Sequence[LeaseRecord], listed: Collection[str], now: float, *, closing: bool
+    ) -> list[tuple[str, ExpiryReason]]:
+        """The leases that will not be reported any more.
+
+        Args:
+            leases: all active leases of the run.
+            listed: the leases that workers say that they have; one may be among them whose claim was lost.
+            now: monotonic seconds.
+            closing: whether the run waits for nothing but these leases.
+        """
+        before = self._known_since
+        # While no hand is free, as when a worker has left, an unclaimed lease waits in the queue for one.
+        # What a worker has beyond its own hands, as after a loss of the broker, fills nobody else's.
+        claims = Counter(lease.boot for lease in leases if lease.boot is not None)
+        full_hands = sum(min(count, LEASES_IN_HAND) for count in claims.values())
+        is_waiting = full_hands >= LEASES_IN_HAND * len(self._roster.workers()) and not closing
+        self._known_since = {
+            (lease.id, lease.boot): now
+            if lease.boot is None and (is_waiting or lease.id in listed)
+            else before.get((lease.id, lease.boot), now)
+            for lease in leases
+        }
+        lost = []
+        for lease in leases:
+            reason = self._judge(lease, self._known_since[lease.id, lease.boot], now)
+            if reason:
+                lost.append((lease.id, reason))
+        return lost
+
+    def _judge(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
+        overdue = now - known_since > MISSED_TERMS * self._roster.term_s
+        if lease.worker is None or lease.boot is None:
+            # A worker with a free hand takes what is in the queue at once, so it is not there.
+            return ExpiryReason.NOT_CLAIMED if overdue else None
+        if self._roster.is_gone(lease.boot):
+            return ExpiryReason.WORKER_LOST
+        self._roster.enlist(lease.worker, lease.boot, now)
+        if overdue and not self._roster.is_current(lease.worker, lease.boot):
+            return ExpiryReason.WORKER_LOST
+        if self._roster.has_dropped(lease.worker, lease.id, known_since, now):
+            return ExpiryReason.REPORT_LOST
+        return None

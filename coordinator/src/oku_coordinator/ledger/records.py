@@ -1,0 +1,254 @@
+"""What the ledger keeps, as types: runs and leases as their rows have them, and what can be said of them."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from oku_coordinator.ledger.account import Account
+from oku_core.accounting.interval import ConservationError, Lengths
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.results.history import Event, Moment
+from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.spec.spec import Spec
+
+
+class LeaseState(StrEnum):
+    """What became of a lease."""
+
+    ACTIVE = "active"
+    REPORTED = "reported"
+    EXPIRED = "expired"
+
+
+class ExpiryReason(StrEnum):
+    """Why a lease was taken back."""
+
+    NOT_SENT = "not_sent"
+    """The broker did not take it, as far as is known; nobody should have it."""
+    NOT_CLAIMED = "not_claimed"
+    """No worker began with it in time: its message was lost."""
+    WORKER_LOST = "worker_lost"
+    """Its worker is dead."""
+    REPORT_LOST = "report_lost"
+    """Its worker lives and does not have it any more, yet no report came."""
+    STACK_LOST = "stack_lost"
+    """All processes of the local stack ended with it in hand."""
+
+
+class Verdict(StrEnum):
+    """What the ledger made of a message."""
+
+    CLAIMED = "claimed"
+    """A worker has begun with the lease."""
+    ACCOUNTED = "accounted"
+    """What it covers is in the account."""
+    REPEATED = "repeated"
+    """The ledger has heard this before."""
+    LATE = "late"
+    """Its lease was taken back, or its run is over."""
+    STRAY = "stray"
+    """It comes from a second execution of the lease; only the first one counts."""
+    UNTRUE = "untrue"
+    """It cannot be true."""
+    UNKNOWN = "unknown"
+    """There is no such lease."""
+
+
+class UnknownRunError(Exception):
+    """There is no such run."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"there is no run {run}")
+
+
+class RunInUseError(Exception):
+    """A run cannot be deleted now."""
+
+    def __init__(self, run: str, state: RunState) -> None:
+        super().__init__(f"run {run} is {state}, it cannot be deleted before it is paused or over")
+
+
+class BreachError(ConservationError):
+    """The account of one run does not balance.
+
+    Args:
+        run: which.
+        detail: what does not agree with what.
+    """
+
+    def __init__(self, run: str, detail: str) -> None:
+        super().__init__(f"run {run} does not balance: {detail}")
+        self.run = run
+        self.detail = detail
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """A run as the ledger has it."""
+
+    run: str
+    name: str
+    spec: Spec
+    state: RunState
+    reason: str
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    active_s: float
+    active_since: float | None
+    windows: int
+    last_report_at: float | None
+    resent_at_most: int
+    served: int | None
+    accounted: int
+    is_broken: bool = False
+    is_published: bool = False
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it sends nothing and waits for nothing: it is over or paused."""
+        return self.state in FINAL_STATES or self.state == RunState.PAUSED
+
+    def measure_active_s(self, now: float) -> float:
+        """Seconds of activity until `now`, the open window included."""
+        open_s = 0.0 if self.active_since is None else max(0.0, now - self.active_since)
+        return self.active_s + open_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedRun:
+    """A run as lists have it, without its spec.
+
+    `target` is scheme, host and port of its first URL, empty for Oku's own delay servers; `cursor` is where
+    the list goes on behind it.
+    """
+
+    run: str
+    name: str
+    state: RunState
+    reason: str
+    requests: int
+    accounted: int
+    engine: str
+    target: str
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    active_s: float
+    cursor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseRecord:
+    """A lease as the ledger has it.
+
+    `execution`, `worker` and `boot` are of the first execution that the ledger heard of, None until then.
+    `reason` says why it has expired.
+    """
+
+    id: str
+    run: str
+    start: int
+    stop: int
+    state: LeaseState
+    reason: str
+    cut_at: float
+    execution: str | None
+    worker: str | None
+    boot: str | None
+
+    @property
+    def length(self) -> int:
+        """How many requests."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseMark:
+    """What became of a lease, for pictures: `worker` is None when nobody began with it."""
+
+    id: str
+    start: int
+    stop: int
+    state: LeaseState
+    reason: str
+    worker: str | None
+    cut_at: float
+    closed_at: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How a run went: moments and events, oldest first."""
+
+    moments: list[Moment]
+    events: list[Event]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a run is, as of one moment, without a look at all of its rows.
+
+    Attributes:
+        record: its row.
+        lengths: how much of it is pending, leased and accounted.
+        outcomes: what is accounted, in the order of `OUTCOMES`.
+        leases: the ids of its active leases.
+    """
+
+    record: RunRecord
+    lengths: Lengths
+    outcomes: list[int]
+    leases: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A run with everything that is kept for it, as of one moment.
+
+    Attributes:
+        record: its row.
+        lengths: how much of it is pending, leased and accounted.
+        account: what its reports sum to.
+        workers: who worked for it.
+        processes: what is kept of the memory of the others.
+        flags: each with how many requests it concerns and the worst figure.
+        breach: why it does not balance, or None.
+    """
+
+    record: RunRecord
+    lengths: Lengths
+    account: Account
+    workers: list[WorkerSummary]
+    processes: list[ProcessSummary]
+    flags: list[tuple[Flag, int, float]]
+    breach: str | None
+
+
+def build_run_record(row: sqlite3.Row) -> RunRecord:
+    """A row of `runs` as a record."""
+    values = {name: row[name] for name in RunRecord.__dataclass_fields__ if name != "accounted"}
+    values["accounted"] = sum(json.loads(row["outcomes"]))
+    values["spec"] = msgspec.json.decode(values["spec"], type=Spec)
+    values["state"] = RunState(values["state"])
+    values["is_broken"] = bool(values["is_broken"])
+    values["is_published"] = bool(values["is_published"])
+    return RunRecord(**values)
+
+
+def build_listed_run(row: sqlite3.Row) -> ListedRun:
+    """The columns of `runs` that lists have, with its rowid as `number`."""
+    values = {name: row[name] for name in row.keys() if name not in ("number", "outcomes")}  # noqa: SIM118  # a row is no mapping
+    values["state"] = RunState(values["state"])
+    values["accounted"] = sum(json.loads(row["outcomes"]))
+    return ListedRun(**values, cursor=f"{row['created_at']!r}_{row['number']}")
+
+
+def build_lease_record(row: sqlite3.Row) -> LeaseRecord:
+    """A row of `leases` as a record."""
+    values = {name: row[name] for name in LeaseRecord.__dataclass_fields__}
+    values["state"] = LeaseState(values["state"])
+    return LeaseRecord(**values)

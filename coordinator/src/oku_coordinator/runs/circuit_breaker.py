@@ -1,0 +1,109 @@
+"""Ends a run that cannot go on, so that it does not go round for ever and others get their turn.
+
+Two things do: every worker that lives refuses it, because what its spec asks for is not there; or one worker
+after the other dies with its leases, and nothing is accounted in between. Both are kept in memory: a
+coordinator that has been started again learns them anew.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Report
+from oku_core.results.history import Event, EventType
+
+_log = logging.getLogger(__name__)
+
+PATIENCE_S = 3.0
+"""So long after the last refusal another worker may still come up: three of its beats."""
+FEWEST_LOSSES = 5
+"""In a row, and more than there were workers: then a node that dies with all of them does not count."""
+
+
+class CircuitBreaker:
+    """See the module.
+
+    Args:
+        ledger: has the runs.
+        roster: who lives, and what they refuse.
+        expects_workers: whether more workers are on their way.
+        clock: Unix time.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        expects_workers: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._expects_workers = expects_workers
+        self._clock = clock
+        self._run: str | None = None
+        self._lost: dict[str, None] = {}
+        """Processes that died with a lease of this run since something of it was accounted."""
+        self._most_workers = 0
+        """That have lived at a time while it had its turn."""
+
+    def note_reports(self, reports: Iterable[Report], now: float) -> None:
+        """The ledger has taken these in, at `now` in monotonic seconds."""
+        for report in reports:
+            if report.refusal and (run := self._ledger.find_run(report.lease)):
+                self._note_refusal(run, report, now)
+            if report.covered:  # of the run that has its turn: no other has leases out
+                self._lost.clear()
+
+    def note_lost(self, boots: Iterable[str]) -> None:
+        """These processes have died with leases of the run that has its turn."""
+        self._lost |= dict.fromkeys(boots)
+
+    def look(self, now: float) -> None:
+        """One look at the run that has its turn, at `now` in monotonic seconds."""
+        run = self._ledger.fetch_next_run()
+        if run is None or run.run != self._run:
+            self._run = run.run if run else None
+            self._lost.clear()
+            self._most_workers = 0
+        if run is None or run.state != RunState.RUNNING:
+            return
+        self._most_workers = max(self._most_workers, len(self._roster.workers()))
+        if reason := self._find_refusal(run, now):
+            self._give_up(run, RunState.PAUSED if run.accounted else RunState.FAILED, reason)
+        elif reason := self._find_crash_loop():
+            self._give_up(run, RunState.FAILED, reason)
+
+    def _note_refusal(self, run: str, report: Report, now: float) -> None:
+        if self._roster.note_refusal(report.worker, report.boot, (run, report.refusal), now):
+            text = f"worker {report.worker} cannot begin: {report.refusal}"
+            _log.warning("%s", text, extra={"run": run, "worker": report.worker})
+            event = Event(
+                at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=report.worker,
+                reason=report.refusal,
+            )  # fmt: skip
+            self._ledger.note(run, [event])
+
+    def _find_refusal(self, run: RunRecord, now: float) -> str:
+        """Why no worker that lives can begin; empty when one can, or may be about to come."""
+        barred = self._roster.find_barred(run.run)
+        if not barred or self._roster.workers(run.run) or self._expects_workers():
+            return ""
+        if now - max(worker.refused_at for worker in barred) < PATIENCE_S:
+            return ""
+        others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
+        return f"worker {barred[0].name}: {barred[0].refusal}{others}"
+
+    def _find_crash_loop(self) -> str:
+        losses = len(self._lost)
+        if losses < FEWEST_LOSSES or losses <= self._most_workers:
+            return ""
+        return f"{losses:,} workers in a row have died with its leases, and nothing was accounted meanwhile"
+
+    def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
+        _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})
+        self._ledger.give_up(run.run, state, self._clock(), reason)
+        self._lost.clear()

@@ -1,0 +1,60 @@
+"""Gives the turn of a run that cannot begin to the next one, so that it does not hold the others up.
+
+In a cluster there may be no place for its pods, and never will be. It goes to the end of the queue and has
+its turn again; when no other waits, it keeps it.
+"""
+
+import logging
+from collections.abc import Callable
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import RunRecord
+from oku_core.accounting.run_state import RunState
+from oku_core.quantity import format_duration
+
+_log = logging.getLogger(__name__)
+
+
+class QueueWatch:
+    """See the module.
+
+    Args:
+        ledger: has the queue.
+        start_within_s: a run that has its turn and has not begun after so long gives it away.
+        find_obstacle: why a run has not begun, in a line.
+        clock: Unix time.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        start_within_s: float,
+        find_obstacle: Callable[[RunRecord], str],
+        clock: Callable[[], float],
+    ) -> None:
+        self._ledger = ledger
+        self._start_within_s = start_within_s
+        self._find_obstacle = find_obstacle
+        self._clock = clock
+        self._run: str | None = None
+        self._since = 0.0
+        """When it was first seen to have its turn, in monotonic seconds."""
+
+    def forgive(self, now: float) -> None:
+        """Begin the time anew: nobody could come, or could not have been heard."""
+        self._since = now
+
+    def look(self, now: float) -> None:
+        """One look, at `now` in monotonic seconds."""
+        run = self._ledger.fetch_next_run()
+        if run is None or run.state != RunState.PENDING:
+            self._run = None
+        elif run.run != self._run:
+            self._run, self._since = run.run, now
+        elif now - self._since >= self._start_within_s and self._ledger.count_queued() > 1:
+            waited = format_duration(self._start_within_s)
+            obstacle = self._find_obstacle(run)
+            reason = f"it has not begun within {waited}" + (f": {obstacle}" if obstacle else "")
+            _log.warning("run %s gives its turn to the next: %s", run.run, reason, extra={"run": run.run})
+            self._ledger.requeue(run.run, self._clock(), reason)
+            self._run = None

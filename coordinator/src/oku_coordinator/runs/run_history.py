@@ -1,0 +1,53 @@
+"""All that is kept of one run, as one JSON document of many lines: the API sends it, reports are made of it.
+
+It may have millions of leases, so it is never in memory as a whole. The first line has what there is once,
+each list begins and ends with a line of its own, and each thing in it is a line; so whoever reads line by
+line (`oku_cli.report.run_history`) needs no more memory than he wants to keep.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from oku_coordinator.ledger import Ledger
+from oku_core.results.summary import Summary
+from oku_core.spec.parser import build_mapping
+
+_MOMENTS_AT_ONCE = 100
+
+
+def write_dossier(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
+    """Whole lines, some at a time: `at`, `summary`, `spec`, `moments`, `events`, `leases`, `slices`.
+
+    Each piece is as the ledger is when it is asked for: of a run that goes on, leases may be newer than the
+    summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow meanwhile.
+
+    Args:
+        ledger: where the run is; it is read as the pieces are taken.
+        summary: of the run.
+        now: Unix time.
+    """
+    run = summary.run
+    head = {"at": now, "summary": summary, "spec": build_mapping(ledger.fetch_run(run).spec)}
+    yield msgspec.json.encode(head)[:-1] + b"\n"
+    history = ledger.fetch_history(run)
+    yield from _write_list("moments", _cut(history.moments, _MOMENTS_AT_ONCE))
+    yield from _write_list("events", [history.events])
+    yield from _write_list("leases", ledger.read_leases(run))
+    yield from _write_list("slices", ledger.read_slices(run))
+    yield b"}\n"
+
+
+def _write_list(name: str, pages: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    comma = b""
+    yield b',"%s":[\n' % name.encode()
+    for page in pages:
+        if page:
+            yield comma + b"\n,".join(map(msgspec.json.encode, page)) + b"\n"
+            comma = b","
+    yield b"]\n"
+
+
+def _cut(things: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (things[place : place + size] for place in range(0, len(things), size))

@@ -1,0 +1,148 @@
+"""Sees which delay servers a run has, so that the sum of their counts is known or known to be unknown.
+
+A server counts in a store: its memory, or a folder. The ledger keeps the stores that were seen with a run; a
+store that does not answer at the end took its counts with it. So that none comes and goes unseen, the servers
+are looked at before the first lease of a run and, behind a name, every few seconds while it is active.
+Whoever replaces a server that was seen is noticed by the one that is missing; what cannot be noticed is a
+server that came in addition and went while nobody looked. After too long without a look one is taken to have
+done so: `UNSEEN`, which never answers. Each look also announces the run, so that a server keeps its count
+whatever names others send; where that cannot be had, `UNSEEN` stands for it, too.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.servers.served_count import Answer, ServedCounter
+from oku_core.accounting.run_state import ACTIVE_STATES
+from oku_core.process.supervision import Health, Supervisor, cancel
+
+_log = logging.getLogger(__name__)
+
+UNSEEN = ""
+"""The store of a server that may have been there unseen."""
+LOOK_S = 5.0
+_MOST_MISSES = 3
+LONGEST_GAP_S = 30.0
+"""Shorter than a server needs to come up, be found by the workers, be given up and end, with an autoscaler at
+its defaults by minutes."""
+
+
+class ServerWatch:
+    """See the module.
+
+    Args:
+        counter: asks the servers.
+        ledger: keeps what was seen.
+        wake: called when a run may begin that could not before.
+        clock: Unix time.
+    """
+
+    def __init__(
+        self,
+        counter: ServedCounter,
+        ledger: Ledger,
+        wake: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._counter = counter
+        self._ledger = ledger
+        self._wake = wake
+        self._clock = clock
+        self._seen: str | None = None
+        """The run that was looked at before it began."""
+        self._misses = 0
+        """Looks before a run that came to nothing."""
+        self._is_asked = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begin to watch; to be called before anything can end the run that is active."""
+        run = self._ledger.fetch_next_run()
+        if run is not None and run.state in ACTIVE_STATES:
+            self._judge_gap(run)
+        self._task = supervisor.start("delay servers", self._watch)
+
+    async def end(self) -> None:
+        """Watch no more."""
+        await cancel([self._task])
+
+    def may_begin(self, run: RunRecord) -> bool:
+        """Whether the servers were looked at, or the run wants none; if not, they are looked at soon."""
+        if not run.spec.brings_servers or self._seen == run.run:
+            return True
+        self._is_asked.set()
+        return False
+
+    async def look(self) -> None:
+        """One look at the servers of the run that has its turn."""
+        is_asked = self._is_asked.is_set()
+        self._is_asked.clear()
+        run = self._ledger.fetch_next_run()
+        if run is None or not run.spec.brings_servers:
+            self._seen = None
+        elif run.state in ACTIVE_STATES:
+            await self._look_at_active(run)
+        elif is_asked:
+            await self._look_before(run)
+
+    async def _look_before(self, run: RunRecord) -> None:
+        if not await self._note(run):
+            self._misses += 1
+            if self._misses < _MOST_MISSES:
+                return  # one that is about to leave may not answer any more
+            self._ledger.note_servers(run.run, [UNSEEN], self._clock())
+        self._misses = 0
+        self._seen = run.run
+        self._wake()
+
+    async def _look_at_active(self, run: RunRecord) -> None:
+        self._seen = run.run
+        if not self._judge_gap(run):
+            await self._note(run)
+
+    def _judge_gap(self, run: RunRecord) -> bool:
+        """Whether looks are of no use: servers are fixed, or were out of sight for too long."""
+        if not run.spec.brings_servers or self._counter.is_fixed:
+            return True
+        seen_at = self._ledger.fetch_servers(run.run)
+        if UNSEEN in seen_at:
+            return True
+        if self._clock() - max(seen_at.values(), default=0.0) <= LONGEST_GAP_S:
+            return False
+        _log.warning("the delay servers were not looked at for too long", extra={"run": run.run})
+        self._ledger.note_servers(run.run, [UNSEEN], self._clock())
+        return True
+
+    async def _note(self, run: RunRecord) -> bool:
+        answers = await self._counter.announce(run.run)
+        if not answers:
+            return False
+        stores = {answer.store for answer in answers}
+        if self._may_lack_requests(run, answers):
+            _log.warning("a delay server may have forgotten requests", extra={"run": run.run})
+            stores.add(UNSEEN)
+        self._ledger.note_servers(run.run, stores, self._clock())
+        return True
+
+    def _may_lack_requests(self, run: RunRecord, answers: Sequence[Answer]) -> bool:
+        """Whether the count of a run may have lost its place to names that others made up.
+
+        It cannot from its announcement on. A server that comes to an active run may have had requests before.
+        """
+        if not all(answer.kept for answer in answers):
+            return True
+        seen = self._ledger.fetch_servers(run.run) if run.state in ACTIVE_STATES else None
+        return seen is not None and any(answer.forgotten for answer in answers if answer.store not in seen)
+
+    async def _watch(self, health: Health) -> None:
+        while True:
+            await self.look()
+            health.note_well()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._is_asked.wait()

@@ -1,0 +1,207 @@
+"""What stands in the lines for Loki: pure builders of the objects that docs/metrics.md describes."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.outcome import build_outcome_counts
+from oku_core.messaging.lease import Report
+from oku_core.messaging.progress import Progress
+from oku_core.results.histogram import Latency, bucket_bounds_us
+from oku_core.results.history import QUANTILES, Moment, build_quantiles_ms
+from oku_core.results.summary import Summary
+
+Fields = Mapping[str, Any]
+
+MOST_SUMMARY_WORKERS = 1000
+COVERAGE_PARTS = 50
+AGAIN = "again"
+"""What was taken back and may have been sent, beside the states of slices."""
+_R10 = (10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80)
+"""Renard's series R10 (ISO 3): ten steps to a decade, each about 1.26 times the one before."""
+_DECADES = range(-3, 6)
+BOUNDS_MS = tuple(float(f"{step * 10.0**decade:.6g}") for decade in _DECADES for step in _R10)[:-2]
+"""Upper bounds of the buckets of heatmaps, in ms: 0.01 to 5,000,000."""
+
+
+def build_range_line(lease: str, report: Report) -> Fields:
+    """A report that accounts for requests."""
+    return {
+        "lease": lease,
+        "worker": report.worker,
+        "start": report.start,
+        "stop": report.done,
+        "requests": report.covered,
+        **build_outcome_counts(report.outcomes),
+        "bytes_received": report.bytes_received,
+        **build_latency_fields(report.latency),
+        "started_at": round(report.started_at, 3),
+        "seconds": round(max(0.0, report.ended_at - report.started_at), 3),
+        "cpu_s": round(report.cpu_s, 3),
+        "peak_rss_mb": round(report.peak_rss_mb, 1),
+        "max_lag_s": round(report.max_lag_s, 4),
+        "busy_share": round(report.busy_share, 3),
+    }
+
+
+def build_status_lines(report: Report) -> Iterator[Fields]:
+    """Its statuses."""
+    for status, requests in sorted(report.statuses.items()):
+        yield {"worker": report.worker, "status": status, "requests": requests}
+
+
+def build_latency_fields(latency: Latency) -> Fields:
+    """Mean and quantiles, in ms; nothing when there is no latency."""
+    if not (total := latency.total):
+        return {}
+    return {"mean_ms": round(latency.sum_us / total / 1000, 6), **build_quantiles_ms(latency)}
+
+
+def build_moment_fields(moment: Moment, total: int) -> Fields:
+    """How a run of `total` requests stood at the end of a moment, and what it counts."""
+    return {
+        "state": moment.state,
+        "total": total,
+        "accounted": moment.accounted,
+        "leased": moment.leased,
+        "pending": moment.pending,
+        "done": moment.done,
+        "requests": moment.ended,
+        **build_outcome_counts(moment.outcomes),
+        "bytes_received": moment.bytes_received,
+    }
+
+
+def build_tick_line(moment: Moment, latency: Latency, *, total: int, active_s: float) -> Fields:
+    """A second of a run.
+
+    Args:
+        moment: the second.
+        latency: of the same, with all its digits.
+        total: requests of the run.
+        active_s: how long the run has been active.
+    """
+    return {
+        **build_moment_fields(moment, total),
+        "seconds": round(moment.seconds, 3),
+        "rate_rps": round(moment.rate_rps, 1),
+        "in_flight": round(moment.in_flight),
+        **({"mean_ms": round(latency.sum_us / latency.total / 1000, 6)} if latency.buckets else {}),
+        **{name: getattr(moment, name) for name in QUANTILES},
+        "resent_at_most": moment.resent_at_most,
+        "active_s": round(active_s, 3),
+        "workers": moment.workers,
+        "lag_s": round(moment.lag_s, 4),
+    }
+
+
+def build_latency_lines(latency: Latency) -> Iterator[Fields]:
+    """The buckets of a heatmap that hold something, each with its own count."""
+    place, held = 0, 0
+    pairs = iter(latency.buckets)
+    for index, count in zip(pairs, pairs, strict=True):
+        low_ms = bucket_bounds_us(index)[0] / 1000
+        while low_ms > BOUNDS_MS[place]:
+            if held:
+                yield {"le": format_bound(BOUNDS_MS[place]), "requests": held}
+            place, held = place + 1, 0
+        held += count
+    if held:
+        yield {"le": format_bound(BOUNDS_MS[place]), "requests": held}
+
+
+def build_summary_line(summary: Summary) -> Fields:
+    """A run at rest."""
+    fields: dict[str, Any] = msgspec.to_builtins(summary)
+    if len(summary.workers) > MOST_SUMMARY_WORKERS:
+        del fields["workers"]
+    return fields
+
+
+def cut_parts(requests: int, parts: int) -> Sequence[tuple[int, int]]:
+    """A request space in so many equal parts, or fewer where it is small: `[start, stop)` of each."""
+    parts = min(parts, requests)
+    return [(requests * part // parts, requests * (part + 1) // parts) for part in range(parts)]
+
+
+def format_bound(bound_ms: float) -> str:
+    """A bound as text, as short as it can be."""
+    return f"{bound_ms:.0f}" if math.floor(bound_ms) == bound_ms else f"{bound_ms:g}"
+
+
+def build_worker_line(
+    latest: Progress, seconds: float, requests: int, cpu_share: float, lag_s: float
+) -> Fields:
+    """What a worker did.
+
+    Args:
+        latest: the last that it said.
+        seconds: how long the time is that the rest tells of.
+        requests: that ended in it.
+        cpu_share: mean of it.
+        lag_s: largest lateness in it.
+    """
+    p50_us, p99_us = latest.latency.quantiles_us((0.5, 0.99))
+    quantiles = {"p50_ms": p50_us / 1000, "p99_ms": p99_us / 1000} if latest.latency.buckets else {}
+    return {
+        "worker": latest.worker,
+        "seconds": round(seconds, 3),
+        "requests": requests,
+        "rate_rps": round(requests / seconds, 1),
+        "in_flight": latest.in_flight,
+        "leases": len(latest.leases),
+        **quantiles,
+        "cpu_share": round(cpu_share, 3),
+        "rss_mb": round(latest.rss_mb, 1),
+        "lag_s": round(lag_s, 4),
+    }
+
+
+def build_coverage_lines(
+    slices: Iterable[Slice], again: Iterable[tuple[int, int]], requests: int
+) -> Iterator[Fields]:
+    """The request space in parts.
+
+    Args:
+        slices: how it is cut now.
+        again: ranges that were taken back, `[start, stop)`; each counts, also where they overlap.
+        requests: how large it is.
+    """
+    coverage = Coverage(requests)
+    for piece in slices:
+        coverage.add(piece.state, piece.start, piece.stop)
+    for start, stop in again:
+        coverage.add(AGAIN, start, stop)
+    return coverage.build_lines()
+
+
+class Coverage:
+    """A request space in parts, and how much of each is in which state or was taken back."""
+
+    def __init__(self, requests: int) -> None:
+        self._requests = requests
+        self._parts = cut_parts(requests, COVERAGE_PARTS)
+        self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
+
+    def add(self, name: str, start: int, stop: int) -> None:
+        """`[start, stop)` is in a state, or was taken back; several that overlap all count."""
+        cover, requests, parts = self._covers[name], self._requests, len(self._parts)
+        at, part = start, start * parts // requests
+        while at < stop:
+            # The first index of the next part, as `cut_parts` has it.
+            end = max(at, min(stop, requests * (part + 1) // parts))
+            cover[part] += end - at
+            at, part = end, part + 1
+
+    def build_lines(self) -> Iterator[Fields]:
+        """An object for each part."""
+        for part, (start, stop) in enumerate(self._parts):
+            yield {
+                "part": f"{part:02d}",
+                "start": start,
+                "stop": stop,
+                **{str(name): cover[part] for name, cover in self._covers.items()},
+            }

@@ -1,0 +1,161 @@
+"""The publisher: takes the oldest lines of the outbox to Loki, and removes them when Loki has them."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence, Sized
+from typing import Any
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.outbox_table import OutboxLine
+from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.process.clock import SteadyClock
+from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.results.history import Event, EventType
+
+_log = logging.getLogger(__name__)
+
+BATCH_LINES, BATCH_BYTES = 1000, 512_000
+_LOOK_S = 0.5
+"""So often is an empty outbox looked at."""
+_EARLY = "it says that lines are from the future: the clock of this machine or of its own is wrong"
+_EARLY_PAUSE_S = 1.0
+_DROP_TO = 0.9
+"""An outbox that is over its bound is cut back to this share of it, so that it lasts a while."""
+
+
+class Publisher:
+    """See the module.
+
+    Args:
+        ledger: with the outbox.
+        target: where to, and as whom.
+        most_bytes: that the outbox may take; what exceeds it is dropped, oldest first, if it may be lost.
+        metrics: where lines are counted.
+        clock: the one that gives lines their times.
+    """
+
+    def __init__(
+        self, ledger: Ledger, target: LokiTarget, most_bytes: int, metrics: Metrics, clock: SteadyClock
+    ) -> None:
+        self._ledger = ledger
+        self._target = target
+        self._most_bytes = most_bytes
+        self._metrics = metrics
+        self._clock = clock
+        self.trouble = ""
+        """Why Loki does not take lines; empty when it does."""
+        self._refused = self._dropped = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begin to publish."""
+        self._task = supervisor.start("publisher", self._publish)
+
+    async def end(self, grace_s: float) -> None:
+        """Publish what waits for so long at most, then stop."""
+        if self._task is None:
+            return
+        deadline = time.monotonic() + grace_s
+        while (  # noqa: ASYNC110  # the ledger is asked, it does not call
+            self._ledger.measure_outbox().lines and not self.trouble and time.monotonic() < deadline
+        ):
+            await asyncio.sleep(0.05)
+        await cancel([self._task])
+
+    async def bound(self) -> None:
+        """Drop what exceeds the bound of the outbox, with a chance for others after each some."""
+        size = self._ledger.measure_outbox()
+        self._metrics.show_outbox(size.lines, size.bytes)
+        if size.bytes <= self._most_bytes:
+            return
+        now = self._clock.now()
+        all_lines: Counter[str] = Counter()
+        while dropped := self._ledger.drop_lines(int(_DROP_TO * self._most_bytes)):
+            all_lines.update(dropped)
+            await asyncio.sleep(0)
+        for run, lines in all_lines.items():
+            self._dropped += lines
+            self._metrics.count_lines("dropped", lines)
+            text = f"the outbox was full: {lines:,} lines of ticks and the like are lost"
+            _log.warning("%s, of run %s", text, run, extra={"run": run})
+            self._note(run, Event(at=now, type=EventType.LINES_DROPPED, text=text, requests=None))
+
+    def describe(self) -> Mapping[str, Any]:
+        """How it goes: lines and bytes that wait, lines dropped and refused by this process, trouble."""
+        size = self._ledger.measure_outbox()
+        return {
+            "lines": size.lines,
+            "bytes": size.bytes,
+            "dropped": self._dropped,
+            "refused": self._refused,
+            "trouble": self.trouble,
+        }
+
+    async def _publish(self, health: Health) -> None:
+        # Each beginning has a pusher of its own: it asks first which of the lines Loki has already.
+        async with LokiPusher(self._target, on_trouble=self._note_trouble) as pusher:
+            while True:
+                lines = await asyncio.to_thread(self._take)
+                if not lines:
+                    health.note_well()
+                    await asyncio.sleep(_LOOK_S)
+                    continue
+                entries = {_build_entry(line): line for line in lines}
+                refusals = await pusher.push(list(entries))
+                early = [entry for refusal in refusals if refusal.is_early for entry in refusal.entries]
+                for entry in early:
+                    del entries[entry]
+                self._count(entries, [refusal for refusal in refusals if not refusal.is_early])
+                await asyncio.to_thread(self._ledger.remove_lines, list(entries.values()))
+                if early:
+                    self._note_trouble(_EARLY)
+                    await asyncio.sleep(_EARLY_PAUSE_S)
+                elif self.trouble == _EARLY:
+                    self._note_trouble("")
+                health.note_well()
+
+    def _take(self) -> list[OutboxLine]:
+        if not self._ledger.measure_outbox().lines:
+            return []
+        return self._ledger.take_lines(BATCH_LINES, BATCH_BYTES, self._clock.now(), self._clock.wall_ahead_s)
+
+    def _note_trouble(self, trouble: str) -> None:
+        if trouble:
+            _log.warning("Loki does not take lines: %s", trouble)
+        elif self.trouble:
+            _log.info("Loki takes lines again")
+        self.trouble = trouble
+
+    def _count(self, lines: Sized, refusals: Sequence[Refusal]) -> None:
+        refused = sum(len(refusal.entries) for refusal in refusals)
+        self._metrics.count_lines("accepted", len(lines) - refused)
+        if not refused:
+            return
+        self._refused += refused
+        self._metrics.count_lines("refused", refused)
+        for refusal in refusals:
+            text = f"Loki has refused {len(refusal.entries):,} lines: {refusal.status} {refusal.reason}"
+            _log.error("%s", text)
+            runs = {dict(entry.labels)["run"] for entry in refusal.entries}
+            kinds = {dict(entry.labels)["kind"] for entry in refusal.entries}
+            if kinds == {"event"}:
+                continue  # an event about these could be refused as well, and so on
+            for run in sorted(runs):
+                now = self._clock.now()
+                event = Event(at=now, type=EventType.LINES_REFUSED, text=text, reason=refusal.reason)
+                self._note(run, event)
+
+    def _note(self, run: str, event: Event) -> None:
+        self._ledger.note(run, [event])
+
+
+def _build_entry(line: OutboxLine) -> Entry:
+    labels = [("app", "oku"), ("kind", str(line.kind)), ("run", line.run)]
+    if line.name:
+        labels.append(("name", line.name))
+    if line.is_late:
+        labels.append(("late", "true"))
+    return Entry(labels=tuple(labels), at_ns=line.at_ns, line=line.text)

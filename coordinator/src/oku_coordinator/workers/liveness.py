@@ -1,0 +1,243 @@
+"""Who lives: the roster of workers, judged from their progress events alone.
+
+Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
+event, a claim or a lease of the ledger; it is dead after two terms of silence. One that has said that it is
+about to leave, and had no lease then, has left after a few beats. Rounds in which the coordinator itself
+stalled, or had no connection to the broker, do not count.
+
+Many workers speak less often than once a second, and a term is longer then: never shorter than the pace at
+which a worker spoke last, or should speak, and a quarter more.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from oku_core.messaging.progress import Progress
+
+MISSED_TERMS = 2
+"""Silence of so many terms is death."""
+EVENTS_PER_S = 1000
+"""So many of all workers together cost the coordinator about a quarter of a core."""
+LONGEST_PACE_S = 30.0
+_TERM_PER_PACE = 1.25
+_LEFT_AFTER_BEATS = 3
+"""So many beats of silence are enough of one that has nothing to do any more."""
+_RATE_SMOOTHING = 0.3
+_GONE_KEPT = 10_000
+
+
+@dataclass
+class WorkerState:
+    """What the coordinator knows of one worker."""
+
+    name: str
+    boot: str
+    heard_at: float
+    """When it was last heard, or was first named."""
+    has_spoken: bool = False
+    pace_s: float = 0.0
+    """The time that its last event told of."""
+    stopping: bool = False
+    troubles: Sequence[str] = ()
+    """What of it has failed and is tried again."""
+    rate_rps: float | None = None
+    """Requests that end in a second, smoothed; None until a second with requests was seen."""
+    clock_ahead_s: float = 0.0
+    """How far its clock is ahead of ours."""
+    refused_run: str | None = None
+    """The run that it cannot begin with, as it said last."""
+    refusal: str = ""
+    """Why."""
+    refused_at: float = -math.inf
+    """When it said so first."""
+    listed_at: dict[str, float] = field(default_factory=dict)
+    """For each lease that it has named, when it last did."""
+
+    @property
+    def has_nothing_left(self) -> bool:
+        """Whether it was about to leave when it was last heard, and had no lease any more."""
+        return self.stopping and self.heard_at not in self.listed_at.values()
+
+
+class Roster:
+    """The workers that live, by name.
+
+    Args:
+        term_s: seconds in which a worker must be heard, as long as there are not too many.
+    """
+
+    def __init__(self, term_s: float) -> None:
+        self._term_s = term_s
+        self._workers: dict[str, WorkerState] = {}
+        self._gone: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        """How many live, those about to leave included."""
+        return sum(worker.has_spoken for worker in self._workers.values())
+
+    @property
+    def pace_s(self) -> float:
+        """How often each worker should speak, in whole seconds; those count as well that were only named."""
+        return choose_pace_s(len(self._workers))
+
+    @property
+    def term_s(self) -> float:
+        """Seconds in which a worker must be heard."""
+        return max(self._term_s, _TERM_PER_PACE * self.pace_s)
+
+    def workers(self, run: str | None = None) -> list[WorkerState]:
+        """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
+        return [
+            worker
+            for worker in self._workers.values()
+            if worker.has_spoken and not worker.stopping and (run is None or worker.refused_run != run)
+        ]
+
+    def find_barred(self, run: str) -> list[WorkerState]:
+        """Those that live and cannot begin with a run."""
+        return [worker for worker in self.workers() if worker.refused_run == run]
+
+    def note_refusal(self, name: str, boot: str, refused: tuple[str, str], now: float) -> bool:
+        """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
+
+        It holds for this process of the worker, until the run is resumed or it refuses another.
+        """
+        worker = self._workers.get(name)
+        if worker is None or worker.boot != boot or worker.refused_run == refused[0]:
+            return False
+        (worker.refused_run, worker.refusal), worker.refused_at = refused, now
+        return True
+
+    def forget_refusals(self, run: str) -> None:
+        """Every worker may try a run again."""
+        for worker in self._workers.values():
+            if worker.refused_run == run:
+                worker.refused_run = None
+
+    def find_troubles(self) -> list[str]:
+        """What workers that live say has failed, a line each, with how many more say the same."""
+        said = Counter(trouble for worker in self._workers.values() for trouble in worker.troubles)
+        first = {
+            trouble: name for name, worker in reversed(self._workers.items()) for trouble in worker.troubles
+        }
+        return [
+            f"worker {first[trouble]}: {trouble}" + (f" (and {count - 1:,} more)" if count > 1 else "")
+            for trouble, count in said.items()
+        ]
+
+    def enlist(self, name: str, boot: str, now: float) -> None:
+        """Begin the time of a worker that was named by something else than its own event."""
+        if name not in self._workers:
+            self._workers[name] = WorkerState(name, boot, now)
+
+    def hear(self, progress: Progress, now: float, wall_now: float) -> None:
+        """Take in an event. A name that speaks with another boot was started anew: its old one is gone."""
+        known = self._workers.get(progress.worker)
+        replaced = known.boot if known and known.boot != progress.boot else None
+        if known is None or replaced:
+            known = self._workers[progress.worker] = WorkerState(progress.worker, progress.boot, now)
+        if replaced:
+            self._note_gone(replaced)
+        self._gone.pop(progress.boot, None)
+        known.heard_at = now
+        known.has_spoken = True
+        known.pace_s = progress.seconds
+        known.stopping = progress.stopping
+        known.troubles = progress.troubles
+        known.clock_ahead_s = progress.at - wall_now
+        known.listed_at |= dict.fromkeys(progress.leases, now)
+        if ended := sum(progress.outcomes):
+            before, rate_rps = known.rate_rps, ended / progress.seconds
+            known.rate_rps = rate_rps if before is None else before + _RATE_SMOOTHING * (rate_rps - before)
+
+    def is_gone(self, boot: str) -> bool:
+        """Whether this process was declared dead or replaced, and has not spoken since."""
+        return boot in self._gone
+
+    def find_replaced(self, name: str, boot: str) -> WorkerState | None:
+        """The process that had the name of a worker before this one, if it was not known to be gone."""
+        worker = self._workers.get(name)
+        return worker if worker is not None and worker.boot != boot else None
+
+    def is_current(self, name: str, boot: str) -> bool:
+        """Whether this process of a worker lives, as far as is known."""
+        worker = self._workers.get(name)
+        return worker is not None and worker.boot == boot
+
+    def has_dropped(self, name: str, lease: str, claimed_at: float, now: float) -> bool:
+        """Whether a worker that lives has not named a lease of its for two terms.
+
+        Args:
+            name: the worker.
+            lease: a lease that it has claimed.
+            claimed_at: when the coordinator learnt of that.
+            now: monotonic seconds.
+        """
+        worker = self._workers.get(name)
+        if worker is None or not worker.has_spoken:
+            return False
+        return now - worker.listed_at.get(lease, claimed_at) > _find_limit_s(worker, self.term_s)
+
+    def remove_silent(self, now: float) -> list[WorkerState]:
+        """Take out and return the workers that were silent for too long: they are dead, or have left.
+
+        One that has left is not gone like a dead one: a report of its may still wait in the broker.
+        """
+        term_s, left_after_s = self.term_s, _LEFT_AFTER_BEATS * self.pace_s
+        silent = []
+        for worker in self._workers.values():
+            limit_s = _find_limit_s(worker, term_s)
+            if now - worker.heard_at > (min(limit_s, left_after_s) if worker.has_nothing_left else limit_s):
+                silent.append(worker)
+        for worker in silent:
+            del self._workers[worker.name]
+            if not worker.has_nothing_left:
+                self._note_gone(worker.boot)
+        return silent
+
+    def forgive(self, now: float) -> None:
+        """Begin everybody's time anew: we could not have heard them."""
+        for worker in self._workers.values():
+            worker.heard_at = now
+            worker.listed_at = dict.fromkeys(worker.listed_at, now)
+
+    def find_listed(self) -> set[str]:
+        """The leases that the workers named when they were last heard."""
+        return {
+            lease
+            for worker in self._workers.values()
+            for lease, at in worker.listed_at.items()
+            if at == worker.heard_at
+        }
+
+    def forget_leases(self, active: Iterable[str]) -> None:
+        """Keep what was said of active leases only, so that the roster does not grow."""
+        kept = frozenset(active)
+        for worker in self._workers.values():
+            worker.listed_at = {lease: at for lease, at in worker.listed_at.items() if lease in kept}
+
+    def measure_mean_rate(self) -> float | None:
+        """The mean rate of those whose rate is known, in requests per second."""
+        rates = [worker.rate_rps for worker in self.workers() if worker.rate_rps is not None]
+        return sum(rates) / len(rates) if rates else None
+
+    def measure_clock_ahead_s(self) -> float:
+        """How far the most advanced clock of a worker is ahead of ours; not below 0."""
+        return max((worker.clock_ahead_s for worker in self._workers.values()), default=0.0) if self else 0.0
+
+    def _note_gone(self, boot: str) -> None:
+        self._gone[boot] = None
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
+
+
+def choose_pace_s(workers: int) -> float:
+    """How often each of so many workers is to send progress, in whole seconds; once a second at most."""
+    return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_PACE_S))
+
+
+def _find_limit_s(worker: WorkerState, term_s: float) -> float:
+    """The longest silence of a worker that lives; its pace may be older than the one it should have."""
+    return MISSED_TERMS * max(term_s, _TERM_PER_PACE * min(worker.pace_s, LONGEST_PACE_S))

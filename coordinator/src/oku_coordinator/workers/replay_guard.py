@@ -1,0 +1,47 @@
+"""Tells progress that a worker has just sent from a copy that somebody plays again: the signature does not.
+
+Pure state with the clock passed in. The ledger knows copies of claims and reports by itself; what progress
+says is kept nowhere.
+"""
+
+from collections import OrderedDict
+from typing import TypeVar
+
+from oku_core.messaging.progress import Progress
+
+_T = TypeVar("_T")
+
+_KEPT = 20_000
+_CURRENT_S = 60.0
+"""A process that is silent for so long may be followed by one whose clock is behind its own."""
+
+
+class ReplayGuard:
+    """Admits each progress once, and none of a process that another one has followed."""
+
+    def __init__(self) -> None:
+        self._sequences: OrderedDict[str, int] = OrderedDict()
+        """The last that was heard of each process, by its boot."""
+        self._current: OrderedDict[str, tuple[str, float, float]] = OrderedDict()
+        """By worker: its boot, what its clock said last, and when that was, in monotonic seconds."""
+
+    def admits(self, progress: Progress, now: float) -> bool:
+        """Whether it is new, at `now` in monotonic seconds; noted if it is."""
+        last = self._sequences.get(progress.boot)
+        if last is not None and progress.sequence <= last:
+            return False
+        boot, at, heard_at = self._current.get(progress.worker, (progress.boot, 0.0, now))
+        if boot != progress.boot and (
+            last is not None or (progress.at <= at and now - heard_at < _CURRENT_S)
+        ):
+            return False
+        _put(self._sequences, progress.boot, progress.sequence)
+        _put(self._current, progress.worker, (progress.boot, progress.at, now))
+        return True
+
+
+def _put(kept: OrderedDict[str, _T], key: str, value: _T) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)

@@ -1,0 +1,231 @@
+"""Each message between its type and what travels: JSON in a sealed envelope, checked before it is read.
+
+What a signed message of another protocol, or one that cannot be read, still has to tell is in the few fields
+that no version changes: whose lease it is and who sent it. So a worker can refuse what it cannot read, and
+the coordinator can say who speaks otherwise.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from oku_core.messaging.lease import Lease, Message, Report
+from oku_core.messaging.order import Order
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError, Rejection
+from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
+
+_T = TypeVar("_T")
+
+
+class LeaseHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What every version says of a lease."""
+
+    id: str
+    run: str
+    start: int
+
+
+class Sender(msgspec.Struct, frozen=True, kw_only=True):
+    """What every version says of the worker that has sent a claim, a report or progress."""
+
+    worker: str
+    boot: str
+
+
+class _Refusal(Sender, frozen=True, kw_only=True, tag_field="type", tag="report"):
+    """What every version says of a lease that a worker cannot begin."""
+
+    lease: str
+    execution: str
+    start: int
+    refusal: str
+
+
+class UnreadableLeaseError(RejectedMessageError):
+    """A lease of the coordinator that this worker cannot read.
+
+    Attributes:
+        head: of the lease.
+    """
+
+    def __init__(self, message: str, head: LeaseHead, rejection: Rejection) -> None:
+        super().__init__(message)
+        self.head = head
+        self.rejection = rejection
+
+
+class OtherProtocolError(RejectedMessageError):
+    """A worker that speaks another version of the protocol.
+
+    Attributes:
+        worker: its name.
+        protocol: what it speaks.
+    """
+
+    rejection = Rejection.OTHER_PROTOCOL
+
+    def __init__(self, worker: str, protocol: int) -> None:
+        super().__init__(f"worker {worker} speaks protocol {protocol}, this coordinator {PROTOCOL}")
+        self.worker = worker
+        self.protocol = protocol
+
+
+# Straight into our types: these come by the thousand, and kombu's own decoding goes through every object.
+_TASK_DECODER = msgspec.json.Decoder(tuple[tuple[SealedMessage], Any, Any])
+_SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
+_MESSAGE_DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_PROGRESS_DECODER = msgspec.json.Decoder(Progress)
+_LEASE_DECODER = msgspec.json.Decoder(Lease)
+_ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+_LEASE_HEAD_DECODER = msgspec.json.Decoder(LeaseHead)
+_SENDER_DECODER = msgspec.json.Decoder(Sender)
+_REFUSAL_DECODER = msgspec.json.Decoder(_Refusal)
+
+
+class _Event(msgspec.Struct, frozen=True):
+    """What we read of a Celery event."""
+
+    progress: SealedMessage
+
+
+_EVENT_DECODER = msgspec.json.Decoder(_Event)
+
+
+def seal_lease(signer: Signer, lease: Lease) -> dict[str, Any]:
+    """A lease as it travels."""
+    return _seal(signer, MessageKind.LEASE, lease)
+
+
+def seal_message(signer: Signer, message: Message) -> dict[str, Any]:
+    """A claim or a report as it travels."""
+    return _seal(signer, MessageKind.REPORT, message)
+
+
+def seal_progress(signer: Signer, progress: Progress) -> dict[str, Any]:
+    """Progress as it travels."""
+    return _seal(signer, MessageKind.PROGRESS, progress)
+
+
+def seal_order(signer: Signer, order: Order) -> dict[str, Any]:
+    """An order as it travels."""
+    return _seal(signer, MessageKind.ORDER, order)
+
+
+def _seal(signer: Signer, kind: MessageKind, payload: msgspec.Struct) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(signer.seal(kind, msgspec.json.encode(payload)))
+    return document
+
+
+def open_task(signer: Signer, kind: MessageKind, body: bytes | str) -> SealedMessage:
+    """The argument of a task message, JSON as of Celery's protocol 2: `[args, kwargs, embedded]`.
+
+    Raises:
+        RejectedMessageError: it is not one, or not signed as of this kind.
+    """
+    sealed = _decode(body, _TASK_DECODER)[0][0]
+    signer.check(kind, sealed)
+    return sealed
+
+
+def decode_lease(signer: Signer, document: object) -> Lease:
+    """Read the argument of a lease task.
+
+    Raises:
+        UnreadableLeaseError: it comes from the coordinator, and this worker does not understand it.
+        RejectedMessageError: it is not a lease of the coordinator.
+    """
+    sealed = _convert_sealed(document)
+    signer.check(MessageKind.LEASE, sealed)
+    if sealed.protocol != PROTOCOL:
+        raise _build_unreadable(sealed, "", Rejection.OTHER_PROTOCOL)
+    try:
+        return _decode(sealed.body, _LEASE_DECODER)
+    except MalformedMessageError as error:
+        raise _build_unreadable(sealed, f": {error}", Rejection.MALFORMED) from error
+
+
+def _build_unreadable(sealed: SealedMessage, why: str, rejection: Rejection) -> UnreadableLeaseError:
+    head = _decode(sealed.body, _LEASE_HEAD_DECODER)
+    spoken = f"the coordinator speaks protocol {sealed.protocol}, this worker {PROTOCOL}"
+    return UnreadableLeaseError(
+        f"the lease cannot be read{why} ({spoken}): run the same version of Oku on both", head, rejection
+    )
+
+
+def decode_message(signer: Signer, body: bytes | str) -> Message:
+    """Read the body of a message of `reports`.
+
+    A refusal is understood in every protocol: it may be about just that.
+
+    Raises:
+        RejectedMessageError: it is not a claim or a report of a worker that speaks this protocol.
+    """
+    sealed = open_task(signer, MessageKind.REPORT, body)
+    if sealed.protocol == PROTOCOL:
+        return _decode(sealed.body, _MESSAGE_DECODER)
+    try:
+        refusal = _decode(sealed.body, _REFUSAL_DECODER)
+    except MalformedMessageError:
+        raise _build_other_protocol(sealed) from None
+    if not refusal.refusal:
+        raise OtherProtocolError(refusal.worker, sealed.protocol)
+    return Report(
+        lease=refusal.lease,
+        execution=refusal.execution,
+        worker=refusal.worker,
+        boot=refusal.boot,
+        start=refusal.start,
+        done=refusal.start,
+        started_at=0.0,
+        ended_at=0.0,
+        refusal=refusal.refusal,
+    )
+
+
+def decode_progress(signer: Signer, body: bytes | str) -> Progress:
+    """Read the body of a progress event, JSON.
+
+    Raises:
+        OtherProtocolError: its worker speaks another version of the protocol.
+        RejectedMessageError: it is not the progress of a worker.
+    """
+    sealed = _decode(body, _EVENT_DECODER).progress
+    signer.check(MessageKind.PROGRESS, sealed)
+    if sealed.protocol != PROTOCOL:
+        raise _build_other_protocol(sealed)
+    progress = _decode(sealed.body, _PROGRESS_DECODER)
+    if fault := progress.find_fault():
+        raise MalformedMessageError(fault)
+    return progress
+
+
+def decode_order(signer: Signer, body: bytes | str) -> Order:
+    """Read the body of an order.
+
+    Raises:
+        RejectedMessageError: it is not an order of the coordinator in this protocol.
+    """
+    sealed = _decode(body, _SEALED_DECODER)
+    signer.check(MessageKind.ORDER, sealed)
+    if sealed.protocol != PROTOCOL:
+        raise MalformedMessageError(f"an order speaks protocol {sealed.protocol}, this worker {PROTOCOL}")
+    return _decode(sealed.body, _ORDER_DECODER)
+
+
+def _build_other_protocol(sealed: SealedMessage) -> OtherProtocolError:
+    return OtherProtocolError(_decode(sealed.body, _SENDER_DECODER).worker, sealed.protocol)
+
+
+def _convert_sealed(document: object) -> SealedMessage:
+    try:
+        return msgspec.convert(document, SealedMessage)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise MalformedMessageError(str(error)) from error
+
+
+def _decode(body: bytes | str, decoder: msgspec.json.Decoder[_T]) -> _T:
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise MalformedMessageError(str(error)) from error

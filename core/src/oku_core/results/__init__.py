@@ -1,0 +1,1 @@
+"""What came of a run: histograms, its history, its summary."""

@@ -1,0 +1,232 @@
+"""Latency histograms in the layout of HdrHistogram: 1 µs to 1 h, three significant digits, merged by adding.
+
+Buckets are 1 µs wide up to 2047 µs and then double their width at every power of two, so that a value is
+known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0).
+Counts, sum, minimum and maximum are exact; quantiles have that error. The hot loop of a worker records with
+`counts[bucket_index(v)] += 1`, written out in place; `hdr` writes and reads the exchange format.
+"""
+
+import math
+import operator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+import msgspec
+
+HIGHEST_US = 3_600_000_000
+"""Longest latency that has a bucket: one hour; longer ones count as this."""
+SUB_BUCKET_BITS = 11
+"""2**11 sub-buckets resolve three significant digits."""
+_COARSE_BITS = 6
+BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS - 1)
+"""How many buckets there are: 23,552."""
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """A histogram as it travels: only the buckets that hold something.
+
+    Attributes:
+        buckets: bucket index, count, bucket index, count …, indices rising, counts positive.
+        sum_us: exact sum of all latencies, in µs.
+        min_us: smallest latency in µs; 0 when there is none.
+        max_us: largest latency in µs; 0 when there is none.
+    """
+
+    buckets: list[int] = []
+    sum_us: int = 0
+    min_us: int = 0
+    max_us: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many latencies were recorded."""
+        return sum(self.buckets[1::2])
+
+    def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
+        """What `Histogram.quantile_us` says of each; one pass for all of them."""
+        if not self.buckets:
+            return [0 for _ in quantiles]
+        reached = list(accumulate(self.buckets[1::2]))
+        places = (bisect_left(reached, _find_rank(quantile, reached[-1])) for quantile in quantiles)
+        return [min(bucket_bounds_us(self.buckets[2 * place])[1], self.max_us) for place in places]
+
+    def find_fault(self) -> str | None:
+        """What is wrong with a histogram that somebody sent, or None."""
+        return self._find_bucket_fault() or self._find_figure_fault()
+
+    def _find_bucket_fault(self) -> str | None:
+        indices, counts = self.buckets[0::2], self.buckets[1::2]
+        if len(indices) != len(counts):
+            return "buckets do not come in pairs"
+        if counts and min(counts) <= 0:
+            return "a bucket holds no positive count"
+        if not all(map(operator.lt, indices, indices[1:])):
+            return "bucket indices do not rise"
+        if indices and not 0 <= indices[0] <= indices[-1] <= bucket_index(HIGHEST_US):
+            return "a bucket index is out of range"
+        return None
+
+    def _find_figure_fault(self) -> str | None:
+        if not self.buckets:
+            return "an empty histogram has figures" if self.sum_us or self.min_us or self.max_us else None
+        if self.min_us < 0 or bucket_index(self.min_us) != self.buckets[0]:
+            return "the minimum is not in the first bucket"
+        if self.max_us < self.min_us or bucket_index(self.max_us) != self.buckets[-2]:
+            return "the maximum is not in the last bucket"
+        lowest_us, highest_us = _bound_sum_us(self.buckets[0::2], self.buckets[1::2])
+        if not lowest_us <= self.sum_us <= highest_us:
+            return "the sum is not that of the buckets"
+        return None
+
+
+def _bound_sum_us(indices: Sequence[int], counts: Sequence[int]) -> tuple[int, int]:
+    """The smallest and the largest sum that latencies in these buckets can have, in µs; indices rise.
+
+    Bucket by bucket it is what `bucket_bounds_us` says, summed by stretches of buckets of one width: a
+    report has thousands of buckets, and each report is checked.
+    """
+    half = 1 << (SUB_BUCKET_BITS - 1)
+    lowest_us = highest_us = begin = 0
+    while begin < len(indices):
+        shift = max(0, indices[begin] // half - 1)
+        end = bisect_left(indices, (shift + 2) * half, begin)
+        stretch = counts[begin:end]
+        total = sum(stretch)
+        low_us = (sum(map(operator.mul, indices[begin:end], stretch)) - shift * half * total) << shift
+        lowest_us += low_us
+        highest_us += low_us + total * ((1 << shift) - 1)
+        begin = end
+    return lowest_us, highest_us
+
+
+def bucket_index(value_us: int) -> int:
+    """The bucket of a latency of `0 <= value_us <= HIGHEST_US`."""
+    shift = value_us.bit_length() - SUB_BUCKET_BITS
+    return (shift << (SUB_BUCKET_BITS - 1)) + (value_us >> shift) if shift > 0 else value_us
+
+
+def bucket_bounds_us(index: int) -> tuple[int, int]:
+    """The smallest and the largest latency of a bucket, both in µs and both in it."""
+    half = 1 << (SUB_BUCKET_BITS - 1)
+    shift = max(0, (index >> (SUB_BUCKET_BITS - 1)) - 1)
+    low = (index - shift * half) << shift
+    return low, low + (1 << shift) - 1
+
+
+def coarsen(latency: Latency) -> Latency:
+    """The same latencies, known to 1 part in 32: a hundred buckets or two, whatever their number.
+
+    For the live view of very many workers, who would else send and merge thousands of buckets each second.
+    Each latency becomes the middle of its coarse bucket, within 1.6 %; so do sum, minimum and maximum.
+    """
+    counts: dict[int, int] = {}
+    pairs = iter(latency.buckets)
+    for index, count in zip(pairs, pairs, strict=True):
+        low_us = bucket_bounds_us(index)[0]
+        shift = max(0, low_us.bit_length() - _COARSE_BITS)
+        middle_us = min((low_us >> shift << shift) + (1 << shift >> 1), HIGHEST_US)
+        counts[middle_us] = counts.get(middle_us, 0) + count
+    if not counts:
+        return Latency()
+    buckets: list[int] = []
+    for middle_us, count in counts.items():
+        buckets += (bucket_index(middle_us), count)
+    sum_us = sum(middle_us * count for middle_us, count in counts.items())
+    return Latency(buckets=buckets, sum_us=sum_us, min_us=next(iter(counts)), max_us=next(reversed(counts)))
+
+
+class Histogram:
+    """Counts by bucket with exact sum, minimum and maximum; 190 kB, whatever it has seen."""
+
+    __slots__ = ("counts", "max_us", "min_us", "sum_us", "total")
+
+    def __init__(self) -> None:
+        self.counts: list[int] = [0] * BUCKETS
+        self.total = 0
+        self.sum_us = 0
+        self.min_us = 0
+        self.max_us = 0
+
+    def record(self, value_us: int) -> None:
+        """Count one latency, in µs; what is outside the range counts at its end."""
+        value_us = min(max(value_us, 0), HIGHEST_US)
+        self.counts[bucket_index(value_us)] += 1
+        self.min_us = value_us if self.total == 0 else min(self.min_us, value_us)
+        self.max_us = max(self.max_us, value_us)
+        self.sum_us += value_us
+        self.total += 1
+
+    def add(self, latency: Latency) -> None:
+        """Merge what travelled; exact, in any order."""
+        added = latency.total
+        if not added:
+            return
+        counts = self.counts
+        pairs = iter(latency.buckets)
+        for index, count in zip(pairs, pairs, strict=True):
+            counts[index] += count
+        self.min_us = latency.min_us if self.total == 0 else min(self.min_us, latency.min_us)
+        self.max_us = max(self.max_us, latency.max_us)
+        self.sum_us += latency.sum_us
+        self.total += added
+
+    def build_latency(self) -> Latency:
+        """The same histogram as it travels."""
+        return Latency(
+            buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
+        )
+
+    @property
+    def mean_us(self) -> float:
+        """Exact mean in µs; 0 when empty."""
+        return self.sum_us / self.total if self.total else 0.0
+
+    def quantile_us(self, quantile: float) -> int:
+        """The latency that a part `quantile` (0 to 1) of all requests did not exceed, in µs; 0 when empty.
+
+        As HdrHistogram has it: the upper end of the bucket in which the cumulated count first reaches
+        `quantile * total` rounded to a whole number, here never above the exact maximum.
+        """
+        rank = _find_rank(quantile, self.total)
+        seen = 0
+        for index, count in self.filled():
+            seen += count
+            if seen >= rank:
+                return min(bucket_bounds_us(index)[1], self.max_us)
+        return 0
+
+    def filled(self) -> Iterator[tuple[int, int]]:
+        """Index and count of every bucket that holds something, rising."""
+        return ((index, count) for index, count in enumerate(self.counts) if count)
+
+
+def merge(latencies: Iterable[Latency]) -> Latency:
+    """The same as adding all to a `Histogram`, quicker for few buckets."""
+    counts: dict[int, int] = {}
+    sum_us, max_us, min_us = 0, 0, HIGHEST_US
+    for latency in latencies:
+        if not latency.buckets:
+            continue
+        pairs = iter(latency.buckets)
+        for index, count in zip(pairs, pairs, strict=True):
+            counts[index] = counts.get(index, 0) + count
+        sum_us += latency.sum_us
+        min_us, max_us = min(min_us, latency.min_us), max(max_us, latency.max_us)
+    if not counts:
+        return Latency()
+    buckets = [number for pair in sorted(counts.items()) for number in pair]
+    return Latency(buckets=buckets, sum_us=sum_us, min_us=min_us, max_us=max_us)
+
+
+def _find_rank(quantile: float, total: int) -> int:
+    return min(max(1, math.floor(quantile * total + 0.5)), total)
+
+
+def build_buckets(counts: Sequence[int]) -> list[int]:
+    """Dense counts as index, count, index, count …"""
+    buckets: list[int] = []
+    for index, count in enumerate(counts):
+        if count:
+            buckets += (index, count)
+    return buckets

@@ -1,0 +1,181 @@
+"""The summary of a run: the account and the statistics in the form that people, scripts and dashboards read.
+
+`docs/summary.schema.json` is the JSON Schema of `Summary`, generated from here.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from oku_core.accounting.run_state import RunState
+from oku_core.results.histogram import Histogram
+from oku_core.spec.spec import Engine
+
+
+class Flag(StrEnum):
+    """Why a number of a summary may mislead."""
+
+    WORKER_SATURATED = "worker_saturated"
+    """A worker was short of processor time: latencies include its own queueing."""
+    LOOP_LAG = "loop_lag"
+    """A worker's event loop was late: latencies include its stalls."""
+    WORKER_LOST = "worker_lost"
+    """A worker died; its leases were given to others."""
+    CLOCK_SET = "clock_set"
+    """The clock of a machine was set: times of day before and after do not agree, durations do."""
+    RESENT = "resent"
+    """Requests may have been sent more than once."""
+    INTERRUPTED = "interrupted"
+    """The run was paused or cut off in between: it has several windows of measurement."""
+    UNANSWERED = "unanswered"
+    """Requests without a complete response are in no latency figure."""
+    SERVED_UNKNOWN = "served_unknown"
+    """What the delay servers counted is not known: the account is not compared with it."""
+    UNBALANCED = "unbalanced"
+    """The account does not agree with what the delay servers counted."""
+
+
+class Validity(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag, what it means here, and how many requests it concerns.
+
+    `share` is their part of the requests that are accounted; None where they are not among these.
+    """
+
+    flag: Flag
+    detail: str
+    requests: int
+    share: float | None = None
+
+
+class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """All six outcomes; they sum to `accounted`."""
+
+    ok: int
+    unexpected_status: int
+    timeout: int
+    connect_error: int
+    disconnected: int
+    protocol_error: int
+
+
+class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds; None when nothing was answered. Exact: min, mean, max. Quantiles: within 0.1 %."""
+
+    min: float | None = None
+    mean: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    p99_9: float | None = None
+    max: float | None = None
+
+
+class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What one worker did: requests accounted, processor time, memory; `lost` if it died in between."""
+
+    name: str
+    requests: int
+    cpu_s: float
+    peak_rss_mb: float
+    lost: bool
+
+
+class ProcessSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The largest resident memory so far of a process that is no worker, in MB of 10**6 bytes.
+
+    Of the broker, the most that it has allocated.
+    """
+
+    name: str
+    peak_mb: float
+
+
+class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What Oku's own delay servers counted for the run: requests received."""
+
+    served: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as it stands.
+
+    `servers` is None when the target is not Oku's own; `reason` says why it failed; `notices` say what it
+    waits for and what does not go as it should, none of a run at rest.
+    """
+
+    run: str
+    name: str
+    state: RunState
+    reason: str = ""
+    notices: list[str] = []
+    engine: Engine
+    requests: int
+    accounted: int
+    resent_at_most: int
+    outcomes: OutcomeCounts
+    statuses: dict[str, int]
+    bytes_received: int
+    started_at: str | None
+    ended_at: str | None
+    active_s: float
+    throughput_rps: float
+    latency_ms: LatencySummary
+    histogram: str
+    workers: list[WorkerSummary]
+    processes: list[ProcessSummary] = []
+    servers: ServersSummary | None
+    validity: list[Validity]
+
+
+def build_latency_summary(histogram: Histogram) -> LatencySummary:
+    """The figures of a merged histogram, in ms."""
+    if not histogram.total:
+        return LatencySummary()
+
+    def quantile_ms(quantile: float) -> float:
+        return histogram.quantile_us(quantile) / 1000
+
+    return LatencySummary(
+        min=histogram.min_us / 1000,
+        mean=round(histogram.mean_us / 1000, 6),
+        p50=quantile_ms(0.50),
+        p90=quantile_ms(0.90),
+        p95=quantile_ms(0.95),
+        p99=quantile_ms(0.99),
+        p99_9=quantile_ms(0.999),
+        max=histogram.max_us / 1000,
+    )
+
+
+def find_imbalance(
+    *,
+    state: RunState,
+    requests: int,
+    accounted: int,
+    outcomes: Sequence[int],
+    resent_at_most: int,
+    served: int | None,
+) -> str | None:
+    """Why the account of a run does not balance, or None.
+
+    The outcomes sum to what is accounted; a completed run is accounted in full; what is `ok` was served, and
+    the servers saw no more than what is accounted or may have been sent again.
+    """
+    if sum(outcomes) != accounted:
+        return f"the outcomes sum to {sum(outcomes)}, accounted are {accounted}"
+    if state == RunState.COMPLETED and accounted != requests:
+        return f"completed with {accounted} of {requests} accounted"
+    if served is None:
+        return None
+    if served < outcomes[0]:
+        return f"{outcomes[0]} are ok, the servers counted {served}"
+    if served > accounted + resent_at_most:
+        return f"the servers counted {served}, accounted are {accounted} and resent at most {resent_at_most}"
+    return None
+
+
+def is_unbalanced(summary: Summary) -> bool:
+    """Whether the account of a run does not balance."""
+    return any(validity.flag == Flag.UNBALANCED for validity in summary.validity)

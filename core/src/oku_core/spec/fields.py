@@ -1,0 +1,181 @@
+"""The one table that flags, files and the API read a spec by: its keys, their meaning, how values are read.
+
+The command line makes its options from it, so that a key has the same name and the same meaning everywhere.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oku_core.errors import format_value
+from oku_core.quantity import parse_count, parse_duration_s
+from oku_core.spec.delay import parse_delay
+from oku_core.spec.spec import Engine
+from oku_core.spec.target import (
+    parse_body,
+    parse_expect_status,
+    parse_headers,
+    parse_method,
+    parse_proxy,
+    parse_text,
+    parse_urls,
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One key of a spec: its name for users, the attribute it fills, how it is read, what it means."""
+
+    key: str
+    attribute: str
+    parse: Callable[[Any], Any]
+    metavar: str
+    help: str
+    repeatable: bool = False
+    own_servers_only: bool = False
+    is_switch: bool = False
+    aiohttp_only: bool = False
+
+
+def _count(low: int, high: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        number = parse_count(value)
+        if number < low:
+            raise ValueError(f"{format_value(value)} is not at least {low}")
+        if number > high:
+            raise ValueError(f"{format_value(value)} is not at most {high:_}")
+        return number
+
+    return parse
+
+
+def _duration(low_s: float, low_text: str) -> Callable[[object], float]:
+    def parse(value: object) -> float:
+        seconds = parse_duration_s(value)
+        if seconds < low_s:
+            raise ValueError(f"{format_value(value)} is not at least {low_text}")
+        if seconds > 3600:
+            raise ValueError(f"{format_value(value)} is not at most 1h")
+        return seconds
+
+    return parse
+
+
+def _engine(value: object) -> Engine:
+    try:
+        return Engine(parse_text(value))
+    except ValueError:
+        raise ValueError(f"{format_value(value)} is not one of {', '.join(Engine)}") from None
+
+
+def _delay(value: object) -> str:
+    return parse_delay(value).text
+
+
+def _name(value: object) -> str:
+    name = parse_text(value)
+    if len(name) > 100 or not name.isprintable():
+        raise ValueError(f"{format_value(name)} is not a name of up to 100 printable characters")
+    return name
+
+
+def _path(value: object) -> str:
+    path = parse_text(value)
+    if not path or not path.isprintable():
+        raise ValueError(f"{format_value(path)} is not the path of a file")
+    return path
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{format_value(value)} is not true or false")  # noqa: TRY004  # wrong input, no wrong call
+    return value
+
+
+FIELDS: tuple[Field, ...] = (
+    Field("requests", "requests", _count(1, 10**15), "N", "How many requests: 50000, 1_000_000, 1e6, 1M."),
+    Field(
+        "url", "urls", parse_urls, "URL",
+        "Target; {i} is the index of the request. Several are used in turn, index by index. "
+        "Without it, Oku brings its own delay servers.",
+        repeatable=True,
+    ),
+    Field("method", "method", parse_method, "METHOD", "HTTP method."),
+    Field(
+        "header", "headers", parse_headers, "'NAME: VALUE'", "Header to send; {i} is the index.",
+        repeatable=True,
+    ),
+    Field("body", "body", parse_body, "TEXT", "Body to send; {i} is the index."),
+    Field("concurrency", "concurrency", _count(1, 1_000_000), "N", "Requests in flight, for each worker."),
+    Field(
+        "workers", "workers", _count(1, 10_000), "N",
+        "How many workers; half the processors unless given.",
+    ),
+    Field(
+        "engine", "engine", _engine, "ENGINE",
+        "What sends the requests: aiohttp, or httptools for throughput.",
+    ),
+    Field(
+        "timeout", "timeout_s", _duration(0.001, "1ms"), "DURATION",
+        "Longest time for one request, connecting included.",
+    ),
+    Field(
+        "grace", "grace_s", _duration(0, "0s"), "DURATION",
+        "Longest time for requests in flight when a run is stopped; the timeout and a second unless given.",
+    ),
+    Field(
+        "expect-status", "expect_status", parse_expect_status, "STATUS",
+        "Statuses that count as ok: 200, 2xx, 200,404.",
+        repeatable=True,
+    ),
+    Field(
+        "range-size", "range_size", _count(1, 10**9), "N",
+        "Requests of one lease; else it adapts to about 10 s of work.",
+    ),
+    Field(
+        "servers", "servers", _count(1, 1_000), "N",
+        "How many delay server processes; half the processors unless given.",
+        own_servers_only=True,
+    ),
+    Field(
+        "delay", "delay", _delay, "DELAY",
+        "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5; none unless "
+        "given, or what servers elsewhere were started with.",
+        own_servers_only=True,
+    ),
+    Field(
+        "seed", "seed", _count(0, 2**63 - 1), "N",
+        "Seed of the delays: the same seed gives the same delays; 0 unless given, or what servers "
+        "elsewhere were started with.",
+        own_servers_only=True,
+    ),
+    Field("name", "name", _name, "TEXT", "What to call the run."),
+    Field(
+        "cacert", "cacert", _path, "FILE",
+        "Certificates to trust in place of the system's, PEM; a path where the workers run.",
+    ),
+    Field(
+        "cert", "cert", _path, "FILE",
+        "Certificate to show to the target, PEM, with its key in it or in --key; "
+        "a path where the workers run.",
+    ),
+    Field("key", "key", _path, "FILE", "Private key of --cert, PEM; a path where the workers run."),
+    Field("insecure", "insecure", _switch, "", "Take any certificate of the target.", is_switch=True),
+    Field(
+        "proxy", "proxy", parse_proxy, "URL", "HTTP proxy to send the requests through (aiohttp only).",
+        aiohttp_only=True,
+    ),
+    Field(
+        "max-redirects", "max_redirects", _count(0, 100), "N",
+        "Redirections to follow within one request; its latency is that of all of them (aiohttp only).",
+        aiohttp_only=True,
+    ),
+    Field(
+        "cookies", "cookies", _switch, "",
+        "Send back the cookies that responses set, in one jar for each worker (aiohttp only).",
+        is_switch=True, aiohttp_only=True,
+    ),
+)  # fmt: skip
+"""Every key of a spec, in the order in which help shows them."""
+
+FIELD_BY_KEY: Mapping[str, Field] = {field.key: field for field in FIELDS}

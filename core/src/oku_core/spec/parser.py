@@ -1,0 +1,118 @@
+"""Reads what users wrote (command line, YAML, JSON) into a spec.
+
+The result is a `Spec`, or a `SpecError` of one line that names the place, the value and what is allowed.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oku_core.errors import UserError, format_value
+from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
+from oku_core.spec.framing import find_framing_fault
+from oku_core.spec.spec import Engine, Spec
+
+_DEFAULTS = Spec()
+
+
+class SpecError(UserError):
+    """What a user wrote is wrong; the message is one line for that user."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that values come from; `label` is None for the command line."""
+
+    label: str | None
+    values: Mapping[str, object]
+
+    def place(self, key: str) -> str:
+        """How to name `key` of this source to its writer."""
+        return f"--{key}" if self.label is None else f"{self.label}: {key}"
+
+
+def parse_spec(*sources: Source) -> Spec:
+    """Make a spec of several sources, later ones overriding earlier ones key by key.
+
+    Raises:
+        SpecError: a source is no mapping, a key is unknown or stands there twice, a value is not allowed, or
+            two keys exclude each other.
+    """
+    given: dict[str, tuple[Source, object]] = {}
+    for source in sources:
+        given |= {key: (source, value) for key, value in _read_source(source).items()}
+    values: dict[str, Any] = {}
+    for key, (source, value) in given.items():
+        field = FIELD_BY_KEY[key]
+        try:
+            values[field.attribute] = field.parse(value)
+        except ValueError as error:
+            raise SpecError(f"{source.place(key)}: {error}") from error
+    spec = Spec(**values)
+    _check_own_servers(given)
+    _check_engine(spec, given)
+    _check_key(given)
+    _check_framing(spec, given)
+    return spec
+
+
+def build_mapping(spec: Spec) -> dict[str, Any]:
+    """The spec under the names of `FIELDS`; `parse_spec` reads it back to an equal spec."""
+    mapping: dict[str, Any] = {}
+    for field in FIELDS:
+        value = getattr(spec, field.attribute)
+        if value is None or value == () or (field.own_servers_only and not spec.brings_servers):
+            continue
+        if isinstance(value, tuple):
+            value = list(value)
+        mapping[field.key] = value.value if isinstance(value, Engine) else value
+    return mapping
+
+
+def _read_source(source: Source) -> dict[str, object]:
+    if not isinstance(source.values, Mapping):
+        place = source.label or "command line"
+        raise SpecError(f"{place}: {format_value(source.values)} is not a mapping of keys to values")
+    values: dict[str, object] = {}
+    for written, value in source.values.items():
+        key = str(written).replace("_", "-")
+        if key not in FIELD_BY_KEY:
+            raise SpecError(f"{source.place(format_value(written))}: unknown key{_suggest(key)}")
+        if key in values:
+            raise SpecError(f"{source.place(key)}: is given twice")
+        values[key] = value
+    return values
+
+
+def _suggest(key: str) -> str:
+    near = difflib.get_close_matches(key, FIELD_BY_KEY, n=1)
+    return f", did you mean {near[0]}?" if near else f", known are {', '.join(FIELD_BY_KEY)}"
+
+
+def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:
+    if "url" not in given:
+        return
+    for field in FIELDS:
+        if field.own_servers_only and field.key in given:
+            place = given[field.key][0].place(field.key)
+            raise SpecError(f"{place}: is for Oku's own delay servers, it does not go together with url")
+
+
+def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if spec.engine is Engine.AIOHTTP:
+        return
+    for field in FIELDS:
+        if field.aiohttp_only and getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute):
+            place = given[field.key][0].place(field.key)
+            raise SpecError(f"{place}: the engine {spec.engine} cannot do this, use {Engine.AIOHTTP}")
+
+
+def _check_key(given: Mapping[str, tuple[Source, object]]) -> None:
+    if "key" in given and "cert" not in given:
+        raise SpecError(f"{given['key'][0].place('key')}: is the key of a certificate, and there is no cert")
+
+
+def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if fault := find_framing_fault(spec.headers, spec.body):
+        raise SpecError(f"{given['header'][0].place('header')}: {fault}")

@@ -1,0 +1,1 @@
+"""What a request gets: its delay, its fault, its body."""

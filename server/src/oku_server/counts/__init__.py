@@ -1,0 +1,1 @@
+"""What was served, by run, over all processes of a server."""

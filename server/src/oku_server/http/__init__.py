@@ -1,0 +1,1 @@
+"""HTTP as the delay server speaks it: requests in, responses out."""

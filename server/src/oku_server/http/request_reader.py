@@ -1,0 +1,196 @@
+"""Requests from the bytes of one connection, by the parser of httptools (llhttp).
+
+Each request is counted as soon as its head is complete, and given when all of it came; its body is dropped.
+What cannot be read ends in a refusal, and nothing is read after it, nor after a request that closes its
+connection.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_server.behaviour.overrides import NO_WISH, Wish, WishError, parse_wish
+from oku_server.behaviour.plan import find_name
+from oku_server.counts.count_table import NO_RUN, CountTable
+from oku_server.http.answer import CLOSE, KEEP_ALIVE
+
+OWN_PREFIX = b"-/"
+"""Names that begin so are questions to the server itself: neither counted nor delayed."""
+LONGEST_HEAD_BYTES = 65_536
+"""Target and headers (and trailers) of a request; also what may come without being either or body."""
+
+_RUN, _DELAY, _SEED = (name.lower().encode() for name in (RUN_HEADER, DELAY_HEADER, SEED_HEADER))
+_BAD_REQUEST = b"400 Bad Request"
+_TOO_LARGE = b"431 Request Header Fields Too Large"
+_TOO_SLOW = b"408 Request Timeout"
+
+
+class Request(NamedTuple):
+    """What the server wants to know of a request.
+
+    Attributes:
+        target: of its first line.
+        name: in its target.
+        is_head: whether its method is HEAD.
+        connection: what its answer says on the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
+        wish: what it wishes in place of the server's own delay and seed.
+        refusal: the status with which it is refused, if it is.
+        reason: of the refusal, in one line, where there is more to say than the status does.
+    """
+
+    target: bytes
+    name: bytes
+    is_head: bool
+    connection: bytes
+    wish: Wish = NO_WISH
+    refusal: bytes = b""
+    reason: bytes = b""
+
+
+class HeadTooLargeError(Exception):
+    """A head is longer than `LONGEST_HEAD_BYTES`."""
+
+
+class RequestReader:
+    """See the module.
+
+    Args:
+        counts: counts what is received.
+
+    Attributes:
+        requests: those that are complete, in their order; whoever answers them takes them away.
+        run: of the last head.
+        wish: of the last head.
+        is_partial: whether a request has begun and is not complete.
+        is_over: whether nothing more is read.
+        must_continue: whether the client waits for leave to send the body of the partial request.
+    """
+
+    __slots__ = (
+        "_counts", "_delay", "_hosts", "_parser", "_request", "_seed", "_size", "_target", "_unaccounted",
+        "is_over", "is_partial", "must_continue", "requests", "run", "wish",
+    )  # fmt: skip
+
+    def __init__(self, counts: CountTable) -> None:
+        self.requests: deque[Request] = deque()
+        self.run, self.wish = NO_RUN, NO_WISH
+        self.is_partial = self.is_over = self.must_continue = False
+        self._counts = counts
+        self._unaccounted = 0
+        self._parser: HttpRequestParser | None = HttpRequestParser(self)
+        self.on_message_begin()
+        self.is_partial = False
+
+    def feed(self, data: bytes) -> None:
+        """Read on; complete requests are added to `requests`."""
+        self._unaccounted += len(data)
+        while data and not self.is_over:
+            assert self._parser is not None
+            try:
+                self._parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                # An upgrade that is offered need not be taken: the connection goes on as it was.
+                data = data[upgrade.args[0] :]
+            except HttpParserError as error:
+                cause = error.__context__
+                if isinstance(cause, WishError):
+                    self._refuse(_BAD_REQUEST, str(cause).encode())
+                else:
+                    self._refuse(_TOO_LARGE if isinstance(cause, HeadTooLargeError) else _BAD_REQUEST)
+            else:
+                break
+        if self._unaccounted > LONGEST_HEAD_BYTES and self.is_partial and not self.is_over:
+            self._refuse(_TOO_LARGE)
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether the head of the partial request is complete."""
+        return self._request is not None
+
+    def refuse_slow(self) -> None:
+        """Refuse the partial request, because its sender takes too long."""
+        self._refuse(_TOO_SLOW)
+
+    def close(self) -> None:
+        """Read nothing more, forget everything."""
+        self.requests.clear()
+        self.is_over = True
+        self._parser = None  # it refers to this reader
+
+    def on_message_begin(self) -> None:
+        """The parser: a request begins."""
+        self.is_partial = True
+        self.run, self.wish = NO_RUN, NO_WISH
+        self._target = b""
+        self._delay: bytes | None = None
+        self._seed: bytes | None = None
+        self._size = self._hosts = 0
+        self._request: Request | None = None
+        self.must_continue = False
+
+    def on_url(self, piece: bytes) -> None:
+        """The parser: a piece of the target."""
+        self._target += piece
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """The parser: a header or, after the body, a trailer."""
+        self._size += len(name) + len(value)
+        if self._size > LONGEST_HEAD_BYTES:
+            raise HeadTooLargeError
+        if self._request is not None:
+            return
+        if len(name) == len(_RUN) and name.lower() == _RUN:
+            self.run = self.run or value.strip().decode("latin-1")
+        elif len(name) == 4 and name.lower() == b"host":
+            self._hosts += 1
+        elif len(name) == 6 and name.lower() == b"expect":
+            self.must_continue = value.strip().lower() == b"100-continue"
+        elif len(name) == len(_DELAY) and name.lower() == _DELAY:
+            self._delay = _take_once(DELAY_HEADER, self._delay, value)
+        elif len(name) == len(_SEED) and name.lower() == _SEED:
+            self._seed = _take_once(SEED_HEADER, self._seed, value)
+
+    def on_headers_complete(self) -> None:
+        """The parser: the head is complete."""
+        parser = self._parser
+        assert parser is not None
+        if self._size + len(self._target) > LONGEST_HEAD_BYTES:
+            raise HeadTooLargeError
+        self._unaccounted = 0
+        is_old = parser.get_http_version() != "1.1"
+        if self._hosts > 1 or not (self._hosts or is_old):
+            raise ValueError("a request needs one Host (RFC 9112, section 3.2)")
+        connection = (KEEP_ALIVE if is_old else b"") if parser.should_keep_alive() else CLOSE
+        self.must_continue &= not is_old
+        name = find_name(self._target)
+        self.wish = parse_wish(self._delay, self._seed)
+        self._request = Request(self._target, name, parser.get_method() == b"HEAD", connection, self.wish)
+        if not name.startswith(OWN_PREFIX):
+            self._counts.add(self.run)
+
+    def on_body(self, _piece: bytes) -> None:
+        """The parser: a piece of the body."""
+        self._unaccounted = 0
+
+    def on_message_complete(self) -> None:
+        """The parser: the request is complete."""
+        assert self._request is not None
+        self.is_partial = self.must_continue = False
+        self.requests.append(self._request)
+        self.is_over = self._request.connection == CLOSE
+
+    def _refuse(self, status: bytes, reason: bytes = b"") -> None:
+        # After a request that closes its connection, whatever comes is an error to the parser.
+        if not self.is_over:
+            self.is_over = True
+            self.requests.append(
+                Request(b"", b"", is_head=False, connection=CLOSE, refusal=status, reason=reason)
+            )
+
+
+def _take_once(name: str, before: bytes | None, value: bytes) -> bytes:
+    if before is not None:
+        raise WishError(f"{name}: stands there twice")
+    return value.strip()

@@ -1,0 +1,63 @@
+"""How large the processes of this server are, as the system says: for the summaries of runs."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypedDict
+
+from oku_core.process.memory import measure_peak_rss_mb
+
+_PROC = Path("/proc")
+_FRESH_S = 1.0
+
+
+class ProcessSize(TypedDict):
+    """A process and the largest resident memory it had so far, in MB of 10**6 bytes."""
+
+    pid: int
+    peak_rss_mb: float
+
+
+class RecentSizes:
+    """The sizes of all processes that share the port, looked up once a second at most: anybody may ask.
+
+    Args:
+        processes: how many there are.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, processes: int, clock: Callable[[], float]) -> None:
+        self._processes = processes
+        self._clock = clock
+        self._sizes: list[ProcessSize] = []
+        self._stale_at = clock()
+
+    def list(self) -> list[ProcessSize]:
+        """As they were within the last second."""
+        if (now := self._clock()) >= self._stale_at:
+            self._sizes, self._stale_at = list_sizes(self._processes), now + _FRESH_S
+        return self._sizes
+
+
+def list_sizes(processes: int) -> list[ProcessSize]:
+    """The sizes of all processes that share the port; only of this one where the system tells no others.
+
+    Args:
+        processes: how many there are; when there are several, they are children of one parent.
+    """
+    sizes = sorted(_list_siblings(), key=lambda size: size["pid"]) if processes > 1 else []
+    return sizes or [ProcessSize(pid=os.getpid(), peak_rss_mb=measure_peak_rss_mb())]
+
+
+def _list_siblings() -> Iterator[ProcessSize]:
+    parent = str(os.getppid())
+    for status in _PROC.glob("[0-9]*/status"):
+        try:
+            lines = (line.split(":", 1) for line in status.read_text().splitlines())
+            fields = {name: value.strip() for name, value in lines}
+        except OSError:
+            continue  # it has ended
+        if fields.get("PPid") == parent and "VmHWM" in fields:
+            yield ProcessSize(
+                pid=int(fields["Pid"]), peak_rss_mb=int(fields["VmHWM"].split()[0]) * 1024 / 1e6
+            )

@@ -1,0 +1,79 @@
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests.kit.local_run import is_alive, wait_until
+
+from oku_cli.local import child as child_module
+from oku_cli.local import die_with_parent
+from oku_cli.local.child import Child, describe_death
+
+
+@pytest.mark.parametrize(("code", "text"), [(-9, "signal 9"), (1, "exit code 1"), (0, "exit code 0")])
+def test_a_death_is_described(code: int, text: str) -> None:
+    """A negative exit code is a signal."""
+    assert describe_death(code) == text
+
+
+def test_a_child_writes_into_its_log(tmp_path: Path) -> None:
+    """What it says last can be shown when it dies."""
+    child = Child("c", ["/bin/sh", "-c", "echo one; echo two >&2; exit 3"], tmp_path / "c.log", os.environ)
+    child.start()
+
+    assert child.wait(2)
+    assert child.find_death() == 3
+    assert child.read_last_line() == "two"
+
+
+def test_a_child_has_no_say_before_its_start(tmp_path: Path) -> None:
+    """It has no process, has not died, and has written nothing."""
+    child = Child("c", ["true"], tmp_path / "c.log", {})
+
+    assert (child.pid, child.find_death(), child.read_last_line()) == (0, None, "")
+    child.terminate()
+    assert child.wait(0)
+
+
+def test_a_child_can_be_ended_and_started_again(tmp_path: Path) -> None:
+    """Each start is a new process, in a session of its own, out of reach of the terminal's Ctrl-C."""
+    child = Child("c", ["/bin/sleep", "60"], tmp_path / "c.log", {})
+    child.start()
+    first = child.pid
+    child.kill()
+    assert child.wait(2)
+    child.start()
+
+    assert child.pid != first
+    assert os.getsid(child.pid) == child.pid
+    assert not child.wait(0)
+    child.terminate()
+    assert child.wait(2)
+    assert child.find_death() == -15
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_what_a_child_has_started_is_killed_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """Outside Linux the command itself is such a process, below the script: its port must be free again."""
+    script = tmp_path / "die_with_parent_elsewhere.py"
+    folder = str(Path(die_with_parent.__file__).parent)
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {folder!r})\nimport die_with_parent\n"
+        f"sys.platform = {platform!r}\ndie_with_parent.die_with_parent(sys.argv[1:])\n"
+    )
+    monkeypatch.setattr(child_module, "_DIE_WITH_PARENT", [sys.executable, "-I", "-S", str(script)])
+    child = Child("c", ["/bin/sh", "-c", "sleep 60 & echo $! $$; wait"], tmp_path / "c.log", os.environ)
+    child.start()
+    wait_until(lambda: bool(child.read_last_line()), 5, "it has started another one")
+    started = [int(pid) for pid in child.read_last_line().split()]
+    assert (child.pid in started) == (platform == "linux")
+
+    child.kill()
+
+    assert child.wait(2)
+    assert child.find_death() == -signal.SIGKILL
+    wait_until(lambda: not any(map(is_alive, started)), 5, "none of them is alive")

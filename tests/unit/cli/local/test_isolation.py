@@ -1,0 +1,45 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from oku_cli.local.isolation import build_environment, find_program
+
+
+def test_search_paths_lose_what_is_relative_to_the_working_directory() -> None:
+    """An empty entry means that folder, too; what is named in full was meant."""
+    given = {"PYTHONPATH": ":/a:b:/c:.", "LD_LIBRARY_PATH": ":", "HOME": "/home/me"}
+
+    assert build_environment(given) == {"PYTHONPATH": "/a:/c", "HOME": "/home/me"}
+
+
+def test_what_is_set_for_others_does_not_reach_a_child() -> None:
+    """Celery would take its broker from the shell, and Django's settings from the working directory."""
+    given = {"OKU_HOST": "*", "CELERY_BROKER_URL": "redis://production", "DJANGO_SETTINGS_MODULE": "shop"}
+
+    assert build_environment(given) == {}
+
+
+def test_files_are_named_in_full_for_a_child_that_works_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the certificates that OpenSSL is to trust."""
+    monkeypatch.chdir(tmp_path)
+
+    environment = build_environment({"SSL_CERT_FILE": "ca.pem", "SSL_CERT_DIR": "/certs", "OPENSSL_CONF": ""})
+
+    assert environment["SSL_CERT_FILE"] == str(tmp_path / "ca.pem")
+    assert environment["SSL_CERT_DIR"] == "/certs"
+    assert environment["OPENSSL_CONF"] == ""
+
+
+def test_no_program_of_the_working_directory_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the PATH says so with a dot or with nothing; one that is named in full counts."""
+    (tmp_path / "program").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}/nowhere")
+    assert find_program("program") is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_program("program") == str(tmp_path / "program")

@@ -1,0 +1,67 @@
+from typing import Any
+
+import pytest
+
+from oku_cli.local import local_run
+from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
+
+
+@pytest.fixture
+def processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of eight processors on which nobody changes limits."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 20_000))
+    monkeypatch.setattr("resource.setrlimit", lambda *_: None)
+
+
+@pytest.mark.usefixtures("processors")
+def test_half_the_processors_send_and_half_answer() -> None:
+    """Unless the spec says; without delay servers of our own, none is started."""
+    plan = local_run.build_plan(Spec())
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
+    plan = local_run.build_plan(Spec(workers=2, servers=1, delay="1s", seed=3))
+    assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
+    assert local_run.build_plan(Spec(urls=("http://h/",))).servers == 0
+
+
+@pytest.mark.usefixtures("processors")
+@pytest.mark.parametrize(
+    ("changes", "servers", "spreads"),
+    [
+        ({"workers": 1, "concurrency": 16_000}, 4, False),
+        ({"workers": 1, "concurrency": 16_001}, 4, True),
+        ({"workers": 4, "concurrency": 16_000}, 4, True),
+        ({"workers": 5, "concurrency": 15_000}, 5, True),
+        ({"workers": 4, "concurrency": 15_000, "servers": 6}, 6, True),
+        ({"workers": 4, "concurrency": 15_000, "urls": ("http://h/",)}, 0, False),
+    ],
+)
+def test_many_connections_take_more_servers_and_addresses(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], servers: int, *, spreads: bool
+) -> None:
+    """No process opens more files than it may, no address gives more connections than it has ports."""
+    monkeypatch.setattr("sys.platform", "linux")
+    plan = local_run.build_plan(Spec(**changes))
+    assert (plan.servers, plan.spreads_addresses) == (servers, spreads)
+
+
+@pytest.mark.usefixtures("processors")
+def test_servers_that_cannot_hold_the_connections_are_refused() -> None:
+    """The line says how many are needed."""
+    with pytest.raises(UserError, match="--servers: 1 cannot hold 32000 connections, at least 2 are needed"):
+        local_run.build_plan(Spec(workers=2, concurrency=16_000, servers=1))
+
+
+@pytest.mark.usefixtures("processors")
+def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
+    """The line says how many are allowed."""
+    local_run.build_plan(Spec(concurrency=19_900))
+    with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
+        local_run.build_plan(Spec(concurrency=19_901))
+
+
+def test_a_run_needs_files_for_its_requests_only() -> None:
+    """Whatever its concurrency could be."""
+    plan = local_run.build_plan(Spec(concurrency=1_000_000, requests=10))
+    assert not plan.spreads_addresses

@@ -1,0 +1,134 @@
+import asyncio
+import dataclasses
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from oku_cli.local.data_dir import DataDir
+from oku_cli.local.stack import LocalStack, StackError, StackPlan
+
+Build = Callable[..., LocalStack]
+PLAN = StackPlan(workers=2, servers=1, delay="0..3s", seed=7)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> DataDir:
+    """A folder that is held."""
+    folder = DataDir(tmp_path)
+    folder.hold()
+    return folder
+
+
+@pytest.fixture
+async def build(data_dir: DataDir) -> AsyncIterator[Build]:
+    """Builds stacks that are ended after the test."""
+    built: list[LocalStack] = []
+
+    def build(plan: StackPlan = PLAN) -> LocalStack:
+        built.append(LocalStack(data_dir, plan, print))
+        return built[-1]
+
+    yield build
+    for stack in built:
+        await stack.end()
+
+
+async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
+    """In the order of starting; the servers only when Oku brings them."""
+    names = [child.name for child in build().children]
+    assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
+    without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
+    assert [child.name for child in build(without).children] == [
+        "broker", "coordinator", "worker-1",
+    ]  # fmt: skip
+
+
+async def test_a_coordinator_knows_what_its_servers_were_started_with(build: Build) -> None:
+    """So that requests need not say it again."""
+    commands = {child.name: child.command for child in build().children}
+    told, started = list(commands["coordinator"]), list(commands["server"])
+    for flag, value in (("delay", "0..3s"), ("seed", "7")):
+        assert told[told.index(f"--server-{flag}") + 1] == started[started.index(f"--{flag}") + 1] == value
+    without = dataclasses.replace(PLAN, servers=0)
+    assert "--server-delay" not in build(without).children[1].command
+
+
+async def test_files_of_the_user_may_be_named(build: Build) -> None:
+    """The stack serves nobody else."""
+    children = {child.name: child for child in build(PLAN).children}
+    for name in ("coordinator", "worker-1", "worker-2"):
+        command = children[name].command
+        assert command[command.index("--files-dir") + 1] == "/"
+
+
+async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> None:
+    """More connections than an address has ports need several of them."""
+    plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)
+    commands = {child.name: child.command for child in build(plan).children}
+    assert commands["worker-1"][-2:] == ("--local-address", "127.0.0.2")
+    assert len({commands[f"worker-{number}"][-1] for number in range(1, 255)}) == 254
+    assert commands["worker-255"][-1] == "127.0.0.2"
+    children = build().children
+    assert not any("--local-address" in child.command for child in children)
+
+
+async def test_settings_of_the_users_shell_do_not_reach_the_children(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
+    monkeypatch.setenv("OKU_HOST", "0.0.0.0")
+    monkeypatch.setenv("OTHER", "kept")
+    monkeypatch.setenv("OKU_KEEP_RUNS", "5")
+    for child in build().children:
+        assert child.environment.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
+        assert "OKU_KEEP_FOR" not in child.environment
+        assert "OKU_HOST" not in child.environment
+        assert child.environment["OTHER"] == "kept"
+        assert child.environment["OKU_LOG_FORMAT"] == "text"  # as people read it
+        assert ("OKU_TOKEN" in child.environment) == (child.name == "coordinator")
+
+
+async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None:
+    """Whoever waits is told at once."""
+    stack = build()
+    asyncio.get_running_loop().call_soon(stack.failure.set_exception, StackError("worker-1 ends"))
+
+    with pytest.raises(StackError, match="worker-1 ends"):
+        await stack.guard(asyncio.sleep(60))
+
+
+async def test_work_that_ends_by_itself_gives_its_result(build: Build, data_dir: DataDir) -> None:
+    """The guard adds nothing."""
+    stack = build()
+
+    assert await stack.guard(asyncio.sleep(0, "done")) == "done"
+    await stack.end()
+    assert list(data_dir.logs.iterdir()) == []
+
+
+async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -> None:
+    """What a child is told is the number of a socket, which it inherits; nobody else can listen there."""
+    stack = build(dataclasses.replace(PLAN, servers=2))
+    children = {child.name: child for child in stack.children}
+    server_url = children["coordinator"].command[children["coordinator"].command.index("--server-url") + 1]
+
+    assert not any(child.pid for child in stack.children)
+    for url in (stack.endpoint.url, server_url):
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        socket.create_connection(address, timeout=1).close()
+        with pytest.raises(OSError, match="in use"):
+            socket.create_server(address)
+    names = ("broker", "coordinator", "server", "worker-1")
+    assert [len(children[name].inherited) for name in names] == [0, 1, 2, 0]
+    assert not any("--port" in children[name].command for name in names[1:])
+
+
+async def test_nobody_can_connect_any_more_when_a_stack_has_ended(build: Build) -> None:
+    """Its sockets are closed with it."""
+    stack = build()
+    await stack.end()
+
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(stack.endpoint.url.rpartition(":")[2])), timeout=1)

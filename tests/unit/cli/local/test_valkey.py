@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+
+from oku_cli.local import valkey
+from oku_core.errors import UserError
+
+
+def test_the_socket_lies_in_the_brokers_folder(tmp_path: Path) -> None:
+    """Nobody has to look for it."""
+    folder = Path("/short")
+
+    assert valkey.choose_socket(folder) == folder / "valkey.sock"
+
+
+def test_a_path_too_long_for_a_socket_is_avoided(tmp_path: Path) -> None:
+    """The system allows about a hundred bytes; the folder that is made instead goes away with the stack."""
+    folder = tmp_path / ("long" * 30)
+    socket = valkey.choose_socket(folder)
+
+    assert len(str(socket)) <= 100
+    assert socket.parent.is_dir()
+    valkey.remove_socket(socket, folder)
+    assert not socket.parent.exists()
+
+
+def test_the_brokers_own_folder_is_never_removed(tmp_path: Path) -> None:
+    """Its data is in it."""
+    valkey.remove_socket(tmp_path / "valkey.sock", tmp_path)
+
+    assert tmp_path.is_dir()
+
+
+def test_nobody_else_can_open_the_broker(tmp_path: Path) -> None:
+    """It listens on no port, on a socket of its owner's, and keeps an append-only file."""
+    command = valkey.build_command("valkey-server", tmp_path, tmp_path / "s")
+
+    assert command[command.index("--port") + 1] == "0"
+    assert command[command.index("--unixsocketperm") + 1] == "700"
+    assert command[command.index("--appendonly") + 1] == "yes"
+
+
+def test_the_systems_server_comes_before_the_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Valkey before Redis, and both before the one that comes with the Python packages."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert valkey.find_server().endswith("valkey-server")
+    for name in ("redis-server", "valkey-server"):
+        (tmp_path / name).touch(mode=0o755)
+        assert valkey.find_server() == str(tmp_path / name)
+
+
+def test_no_server_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to install."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("pathlib.Path.glob", lambda *_: iter(()))
+
+    with pytest.raises(UserError, match="install valkey-server or redis-server"):
+        valkey.find_server()

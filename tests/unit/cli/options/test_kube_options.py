@@ -1,0 +1,73 @@
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from oku_cli.options.kube_options import kube_options, pick_kube_settings
+from oku_coordinator.settings import KubeSettings
+from oku_core.errors import UserError
+
+
+def read(*flags: str, **environment: str) -> KubeSettings | None:
+    """What a coordinator makes of flags and variables."""
+    picked: list[KubeSettings | None] = []
+
+    @click.command()
+    @click.option("--server-url", "server_urls", multiple=True)
+    @kube_options
+    def command(**options: Any) -> None:
+        picked.append(pick_kube_settings(options))
+        assert set(options) == {"server_urls"}
+
+    result = CliRunner(env=environment).invoke(command, flags, standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return picked[0]
+
+
+def test_without_a_deployment_of_workers_nothing_is_scaled() -> None:
+    """Whatever else is given."""
+    assert read() is None
+    assert read("--kube-namespace", "n", OKU_KUBE_MAX_WORKERS="5") is None
+
+
+def test_all_of_it_comes_from_the_environment() -> None:
+    """As a chart gives it."""
+    settings = read(
+        "--server-url", "http://s:8080",
+        OKU_KUBE_WORKERS="w", OKU_KUBE_SERVERS="s", OKU_KUBE_NAMESPACE="n", OKU_KUBE_MAX_WORKERS="50",
+        OKU_KUBE_DEFAULT_WORKERS="4", OKU_KUBE_SERVERS_MIN="1", OKU_KUBE_SERVERS_MAX="6", OKU_KUBE_IDLE="5m",
+    )  # fmt: skip
+    assert settings == KubeSettings(
+        namespace="n", workers="w", servers="s", default_workers=4, max_workers=50, min_servers=1,
+        max_servers=6, idle_s=300.0,
+    )  # fmt: skip
+
+
+def test_an_empty_variable_is_none_given() -> None:
+    """Charts set variables to nothing."""
+    assert read(OKU_KUBE_WORKERS="", OKU_KUBE_SERVERS="") is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--kube-workers", "w"], "--kube-namespace: is wanted by --kube-workers"),
+        (["--kube-workers", "w", "--kube-namespace", "n", "--kube-servers", "s"], "--server-url: is wanted"),
+        (["--kube-idle", "5s"], "--kube-idle: 5s is not between 10s and 24h"),
+        (["--kube-idle", "long"], "--kube-idle: "),
+        (
+            ["--kube-workers", "w", "--kube-namespace", "n", "--kube-servers-min", "11"],
+            "--kube-servers-min: 11 is more than --kube-servers-max",
+        ),
+        (
+            ["--kube-workers", "w", "--kube-namespace", "n", "--kube-default-workers", "21"],
+            "--kube-default-workers: 21 is not between 1 and --kube-max-workers",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(flags: list[str], message: str) -> None:
+    """By name."""
+    with pytest.raises(UserError, match=f"^{message}"):
+        read(*flags)

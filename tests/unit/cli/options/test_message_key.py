@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+
+from oku_cli.options.message_key import VARIABLE, keep_message_key, read_message_key
+from oku_core.errors import UserError
+
+KEY = "0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key but that of the test."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def test_the_key_is_in_the_variable_or_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the line break that most files end with."""
+    file = tmp_path / "key"
+    file.write_text(f"{KEY}\n")
+    assert read_message_key(file) == KEY.encode()
+    monkeypatch.setenv(VARIABLE, f" {KEY} ")
+    assert read_message_key(None) == KEY.encode()
+
+
+def test_without_a_key_the_line_says_how_to_make_one() -> None:
+    """Coordinator and worker do not start."""
+    with pytest.raises(UserError) as caught:
+        read_message_key(None)
+    assert str(caught.value) == (
+        "--message-key-file (OKU_MESSAGE_KEY): is missing; make one for coordinator and workers: "
+        "export OKU_MESSAGE_KEY=$(openssl rand -hex 32)"
+    )
+
+
+@pytest.mark.parametrize("text", ["", " \n", "0123456789abcde"])
+def test_a_short_key_is_refused_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Sixteen bytes at least."""
+    monkeypatch.setenv(VARIABLE, text)
+    with pytest.raises(UserError, match=r"^OKU_MESSAGE_KEY: has \d+ bytes, a key has at least 16; make one"):
+        read_message_key(None)
+    monkeypatch.delenv(VARIABLE)
+    file = tmp_path / "key"
+    file.write_text(text)
+    with pytest.raises(UserError, match=r"key: has \d+ bytes, a key has at least 16; make one") as caught:
+        read_message_key(file)
+    assert not text.strip() or text not in str(caught.value)
+
+
+def test_file_and_variable_do_not_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody should wonder which one holds."""
+    monkeypatch.setenv(VARIABLE, KEY)
+    with pytest.raises(UserError, match=r"^--message-key-file: does not go together with OKU_MESSAGE_KEY$"):
+        read_message_key(tmp_path / "key")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """With the reason that the system has."""
+    with pytest.raises(UserError, match=r"^--message-key-file: .*/none: No such file or directory$"):
+        read_message_key(tmp_path / "none")
+    with pytest.raises(UserError, match=r"Is a directory$"):
+        read_message_key(tmp_path)
+
+
+def test_a_stack_keeps_its_key(tmp_path: Path) -> None:
+    """For its user alone; the broker may still have messages of a stack that was killed."""
+    file = tmp_path / "message.key"
+    keep_message_key(file)
+    key = read_message_key(file)
+    keep_message_key(file)
+    assert (read_message_key(file), len(key)) == (key, 64)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [file]

@@ -1,0 +1,169 @@
+import io
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.kit.specs import specs
+
+from oku_cli.options.spec_file import LARGEST_BYTES, decode_yaml, read_spec_file
+from oku_core.errors import UserError
+from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
+from oku_core.spec.spec import Spec
+from oku_core.spec.strict_json import decode_json
+
+BOMB = "a: &a [x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+REFUSED = {
+    "alias bomb": (BOMB, "line 2: *a: aliases are not allowed, write the value itself"),
+    "recursive alias": ("url: &u [*u]", "line 1: *u: aliases are not allowed"),
+    "merge key": ("x: &x {a: 1}\nheader:\n  <<: *x", "line 3: *x: aliases are not allowed"),
+    "merge without alias": ("<<: {requests: 1}", "<<: unknown key"),
+    "bool tag": ("insecure: !!bool x", "line 1: !!bool: tags are not allowed"),
+    "set": ("header: !!set {a, b}", "line 1: !!set: tags"),
+    "binary": ("body: !!binary aGk=", "line 1: !!binary: tags"),
+    "timestamp": ("name: !!timestamp 2020-01-01", "line 1: !!timestamp: tags"),
+    "python": ("name: !!python/object/apply:os.system [id]", "line 1: !!python/object/apply:os.system: tags"),
+    "own tag": ("name: !x y", "line 1: !x: tags"),
+    "tag of a key": ("!!str name: y", "line 1: !!str: tags"),
+    "impossible date": ("timeout: 2020-99-99", "timeout: 2020-99-99 is not a duration"),
+    "deep lists": ("url: " + "[" * 100_000, "line 1: is nested more than 10 deep"),
+    "deep mappings": ("".join(" " * i + "a:\n" for i in range(1000)), "line 10: is nested more than 10 deep"),
+    "deep dashes": ("url:\n " + "- " * 400_000, "line 2: is nested more than 10 deep"),
+    "huge integer": (f"requests: {'9' * 5000}", "requests: '99999"),
+    "infinity": ("timeout: .inf", "timeout: .inf is not a duration"),
+    "no number": ("timeout: .nan", "timeout: .nan is not a duration"),
+    "sexagesimal": ("requests: 1:30", "requests: 1:30 is not a number"),
+    "octal": ("requests: 0o17", "requests: 0o17 is not a number"),
+    "yes": ("insecure: yes", "insecure: yes is not true or false"),
+    "text for a switch": ("insecure: 'true'", "insecure: true is not true or false"),
+    "null": ("name: null", "name: null is not text"),
+    "duplicate key": ("requests: 1\nurl: http://h/\nrequests: 2", "line 3: requests: is given twice"),
+    "duplicate header": ("header:\n  A: 1\n  A: 2", "line 3: A: is given twice"),
+    "two ways to write a key": ("range-size: 1\nrange_size: 2", "range-size: is given twice"),
+    "key that is no text": ("? [a]\n: b", "line 1: a key is not text"),
+    "alias as key": ("name: &n x\n*n : y", "line 2: a key is not text"),
+    "two documents": ("requests: 1\n---\nrequests: 2", "line 2: a second document begins"),
+    "tab": ("header:\n\tA: b", "line 2: is not YAML: "),
+    "NUL": ("name: a\0b", "is not YAML: byte 7: control characters are not allowed"),
+    "list": ("- requests", "['requests'] is not a mapping of keys to values"),
+    "scalar": ("http://h/", "http://h/ is not a mapping"),
+    "long flow list": ("requests: [" + "1," * 500_000 + "]", "requests: ['1', '1',"),
+    "unclosed": ("a: [", "line 2: is not YAML: "),
+    "escape": ('name: "\\x1b[31m"', r"name: '\x1b[31m' is not a name"),
+}
+
+
+def read(path: Path) -> Spec:
+    """The spec of a file."""
+    return parse_spec(read_spec_file(str(path)))
+
+
+def read_fault(path: Path) -> str:
+    """What the user is told about a file."""
+    with pytest.raises(UserError) as caught:
+        read(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_a_spec_cannot_be_is_refused_at_once(tmp_path: Path, text: str, message: str) -> None:
+    """In one line that names the file and what is wrong in it, within a second."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+
+    began = time.process_time()
+    told = read_fault(path)
+
+    assert time.process_time() - began < 1
+    assert told.startswith(f"{path}: {message}")
+    assert len(told.splitlines()) == 1
+    assert len(told) < len(str(path)) + 400
+
+
+def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
+    """YAML would make 8 of 010, 1.1 of 1.10, false of no, and refuse a date for the name."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(
+        "requests: 010\nname: 2020-01-01\nbody: no\ntimeout: 1_0\nexpect_status: [200, 404]\n"
+        "header: {X-Version: 1.10, X-Id: 007, X-On: on}\ninsecure: true\nconcurrency: 1k\n"
+    )
+    assert read(path) == Spec(
+        requests=10, name="2020-01-01", body="no", timeout_s=10.0, expect_status=("200", "404"),
+        headers=("X-Version: 1.10", "X-Id: 007", "X-On: on"), insecure=True, concurrency=1000,
+    )  # fmt: skip
+
+
+@given(specs())
+def test_a_spec_comes_back_from_yaml_and_from_json(spec: Spec) -> None:
+    """What other programs write of a spec is read as that spec."""
+    mapping = build_mapping(spec)
+    text = yaml.safe_dump(mapping, allow_unicode=True)
+    assert parse_spec(Source("spec.yaml", decode_yaml(text.encode()))) == spec
+    assert parse_spec(Source("spec.json", decode_json(json.dumps(mapping).encode()))) == spec
+
+
+@given(st.binary() | st.text("-:[]{}&*!|>'\"%@`#?, \n\tab01").map(str.encode))
+def test_any_bytes_are_read_or_refused_in_a_line(content: bytes) -> None:
+    """Nothing else comes out of them."""
+    told = ""
+    try:
+        decode_yaml(content)
+    except ValueError as error:
+        told = str(error)
+    assert len(told.splitlines()) <= 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_mark_of_the_encoding_is_understood(tmp_path: Path, encoding: str) -> None:
+    """Editors and shells of Windows write one."""
+    path = tmp_path / "spec.yaml"
+    path.write_text("name: 億\n", encoding=encoding)
+    assert read(path).name == "億"
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "# nothing yet\n", "{}", "null"])
+def test_a_file_with_nothing_in_it_says_nothing(tmp_path: Path, text: str) -> None:
+    """All is as without a file."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+    assert read(path) == Spec()
+
+
+def test_a_file_called_json_is_json(tmp_path: Path) -> None:
+    """Tabs, pairs of surrogates and all."""
+    path = tmp_path / "spec.json"
+    path.write_text('{\n\t"requests": 5,\n\t"name": "\\ud83d\\ude00"}')
+    assert read(path) == Spec(requests=5, name="😀")
+    path.write_text('{"requests": 1, "requests": 2}')
+    assert read_fault(path) == f"{path}: requests: is given twice"
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a spec can come out of a pipe."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 7")))
+    assert parse_spec(read_spec_file("-")).requests == 7
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 0")))
+    with pytest.raises(SpecError, match=r"^standard input: requests: 0 is not at least 1$"):
+        parse_spec(read_spec_file("-"))
+
+
+def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:
+    """Neither a pipe that nobody writes to nor a file without an end is waited for."""
+    pipe, large = tmp_path / "pipe", tmp_path / "large"
+    os.mkfifo(pipe)
+    large.write_bytes(b"#" * (LARGEST_BYTES + 1))
+    endings = "; a spec is a file, or standard input, called -"
+
+    assert read_fault(tmp_path) == f"{tmp_path}: Is a directory"
+    assert read_fault(pipe) == f"{pipe}: is not a regular file{endings}"
+    assert read_fault(Path("/dev/zero")) == f"/dev/zero: is not a regular file{endings}"
+    assert read_fault(large) == f"{large}: is larger than 1 MiB"
+    assert read_fault(tmp_path / "none") == f"{tmp_path / 'none'}: No such file or directory"
+    assert read_fault(tmp_path / "a\0b").endswith(" is not the path of a file")

@@ -1,0 +1,66 @@
+import asyncio
+import os
+import signal
+
+import pytest
+
+from oku_cli.process import interrupt
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+
+
+async def work(seconds: float) -> str:
+    """Take some time."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_what_can_be_cut_is_given_up_on_a_signal(number: signal.Signals) -> None:
+    """With the words that were prepared for it."""
+    interrupts = Interrupts()
+    asyncio.get_running_loop().call_later(0.01, os.kill, os.getpid(), number)
+
+    with pytest.raises(InterruptedAtOnceError, match=r"^no run was begun$"):
+        await interrupts.cut(work(60), "no run was begun")
+
+
+async def test_what_cannot_be_taken_back_may_end() -> None:
+    """The signal is taken afterwards, by whoever can pause what has begun meanwhile."""
+    interrupts = Interrupts()
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(0)
+
+    assert await interrupts.let_end(work(0.05), "unknown") == "done"
+    await asyncio.wait_for(interrupts.take(), 1)
+
+
+async def test_what_does_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some seconds, and it is said that nobody knows."""
+    monkeypatch.setattr(interrupt, "_PATIENCE_S", 0.01)
+    interrupts = Interrupts()
+    os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(InterruptedAtOnceError, match=r"^unknown$"):
+        await interrupts.let_end(work(60), "unknown")
+
+
+async def test_without_a_signal_nothing_changes() -> None:
+    """The work gives its result, and raises what it raises."""
+
+    async def fail() -> None:
+        raise ValueError("x")
+
+    interrupts = Interrupts()
+    assert await interrupts.cut(work(0), "") == await interrupts.let_end(work(0), "") == "done"
+    with pytest.raises(ValueError, match="x"):
+        await interrupts.cut(fail(), "")
+
+
+async def test_each_signal_is_taken_once() -> None:
+    """The second is another."""
+    interrupts = Interrupts()
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.wait_for(interrupts.take(), 1)
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(interrupts.take(), 0.02)

@@ -1,0 +1,50 @@
+import pytest
+
+from oku_cli.process.interrupt_hints import Delivery, Parting, build_hint
+
+HERE = Parting(["--data-dir", "d"])
+ELSEWHERE = Parting(["--kube"], outlives=True)
+
+
+@pytest.fixture(autouse=True)
+def called_as_oku(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own name."""
+    monkeypatch.delenv("OKU_COMMAND", raising=False)
+
+
+def test_a_hint_names_the_command_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`./task` says how in the environment."""
+    assert build_hint("resume", "r") == "oku resume r"
+    monkeypatch.setenv("OKU_COMMAND", "./task oku")
+    assert build_hint("resume", "r") == "./task oku resume r"
+
+
+def test_a_command_to_type_names_the_place() -> None:
+    """So that it can be typed as it stands."""
+    assert HERE.build_command("resume", "r") == "oku resume r --data-dir d"
+    assert ELSEWHERE.build_command("show", "r") == "oku show r --kube"
+    assert Parting().build_command("resume", "r") == "oku resume r"
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+def test_a_run_of_this_machine_is_stopped_at_once(delivery: Delivery) -> None:
+    """Its stack ends with the command, whatever the coordinator said."""
+    assert HERE.describe_first("r").endswith("Ctrl-C again stops at once")
+    assert HERE.describe_second("r", delivery) == "stopped at once"
+
+
+def test_a_run_elsewhere_is_not_said_to_be_stopped() -> None:
+    """It rests by itself when the pause was taken; else it goes on, and the line says how to pause it."""
+    assert ELSEWHERE.describe_first("r") == (
+        "pausing run r: requests in flight may finish; Ctrl-C again does not wait for them"
+    )
+    assert ELSEWHERE.describe_second("r", Delivery.ACCEPTED) == (
+        "run r is being paused and comes to rest by itself; look at it with: oku show r --kube; "
+        "go on with: oku resume r --kube"
+    )
+    assert ELSEWHERE.describe_second("r", Delivery.OPEN) == (
+        "run r goes on: its coordinator could not be told to pause it; pause it with: oku pause r --kube"
+    )
+    assert ELSEWHERE.describe_second("r", Delivery.REFUSED) == (
+        "run r was not paused by this command; look at it with: oku show r --kube"
+    )

@@ -1,0 +1,221 @@
+import gc
+import json
+import logging
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from oku_cli.process import logs
+
+Read = Callable[[], list[dict[str, str]]]
+_NAMES = ("", "oku_core", "oku_coordinator", "oku_workers", "oku_server", "oku_cli")
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Logs as in a new process, in the body of a test; afterwards they are as before."""
+    root, levels = logging.getLogger(), {name: logging.getLogger(name).level for name in _NAMES}
+    handlers, root.handlers = root.handlers, []
+    hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+        sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
+        logging.captureWarnings(capture=False)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@pytest.fixture
+def read(capsys: pytest.CaptureFixture[str]) -> Read:
+    """Gives the objects that were written to standard error as JSON."""
+    return lambda: [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+@contextmanager
+def logging_json() -> Iterator[None]:
+    """Logs as JSON, from the level that is the default."""
+    with apart():
+        logs.set_format("json")
+        logs.set_level("info")
+        yield
+
+
+def test_logs_are_text_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where people read them."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with apart():
+        logs.set_format("auto")
+        logging.getLogger("x").warning("for people")
+    assert capsys.readouterr().err.endswith(" warning  for people logger=x\n")
+
+
+@pytest.mark.parametrize(("name", "is_text"), [("auto", False), ("json", False), ("text", True)])
+def test_logs_are_json_elsewhere(name: str, *, is_text: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a program reads them, unless text is asked for."""
+    with apart():
+        logs.set_format(name)
+        logging.getLogger("x").warning("a sentence")
+    assert capsys.readouterr().err.startswith("{") != is_text
+
+
+@pytest.mark.parametrize(
+    ("level", "own", "libraries"),
+    [
+        ("debug", "debug", "info"),
+        ("info", "info", "warning"),
+        ("warning", "warning", "warning"),
+        ("error", "error", "error"),
+    ],
+)
+def test_libraries_say_less(read: Read, level: str, own: str, libraries: str) -> None:
+    """Their debugging lines never come: they hold whole messages."""
+    with logging_json():
+        logs.set_level(level)
+        for name in ("oku_workers.x", "kombu.x"):
+            for number in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+                logging.getLogger(name).log(number, "a sentence")
+    # The least of each comes first.
+    first = {line["logger"]: line["level"] for line in reversed(read())}
+    assert first == {"oku_workers.x": own, "kombu.x": libraries}
+
+
+def test_a_fact_of_the_process_is_in_every_line(read: Read) -> None:
+    """Unless a line says otherwise."""
+    with logging_json():
+        logs.add_facts(worker="w1")
+        logging.getLogger("kombu").warning("a")
+        logging.getLogger("oku_workers").info("b", extra={"worker": "w2", "lease": "r.1"})
+    assert [(line["worker"], line.get("lease")) for line in read()] == [("w1", None), ("w2", "r.1")]
+
+
+def test_a_warning_is_a_line(read: Read) -> None:
+    """As any other."""
+    with warnings.catch_warnings(), logging_json():
+        warnings.simplefilter("always")
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+    (line,) = read()
+    assert (line["level"], line["logger"]) == ("warning", "py.warnings")
+    assert "DeprecationWarning: old" in line["message"]
+
+
+def test_an_error_that_ends_a_thread_is_a_line(read: Read) -> None:
+    """With its traceback; leaving a thread is no error."""
+
+    def fail() -> None:
+        raise ZeroDivisionError("over")
+
+    with logging_json():
+        for target in (fail, sys.exit):
+            thread = threading.Thread(target=target, name="beat")
+            thread.start()
+            thread.join()
+    (line,) = read()
+    assert (line["level"], line["message"]) == ("critical", "thread beat ended by ZeroDivisionError: over")
+    assert line["error"].startswith("Traceback")
+
+
+def test_an_error_that_python_ignores_is_a_line(read: Read) -> None:
+    """Such as one in `__del__`."""
+
+    class Stubborn:
+        def __del__(self) -> None:
+            raise ZeroDivisionError("over")
+
+    with logging_json():
+        Stubborn()
+        gc.collect()
+    (line,) = read()
+    assert line["level"] == "error"
+    assert line["message"].endswith("ZeroDivisionError: over")
+
+
+@pytest.mark.parametrize("name", ["json", "text"])
+def test_an_error_that_ends_a_process_is_logged(name: str) -> None:
+    """As one object of JSON, or with the error in the last line, which is shown to people."""
+    code = f"from oku_cli.process import logs; logs.set_format({name!r}); raise ZeroDivisionError('over')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    if name == "json":
+        line = json.loads(ended.stderr)
+        assert (line["level"], line["message"]) == ("critical", "ended by ZeroDivisionError: over")
+        assert line["error"].startswith("Traceback")
+    else:
+        assert " critical ended by ZeroDivisionError: over " in ended.stderr
+        assert ended.stderr.splitlines()[-1] == "ZeroDivisionError: over"
+
+
+def test_a_users_mistake_is_a_line_of_json(read: Read) -> None:
+    """Where everything is."""
+    with logging_json():
+        logs.tell_mistake("--port: 80%s is in use")
+    (line,) = read()
+    assert (line["level"], line["message"]) == ("error", "--port: 80%s is in use")
+
+
+@pytest.mark.parametrize("name", ["text", None])
+def test_a_users_mistake_is_a_line_for_people(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is no log, or one for people."""
+    with apart():
+        if name:
+            logs.set_format(name)
+        logs.tell_mistake("--port: 80 is in use")
+    assert capsys.readouterr().err == "oku: --port: 80 is in use\n"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the options have set."""
+    told: list[str] = []
+    monkeypatch.setattr(logs, "set_format", told.append)
+    monkeypatch.setattr(logs, "set_level", told.append)
+    return told
+
+
+@click.command()
+@click.option("--port", type=int)
+@logs.log_options
+def command(port: int) -> None:
+    """A process with logs."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "expected"),
+    [
+        ([], {}, {"auto", "info"}),
+        (["--log-format", "text", "--log-level", "error"], {}, {"text", "error"}),
+        ([], {"OKU_LOG_FORMAT": "json", "OKU_LOG_LEVEL": "debug"}, {"json", "debug"}),
+        (["--log-format", "text"], {"OKU_LOG_FORMAT": "json"}, {"text", "info"}),
+        (["--port", "x", "--log-format", "text"], {}, {"text", "info"}),
+    ],
+)
+def test_options_say_how_to_log(
+    told: list[str], arguments: list[str], environment: dict[str, str], expected: set[str]
+) -> None:
+    """A flag comes before the environment; both are known before any other value is looked at."""
+    CliRunner().invoke(command, arguments, env=environment)
+    assert set(told) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--log-format", "xml"], "'xml' is not one of 'auto', 'text', 'json'"),
+        (["--log-level", "loud"], "'loud' is not one of 'debug', 'info', 'warning', 'error'"),
+    ],
+)
+def test_options_refuse_what_is_not_there(told: list[str], arguments: list[str], message: str) -> None:
+    """With what is."""
+    ended = CliRunner().invoke(command, arguments)
+    assert ended.exit_code == 2
+    assert message in ended.output

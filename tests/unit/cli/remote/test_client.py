@@ -1,0 +1,89 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import BaseTestServer, TestServer
+
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.remote.client import Client, UnreachableError
+from oku_core.errors import UserError
+
+
+async def answer(request: web.Request) -> web.StreamResponse:
+    """A coordinator that answers by the name of the run."""
+    if request.headers.get("Authorization") != "Bearer right":
+        return web.json_response({"error": "the token is missing or wrong"}, status=401)
+    match request.match_info.get("run"):
+        case "odd":
+            return web.Response(text="<html>", status=404)
+        case "down":
+            return web.json_response({"error": "later"}, status=503)
+        case None:
+            return web.json_response([{"run": "a"}])
+        case _:
+            return web.json_response({"error": "there is no run"}, status=404)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[BaseTestServer]:
+    """That coordinator, listening."""
+    application = web.Application()
+    application.router.add_get("/api/runs", answer)
+    application.router.add_get("/api/runs/{run}", answer)
+    async with TestServer(application) as listening:
+        yield listening
+
+
+def build_client(server: BaseTestServer, token: str = "right") -> Client:
+    """A client of it."""
+    return Client(Endpoint(str(server.make_url("")).rstrip("/"), token))
+
+
+async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
+    """And gives what the coordinator answers."""
+    async with build_client(server) as client:
+        assert await client.fetch_runs() == [{"run": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("run", "token", "message"),
+    [
+        ("x", "wrong", "the token is missing or wrong"),
+        ("x", "right", "there is no run"),
+        ("odd", "right", "that is no coordinator of Oku"),
+    ],
+)
+async def test_what_the_caller_did_wrong_is_one_line(
+    server: BaseTestServer, run: str, token: str, message: str
+) -> None:
+    """In the coordinator's own words where it has any."""
+    async with build_client(server, token) as client:
+        with pytest.raises(UserError, match=message):
+            await client.fetch_summary(run)
+
+
+async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
+    """A coordinator in trouble, or none at all, can be asked again."""
+    async with build_client(server) as client:
+        with pytest.raises(UnreachableError, match="later"):
+            await client.fetch_summary("down")
+    async with Client(Endpoint("http://127.0.0.1:9", "t")) as client:
+        with pytest.raises(UnreachableError, match="the coordinator does not answer"):
+            await client.fetch_runs()
+
+
+async def test_what_is_wrong_on_the_way_is_said_before_what_comes_of_it() -> None:
+    """A refused connection to a forwarded port says nothing; why nobody forwards it does."""
+    endpoint = Endpoint("http://127.0.0.1:9", "t", find_trouble=lambda: "the tunnel is shut")
+    async with Client(endpoint) as client:
+        with pytest.raises(UnreachableError) as caught:
+            await client.fetch_runs()
+    assert str(caught.value) == "http://127.0.0.1:9: the coordinator does not answer: the tunnel is shut"
+
+
+async def test_a_client_must_be_open(server: BaseTestServer) -> None:
+    """Using it before `async with` is a mistake of the caller's."""
+    with pytest.raises(RuntimeError, match="not open"):
+        await build_client(server).fetch_runs()
+    await asyncio.sleep(0)

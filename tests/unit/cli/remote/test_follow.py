@@ -1,0 +1,162 @@
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.local.data_dir import Endpoint
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt_hints import Parting
+from oku_cli.remote.client import Client, Place, UnreachableError
+from oku_cli.remote.follow import Driver, Watch, judge, run_async, write_json
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
+from oku_core.spec.spec import Engine
+
+SUMMARY = Summary(
+    run="r", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
+    requests=1, accounted=1, resent_at_most=0,
+    outcomes=OutcomeCounts(
+        ok=1, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0
+    ),
+    statuses={"200": 1}, bytes_received=1, started_at=None, ended_at=None, active_s=1.0, throughput_rps=1.0,
+    latency_ms=LatencySummary(), histogram="", workers=[], servers=None, validity=[],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (RunState.COMPLETED, ExitCode.COMPLETED),
+        (RunState.PAUSED, ExitCode.CUT_SHORT),
+        (RunState.CANCELLED, ExitCode.CUT_SHORT),
+        (RunState.FAILED, ExitCode.CUT_SHORT),
+    ],
+)
+def test_the_exit_code_says_how_the_run_ended(state: RunState, code: ExitCode) -> None:
+    """0 for completed, 3 for everything that is less."""
+    assert judge(msgspec.structs.replace(SUMMARY, state=state)) == code
+
+
+def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
+    """Whatever the state."""
+    flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
+
+    assert judge(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
+
+
+def test_json_goes_to_the_file(tmp_path: Path) -> None:
+    """As it came from the coordinator."""
+    write_json(str(tmp_path / "s.json"), SUMMARY)
+
+    assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(SUMMARY)
+
+
+def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
+    """A folder, or a file in a folder that is not there."""
+    for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
+        with pytest.raises(UserError, match="is no file that can be written"):
+            Watch(name, quiet=False).check()
+    Watch(str(tmp_path / "s.json"), quiet=False).check()
+    Watch("-", quiet=False).check()
+    Watch(None, quiet=False).check()
+
+
+def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
+    """The two never mix."""
+    assert Watch("-", quiet=False).build_console().stderr
+    assert not Watch("x", quiet=False).build_console().stderr
+
+
+@pytest.mark.parametrize(
+    "error", [UnreachableError("no answer"), InterruptedAtOnceError("stopped at once")], ids=repr
+)
+def test_what_cuts_a_command_short_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    """With exit code 3."""
+
+    async def fail() -> ExitCode:
+        await asyncio.sleep(0)
+        raise error
+
+    assert run_async(fail()) == ExitCode.CUT_SHORT
+    assert capsys.readouterr().err == f"oku: {error}\n"
+
+
+NEVER = 0
+"""The status of an answer that does not come."""
+
+
+@pytest.mark.parametrize(
+    ("status", "is_here", "end"),
+    [
+        (202, False, "run r is being paused and comes to rest by itself; look at it with: "),
+        (409, False, "run r was not paused by this command; look at it with: "),
+        (503, False, "run r goes on: its coordinator could not be told to pause it; pause it with: "),
+        (NEVER, False, "run r goes on: its coordinator could not be told to pause it; pause it with: "),
+        (202, True, "stopped at once"),
+    ],
+)
+async def test_the_second_interrupt_says_what_becomes_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    end: str,
+    *,
+    is_here: bool,
+) -> None:
+    """That depends on the coordinator's answer to the first, where the run does not end with the command."""
+    monkeypatch.setattr("oku_cli.remote.follow._PAUSE_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.remote.follow._PAUSE_TRY_S", 10.0 if status else 0.1)
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
+    async def pause(_: web.Request) -> web.Response:
+        if status == NEVER:
+            await asyncio.Event().wait()
+        return web.json_response({"state": "pausing", "error": "not now"}, status=status)
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs/r/ticks", follow), web.post("/api/runs/r/pause", pause)])
+    async with TestServer(app) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with TellingClient(Endpoint(url, "t")) as client:
+            parting = Parting(["--x"], outlives=not is_here)
+            driver = Driver(client, Watch(None, quiet=False), parting, Interrupts())
+            following = asyncio.create_task(driver.follow("r", "title"))
+            await asyncio.sleep(0)
+            signal.raise_signal(signal.SIGINT)
+            await client.has_told.wait()
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(InterruptedAtOnceError, match=f"^{end}"):
+                await following
+    why = {503: "not now", NEVER: "no answer within 0.1 s"}.get(status)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "could not be told" in line]
+    assert [line[9:] for line in lines] == [f"run r could not be told to pause: {why}; trying again"] * bool(
+        why
+    )
+
+
+class TellingClient(Client):
+    """One that says when the coordinator has answered to what it was told."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.has_told = asyncio.Event()
+
+    async def act(self, run: str, action: str) -> dict[str, Any]:
+        """As ever."""
+        try:
+            return await super().act(run, action)
+        finally:
+            self.has_told.set()

@@ -1,0 +1,166 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, build_secret, build_service
+
+from oku_cli.remote import kubectl as kubectl_module
+from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.kube import KubeEndpoint, build_selector, find_port
+from oku_core.errors import UserError
+
+COORDINATOR = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"
+
+
+async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> None:
+    """By labels, in the current context and its namespace, with the token of the Secret."""
+    async with Client(KubeEndpoint()) as client:
+        assert await client.fetch_runs() == [{"run": "r1"}]
+    services, secrets, forward = kubectl.calls
+    assert services == f"--request-timeout=10s get services --selector {COORDINATOR} --output json"
+    assert f"get secrets --selector {COORDINATOR},app.kubernetes.io/instance=demo" in secrets
+    assert forward == "port-forward --address 127.0.0.1 service/demo-oku :8700"
+
+
+async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPath) -> None:
+    """In every call, and in the command that goes on with a run."""
+    place = KubeEndpoint(context="c", namespace="n", release="demo")
+    async with Client(place):
+        pass
+    assert all("--context c --namespace n" in call for call in kubectl.calls)
+    assert "app.kubernetes.io/instance=demo" in kubectl.calls[0]
+    assert place.flags == ["--kube", "--context", "c", "--namespace", "n", "--release", "demo"]
+    assert KubeEndpoint().flags == ["--kube"]
+
+
+async def test_a_token_that_is_given_is_not_looked_for(kubectl: KubectlOnPath) -> None:
+    """Not everybody may read Secrets."""
+    kubectl.set(errors={"get secrets": "Error from server (Forbidden): secrets is forbidden"})
+    async with Client(KubeEndpoint(token=TOKEN)) as client:
+        assert await client.fetch_runs()
+
+
+async def test_without_kubectl_nothing_can_be_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Which is said."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"^--kube: kubectl is not on the PATH"):
+        await enter(KubeEndpoint())
+
+
+@pytest.mark.parametrize(
+    ("place", "settings", "message"),
+    [
+        (KubeEndpoint(), {"services": []}, "there is no Oku in the namespace of the kube context; install"),
+        (
+            KubeEndpoint(namespace="n", release="x"),
+            {"services": []},
+            "there is no release x of Oku in namespace n;",
+        ),
+        (
+            KubeEndpoint(namespace="n"),
+            {"services": [build_service("b"), build_service("a")]},
+            "there are several releases in namespace n, name one by --release: a, b",
+        ),
+        (KubeEndpoint(), {"secrets": []}, "--token: release demo has no Secret with its token"),
+        (KubeEndpoint(), {"secrets": [build_secret(TOKEN, "other")]}, "--token: release demo has no Secret"),
+        (KubeEndpoint(), {"secrets": [{"data": {"token": "="}}]}, "--token: release demo has no Secret"),
+        (
+            KubeEndpoint(),
+            {"secrets": [build_secret("two words")]},
+            "--token: that in the Secret of release demo: has other than printable ASCII",
+        ),
+        (
+            KubeEndpoint(),
+            {"context": "", "errors": {"get": "The connection to the server localhost:8080 was refused"}},
+            "there is no current kube context, name one by --context",
+        ),
+        (
+            KubeEndpoint(context="x"),
+            {"errors": {"get": 'error: context "x" does not exist'}},
+            '--kube: context "x" does not exist',
+        ),
+        (
+            KubeEndpoint(),
+            {"errors": {"get": 'Error from server (Forbidden): services is forbidden: User "u" cannot list'}},
+            '--kube: Error from server (Forbidden): services is forbidden: User "u"',
+        ),
+    ],
+)
+async def test_what_the_user_can_put_right_is_a_mistake(
+    kubectl: KubectlOnPath, place: KubeEndpoint, settings: dict[str, Any], message: str
+) -> None:
+    """Of one line, with what to do."""
+    kubectl.set(**settings)
+    with pytest.raises(UserError) as caught:
+        await enter(place)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_token_that_is_given_and_wrong_is_told_from_that_of_the_secret(
+    kubectl: KubectlOnPath,
+) -> None:
+    """A variable of another coordinator is easily forgotten."""
+    async with Client(KubeEndpoint(token="of-another-one")) as client:
+        with pytest.raises(UserError) as caught:
+            await client.fetch_runs()
+    kubectl.set(secrets=[build_secret("an-old-one")])
+    async with Client(KubeEndpoint()) as client:
+        with pytest.raises(UserError, match=r"^the token is missing or wrong$"):
+            await client.fetch_runs()
+    assert str(caught.value) == (
+        "the token is missing or wrong: "
+        "--token (OKU_TOKEN) is set and was used instead of the Secret of release demo"
+    )
+
+
+async def test_blanks_around_the_token_of_a_secret_are_none_of_it(kubectl: KubectlOnPath) -> None:
+    """`echo` and editors leave line breaks."""
+    kubectl.set(secrets=[build_secret(f" {TOKEN}\r\n")])
+    async with Client(KubeEndpoint()) as client:
+        assert await client.fetch_runs()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "E1121 memcache.go:265] couldn't get list\nUnable to connect to the server: dial tcp: i/o timeout",
+        "Unable to connect to the server: context deadline exceeded",
+        "",
+    ],
+)
+async def test_a_cluster_that_does_not_answer_is_out_of_reach(kubectl: KubectlOnPath, error: str) -> None:
+    """The last line says why, if anything does."""
+    kubectl.set(errors={"get": error})
+    reason = error.splitlines()[-1] if error else "kubectl gave no reason"
+    with pytest.raises(UnreachableError, match=f"^--kube: the cluster does not answer: {reason}$"):
+        await enter(KubeEndpoint())
+
+
+async def test_nobody_waits_for_a_kubectl_that_hangs(
+    kubectl: KubectlOnPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may ask for a password that nobody types."""
+    (kubectl.folder / "kubectl").write_text("#!/bin/sh\nexec sleep 10\n")
+    monkeypatch.setattr(kubectl_module, "_TIMEOUT_S", 0.1)
+    with pytest.raises(UserError, match="no answer within 0 s"):
+        await enter(KubeEndpoint())
+
+
+def test_the_port_of_the_api_is_the_one_called_http() -> None:
+    """Or the only one."""
+    metrics, http = {"name": "metrics", "port": 9000}, {"name": "http", "port": 80}
+    assert find_port(build_service("a", metrics, http)) == 80
+    assert find_port(build_service("a", {"port": 8701})) == 8701
+
+
+def test_a_release_is_found_by_its_labels() -> None:
+    """Which the chart sets."""
+    assert build_selector("") == COORDINATOR
+    assert build_selector("a") == f"{COORDINATOR},app.kubernetes.io/instance=a"
+
+
+async def enter(place: KubeEndpoint) -> None:
+    """Open and close the way there."""
+    async with place.open():
+        pass

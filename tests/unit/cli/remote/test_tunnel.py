@@ -1,0 +1,140 @@
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from tests.kit.local_run import is_alive
+from tests.unit.cli.kubectl_on_path import KubectlOnPath, find_forwards, wait_until
+
+from oku_cli.remote import tunnel as tunnel_module
+from oku_cli.remote.client import Client, UnreachableError, Way
+from oku_cli.remote.kube import KubeEndpoint
+
+needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+
+
+class Opened:
+    """A place whose way is open already.
+
+    Args:
+        way: to it.
+    """
+
+    flags = ()
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Way]:
+        """The way."""
+        yield self._way
+
+
+PENDING = "unable to forward port because pod is not running. Current status=Pending"
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tunnels that look often and wait little."""
+    monkeypatch.setattr(tunnel_module, "_LOOK_S", 0.1)
+    monkeypatch.setattr(tunnel_module, "_FIRST_PAUSE_S", 0.1)
+    monkeypatch.setattr(tunnel_module, "_LONGEST_PAUSE_S", 0.2)
+    monkeypatch.setattr(tunnel_module, "_PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.2))
+
+
+async def test_a_port_that_cannot_be_forwarded_is_said(kubectl: KubectlOnPath) -> None:
+    """With kubectl's reason."""
+    kubectl.set(errors={"port-forward": f"error: {PENDING}"})
+    with pytest.raises(UnreachableError, match=rf"no port can be forwarded .*: {PENDING}"):
+        async with KubeEndpoint().open():
+            pass
+
+
+@needs_proc
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("cause", ["it ends", "it leads nowhere"])
+async def test_a_tunnel_that_breaks_is_built_again(kubectl: KubectlOnPath, cause: str) -> None:
+    """At a port of its own: a coordinator that was replaced is reached again by trying again."""
+    async with KubeEndpoint().open() as endpoint:
+        before = find_forwards(kubectl)
+        os.kill(before[0], signal.SIGKILL if cause == "it ends" else signal.SIGSTOP)
+        await wait_until(lambda: find_forwards(kubectl) not in (before, []))
+        async with Client(Opened(endpoint)) as client:
+            await wait_until_answered(client)
+        assert endpoint.url.startswith("http://127.0.0.1:")
+    assert kubectl.calls[-1].endswith(" :8700")
+    assert find_forwards(kubectl) == []
+
+
+@needs_proc
+async def test_nothing_is_sent_to_a_port_whose_child_is_gone(kubectl: KubectlOnPath) -> None:
+    """Somebody else may listen there by now, and the token would be his."""
+    async with KubeEndpoint().open() as endpoint, Client(Opened(endpoint)) as client:
+        port = int(endpoint.url.rpartition(":")[2])
+        [pid] = find_forwards(kubectl)
+        os.kill(pid, signal.SIGKILL)
+        await wait_until(lambda: not is_alive(pid))
+        with socket.create_server(("127.0.0.1", port)) as squatter:
+            squatter.settimeout(0.05)
+            with pytest.raises(UnreachableError, match="kubectl port-forward ended: signal 9"):
+                await client.fetch_runs()
+            with pytest.raises(TimeoutError):
+                squatter.accept()
+    assert not any(str(port) in call for call in kubectl.calls)
+
+
+@needs_proc
+@pytest.mark.usefixtures("eager")
+async def test_what_keeps_a_tunnel_from_being_built_again_is_known(kubectl: KubectlOnPath) -> None:
+    """In kubectl's words, beside the answer that does not come; no longer when it stands again."""
+    async with KubeEndpoint().open() as endpoint, Client(Opened(endpoint)) as client:
+        assert endpoint.find_trouble() == ""
+        kubectl.set(errors={"port-forward": f"error: {PENDING}"})
+        os.kill(find_forwards(kubectl)[0], signal.SIGKILL)
+        await wait_until(lambda: bool(endpoint.find_trouble()))
+        assert endpoint.find_trouble() == "kubectl port-forward ended: signal 9"
+        await wait_until(lambda: PENDING in endpoint.find_trouble())
+        with pytest.raises(UnreachableError) as caught:
+            await client.fetch_runs()
+        kubectl.set(errors={})
+        await wait_until_answered(client)
+        await wait_until(lambda: not endpoint.find_trouble())
+    assert str(caught.value) == (
+        f"--kube: the coordinator does not answer: kubectl port-forward ended: {PENDING}"
+    )
+
+
+@needs_proc
+@pytest.mark.usefixtures("eager")
+async def test_a_tunnel_that_cannot_be_built_again_is_tried_again(
+    kubectl: KubectlOnPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever keeps this machine from starting a process, be it for a moment: here its log has no folder."""
+    folders = kubectl.folder / "temporary"
+    folders.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folders))
+    async with KubeEndpoint().open() as endpoint, Client(Opened(endpoint)) as client:
+        [folder] = folders.iterdir()
+        aside = folder.rename(kubectl.folder / "aside")
+        os.kill(find_forwards(kubectl)[0], signal.SIGKILL)
+        await wait_until(lambda: "cannot be started: [Errno 2]" in endpoint.find_trouble())
+        aside.rename(folder)
+        await wait_until_answered(client)
+
+
+async def wait_until_answered(client: Client) -> None:
+    """Try again as a driver does."""
+    async with asyncio.timeout(8):
+        while True:
+            try:
+                assert await client.fetch_runs()
+            except UnreachableError:
+                await asyncio.sleep(0.05)
+            else:
+                return

@@ -1,0 +1,68 @@
+from collections.abc import Callable
+
+from tests.unit.cli.report.conftest import Page, make_lease
+
+from oku_cli.report.charts.coverage import build_lease_chart, build_strips
+from oku_cli.report.charts.over_time import build_course
+from oku_cli.report.charts.timeline import build_timeline
+from oku_cli.report.run_history import Dossier
+from oku_coordinator.ledger.records import LeaseState
+from oku_core.accounting.interval import Slice, SliceState
+
+MakeDossier = Callable[..., Dossier]
+SLICES = [
+    Slice(0, 600, SliceState.ACCOUNTED),
+    Slice(600, 700, SliceState.LEASED),
+    Slice(700, 1000, SliceState.PENDING),
+]
+LOST = {"state": LeaseState.EXPIRED, "reason": "worker_lost"}
+
+
+def test_the_space_is_shown_from_left_to_right(make_dossier: MakeDossier) -> None:
+    """What is accounted, leased, pending."""
+    page = Page(build_strips(make_dossier(slices=SLICES)))
+    assert page.faults == []
+    assert "600 accounted, 100 leased, 300 pending" in page.text
+    classes = [rect["class"] for rect in page.find("rect")]
+    assert classes == ["accounted"] * 30 + ["leased"] * 5 + ["pending"] * 15
+
+
+def test_what_was_taken_back_has_a_strip_of_its_own(make_dossier: MakeDossier) -> None:
+    """If there is any; what was never sent does not count."""
+    assert len(Page(build_strips(make_dossier())).find("svg")) == 1
+    leases = [
+        make_lease(0, 100, 0, 1, **LOST),
+        make_lease(0, 9, 0, 1, state=LeaseState.EXPIRED, reason="not_sent"),
+    ]
+    page = Page(build_strips(make_dossier(leases=leases)))
+    assert len(page.find("svg")) == 2
+    assert sum(rect["class"] == "again" for rect in page.find("rect")) == 5
+
+
+def test_leases_are_drawn_by_what_became_of_them(make_dossier: MakeDossier) -> None:
+    """Those that are out until now."""
+    leases = [
+        make_lease(0, 100, 0, 5, **LOST),
+        make_lease(0, 100, 5, 9),
+        make_lease(100, 200, 8, None, state=LeaseState.ACTIVE),
+    ]
+    dossier = make_dossier(leases=leases)
+    timeline = build_timeline(dossier.moments, dossier.leases.bands)
+    assert timeline is not None
+    chart = build_lease_chart(dossier, build_course(dossier.moments, timeline, []))
+    assert chart is not None
+    assert [key.label for key in chart.legend] == ["out: 1", "reported: 1", "taken back: 1"]
+    assert chart.y.ticks[-1].label == "1k"
+
+
+def test_a_picture_of_very_many_leases_stays_small(make_dossier: MakeDossier) -> None:
+    """They are a band anyway."""
+    leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]
+    dossier = make_dossier(leases=leases)
+    timeline = build_timeline(dossier.moments, dossier.leases.bands)
+    assert timeline is not None
+    chart = build_lease_chart(dossier, build_course(dossier.moments, timeline, []))
+    assert chart is not None
+    assert sum(map(len, chart.shapes)) < 100_000
+    assert [key.label for key in chart.legend] == ["reported: 100,000"]
+    assert chart.note.startswith("Each box is one or several leases")

@@ -1,0 +1,56 @@
+import pytest
+from tests.unit.cli.report.conftest import build_latency, make_moment
+
+from oku_cli.report.charts.chart import Chart
+from oku_cli.report.charts.heatmap import LEVELS, build_heatmap, choose_level, count_by_row
+from oku_cli.report.charts.over_time import build_course
+from oku_cli.report.charts.timeline import build_timeline
+from oku_coordinator.telemetry.lines import BOUNDS_MS, build_latency_lines
+from oku_core.results.history import Moment
+
+
+def build(moments: list[Moment]) -> Chart | None:
+    """The heatmap of these moments."""
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    return build_heatmap(moments, build_course(moments, timeline, []))
+
+
+def test_rows_are_those_of_the_lines_for_loki() -> None:
+    """So that both pictures are the same."""
+    latency = build_latency([5, 10, 11, 999, 1000, 12_345, 40_000, 40_100, 3_600_000_000])
+    lines = {float(line["le"]): line["requests"] for line in build_latency_lines(latency)}
+    assert {BOUNDS_MS[row]: count for row, count in count_by_row(latency).items()} == lines
+
+
+@pytest.mark.parametrize(("density", "level"), [(1, 0), (1000, LEVELS - 1), (31.7, LEVELS // 2)])
+def test_shades_are_logarithmic(density: float, level: int) -> None:
+    """The least has the weakest, the most the strongest."""
+    assert choose_level(density, 1, 1000) == level
+
+
+def test_where_all_is_the_same_all_is_strong() -> None:
+    """There is nothing to compare it with."""
+    assert choose_level(3, 3, 3) == LEVELS - 1
+
+
+def test_requests_stand_at_their_time_and_latency() -> None:
+    """From the fastest that occurred to the slowest."""
+    chart = build([make_moment(1, [1000] * 50), make_moment(2, [1000] * 50 + [100_000])])
+    assert chart is not None
+    assert [shape.count("M") for shape in chart.shapes] == [1, 2]
+    assert "Most requests took 800 µs to 1.00 ms; the slowest up to 100 ms" in chart.description
+    assert chart.y.ticks[-1].label == "100 ms"
+
+
+def test_a_run_without_answers_has_no_heatmap() -> None:
+    """As it has no latencies."""
+    assert build([make_moment(1, [])]) is None
+
+
+def test_a_single_latency_makes_a_heatmap() -> None:
+    """One row, one column."""
+    chart = build([make_moment(1, [1000])])
+    assert chart is not None
+    assert len(chart.shapes) == 1
+    assert chart.y.ticks

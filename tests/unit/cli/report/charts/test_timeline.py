@@ -1,0 +1,145 @@
+import pytest
+from tests.unit.cli.report.conftest import START, band_leases, make_lease, make_moment
+
+from oku_cli.report.charts.timeline import (
+    MOST_COLUMNS,
+    PAUSE_S,
+    Timeline,
+    build_columns,
+    build_timeline,
+    cut_at_gaps,
+    format_since,
+)
+from oku_coordinator.ledger.records import LeaseState
+
+
+def build(*windows: tuple[float, float]) -> Timeline:
+    """A timeline of windows that are given in seconds after the start."""
+    return Timeline(tuple((START + start, START + stop) for start, stop in windows))
+
+
+def test_time_goes_evenly_from_left_to_right() -> None:
+    """What is outside stands at the end."""
+    timeline = build((0, 100))
+    assert [timeline.place(START + at) for at in (-5, 0, 25, 100, 999)] == [0, 0, 0.25, 1, 1]
+
+
+def test_a_pause_is_a_narrow_band_however_long_it_was() -> None:
+    """What lies in it, too, has its place there."""
+    timeline = build((0, 100), (100_000, 100_100))
+    ((left, right),) = timeline.pauses
+    assert right - left == pytest.approx(0.03)
+    assert timeline.place(START + 100) == pytest.approx(left)
+    assert timeline.place(START + 100_000) == pytest.approx(right)
+    assert left < timeline.place(START + 50_000) < right
+    assert timeline.place(START + 100_100) == pytest.approx(1)
+
+
+def test_many_pauses_leave_room_for_the_run() -> None:
+    """They take less than a third of the width."""
+    timeline = build(*((1000 * n, 1000 * n + 10) for n in range(50)))
+    assert sum(right - left for left, right in timeline.pauses) <= 0.31
+
+
+@pytest.mark.parametrize("length_s", [0.4, 1, 7, 61, 3600, 86_400, 3_000_000])
+def test_there_are_few_times_beside_the_axis(length_s: float) -> None:
+    """Rising, each once."""
+    ticks = build((0, length_s)).build_ticks()
+    assert 1 <= len(ticks) <= 10
+    assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
+    assert len({tick.label for tick in ticks}) == len(ticks)
+
+
+def test_moments_make_the_timeline() -> None:
+    """Seconds that lie far apart are windows of their own, a missing one is not."""
+    moments = [make_moment(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    assert timeline.windows == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
+
+
+def test_without_moments_the_leases_make_it() -> None:
+    """Those that were reported: when a lost one was taken back says little."""
+    leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
+    timeline = build_timeline([], band_leases(leases).bands)
+    assert timeline is not None
+    assert timeline.windows == ((START + 1, START + 6),)
+    assert build_timeline([], band_leases(leases[1:]).bands) is None
+
+
+def test_few_moments_are_shown_as_they_are() -> None:
+    """Each is a column."""
+    moments = [make_moment(second) for second in range(1, 100)]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    assert build_columns(moments, timeline) == moments
+
+
+def test_many_moments_become_columns_and_no_request_is_lost() -> None:
+    """What they count is added up."""
+    moments = [make_moment(second, [1000, 2000]) for second in range(1, 3601)]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    columns = build_columns(moments, timeline)
+    assert MOST_COLUMNS / 4 < len(columns) <= MOST_COLUMNS + 1
+    assert sum(column.ended for column in columns) == 7200
+    assert sum(column.seconds for column in columns) == pytest.approx(3600)
+
+
+def test_a_short_end_belongs_to_what_was_before() -> None:
+    """What ended in a tenth of a second is no rate."""
+    moments = [make_moment(1), make_moment(2), make_moment(2.1, seconds=0.1)]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    assert [(column.ended, column.seconds) for column in build_columns(moments, timeline)] == [
+        (1, 1.0),
+        (2, pytest.approx(1.1)),
+    ]
+
+
+def test_columns_do_not_reach_over_a_pause() -> None:
+    """And lines break there."""
+    moments = [make_moment(float(second)) for second in (*range(1, 800), *range(5000, 5800))]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    columns = build_columns(moments, timeline)
+    before, after = cut_at_gaps(columns, timeline)
+    assert columns[before[-1]].at < START + 800
+    assert columns[after[0]].at - columns[after[0]].seconds >= START + 4999
+
+
+@pytest.mark.parametrize(
+    ("ends", "seconds", "groups"),
+    [
+        ((1, 2, 4.9, 5.9), 1.0, [[0, 1, 2, 3]]),
+        ((1, 2, 9, 10), 1.0, [[0, 1], [2, 3]]),
+        ((30, 65, 130), 30.0, [[0, 1], [2]]),
+        ((60, 120, 120 + 60 + PAUSE_S + 5), 60.0, [[0, 1], [2]]),
+    ],
+)
+def test_lines_break_where_nothing_is_known(
+    ends: tuple[float, ...], seconds: float, groups: list[list[int]]
+) -> None:
+    """Not where a tick was a little late, nor where long moments are a little apart; at each pause."""
+    moments = [make_moment(at, seconds=seconds) for at in ends]
+    timeline = build_timeline(moments, [])
+    assert timeline is not None
+    assert list(cut_at_gaps(moments, timeline)) == groups
+    assert list(cut_at_gaps([], timeline)) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (40, "40 s"),
+        (150, "2:30 min"),
+        (900, "15 min"),
+        (3600, "1 h"),
+        (9000, "2 h 30"),
+        (3661, "1 h 01:01"),
+    ],
+)
+def test_times_since_the_start_are_short(seconds: float, text: str) -> None:
+    """In one or two units."""
+    assert format_since(seconds) == text

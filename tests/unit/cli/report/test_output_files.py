@@ -1,0 +1,113 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from oku_cli.local.data_dir import DataDir
+from oku_cli.report.output_files import OutputFile, ReportWriter, leave_report, read_dossier
+from oku_cli.report.run_history import Dossier, DossierReader
+from oku_coordinator.ledger import Ledger
+from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> DataDir:
+    """A data folder with a run that nobody has begun."""
+    ledger = Ledger(tmp_path / "ledger.sqlite3")
+    ledger.create_run("r1", Spec(requests=5, name="five"), 1.0)
+    ledger.close()
+    return DataDir(tmp_path)
+
+
+def build(dossier: Dossier) -> str:
+    """A file that says of which run it is."""
+    return f"{dossier.summary.run} {dossier.summary.name}"
+
+
+def read(data_dir: DataDir) -> Dossier:
+    """The dossier of that run."""
+    reader = DossierReader()
+    for line in read_dossier(data_dir, "r1", 2.0):
+        reader.take(line)
+    return reader.finish()
+
+
+def test_a_file_is_written_and_said(
+    data_dir: DataDir, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error: a script reads the other one."""
+    path = tmp_path / "x.txt"
+    OutputFile("--csv", str(path), build).write(read(data_dir))
+    assert path.read_text() == "r1 five"
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"wrote {path} (7 B)\n")
+
+
+def test_a_dash_is_standard_output(data_dir: DataDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Nothing else is said."""
+    OutputFile("--csv", "-", build).write(read(data_dir))
+    captured = capfdbinary.readouterr()
+    assert (captured.out, captured.err) == (b"r1 five", b"")
+
+
+def test_what_cannot_be_written_is_one_line(data_dir: DataDir, tmp_path: Path) -> None:
+    """Early where it can be known, else when it fails."""
+    for path in (tmp_path, tmp_path / "no" / "x.txt"):
+        with pytest.raises(UserError, match=r"--csv: .* is no file that can be written"):
+            OutputFile("--csv", str(path), build).check()
+    with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
+        OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(data_dir))
+
+
+def test_the_report_of_a_run_is_left_in_its_folder(data_dir: DataDir, tmp_path: Path) -> None:
+    """Each time anew."""
+    path = leave_report(data_dir, "r1", 2.0)
+    assert path == tmp_path / "reports" / "r1.html"
+    assert leave_report(data_dir, "r1", 3.0) == path
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> None:
+    """Together they are one JSON document; what is cut off is no report."""
+    path = tmp_path / "all.json"
+    page = tmp_path / "page.html"
+    outputs = [OutputFile("--json", str(path), None), OutputFile("--csv", str(page), build)]
+    lines = list(read_dossier(data_dir, "r1", 2.0))
+    with ReportWriter(outputs) as writer:
+        assert not path.exists()
+        for line in lines:
+            writer.take(line)
+        writer.finish()
+    document = json.loads(path.read_bytes())
+    assert list(document) == ["at", "summary", "spec", "moments", "events", "leases", "slices"]
+    assert document["slices"] == [[0, 5, "pending"]]
+    assert page.read_text() == "r1 five"
+    with ReportWriter(outputs[1:]) as writer:
+        for line in lines[:-1]:
+            writer.take(line)
+        with pytest.raises(UserError, match="its history cannot be read: it is cut off"):
+            writer.finish()
+
+
+def test_secrets_are_written_when_they_are_asked_for(data_dir: DataDir, tmp_path: Path) -> None:
+    """And not unless they are."""
+    path = tmp_path / "all.json"
+    head, *rest = read_dossier(data_dir, "r1", 2.0)
+    head = head.replace(b'"spec":{', b'"spec":{"body":"hunter2",', 1)
+    for show_secrets in (False, True):
+        with ReportWriter([OutputFile("--json", str(path), None)], show_secrets=show_secrets) as writer:
+            for line in (head, *rest):
+                writer.take(line)
+            writer.finish()
+        assert (b"hunter2" in path.read_bytes()) == show_secrets
+        assert (b'"body":"***"' in path.read_bytes()) != show_secrets
+
+
+def test_what_is_no_dossier_is_said(tmp_path: Path) -> None:
+    """As when a coordinator of another version sends another form; nothing is written."""
+    path = tmp_path / "all.json"
+    writer = ReportWriter([OutputFile("--json", str(path), None)])
+    with writer, pytest.raises(UserError, match="its history cannot be read: "):
+        writer.take(b'{"at":1.0,"summary":{},"spec":{},"moments":[]}')
+    assert not path.exists()

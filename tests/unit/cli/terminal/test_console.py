@@ -1,0 +1,128 @@
+"""Text of others goes into every place that shows it, and comes out as what it is."""
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.console import RenderableType
+from tests.unit.cli.conftest import make_worker
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.process.interrupt import InterruptedAtOnceError
+from oku_cli.process.interrupt_hints import build_hint
+from oku_cli.process.logs import tell_mistake
+from oku_cli.remote.follow import run_async, write_json
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.live import LiveView
+from oku_cli.terminal.plain import PlainView
+from oku_cli.terminal.screen import QuietView
+from oku_cli.terminal.trend import Pace
+from oku_cli.views.runs_view import RunRow, build_runs_table
+from oku_cli.views.summary_view import build_summary
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Tick
+from oku_core.results.summary import Flag, Summary, Validity
+
+EVIL = "[red]a[/b] :smile: \x1b[31m\x1b]0;t\x07\x9b2J\u202e\r\nx"
+SHOWN = "[red]a[/b] :smile:"
+STEERS = "\x1b\x07\x9b\u202e\r\x85\u2028"
+
+MakeTick = Callable[..., Tick]
+MakeSummary = Callable[..., Summary]
+
+
+def show(renderable: RenderableType) -> str:
+    """What reaches a wide terminal, but for the sequences that are rich's own."""
+    file = io.StringIO()
+    Terminal(file=file, width=200, force_terminal=True, color_system=None).print(renderable)
+    return file.getvalue()
+
+
+def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
+    """Its name, reason, notices, workers, statuses and flags, and the hint under it."""
+    summary = make_summary(
+        run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.FAILED, reason=f"3{EVIL}", notices=[f"4{EVIL}"],
+        workers=[make_worker(f"5{EVIL}")], statuses={f"6{EVIL}": 1000},
+        validity=[Validity(flag=Flag.RESENT, detail=f"7{EVIL}", requests=1)],
+    )  # fmt: skip
+
+    shown = " ".join(show(build_summary(summary, hint=f"8{EVIL}")).split())
+
+    assert all(f"{place}{SHOWN}" in shown for place in range(1, 9))
+    assert shown.count("␛[31m") == 8
+    assert not any(character in shown for character in STEERS)
+
+
+def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
+    """The title and the notices."""
+    tick = make_tick(notices=[f"2{EVIL}"])
+    moment = Moment(tick=tick, trend=Pace().add(tick), seen_at_s=0)
+
+    shown = show(build_frame(f"1{EVIL}", moment, 0))
+
+    assert all(f"{place}{SHOWN}" in shown for place in (1, 2))
+    assert not any(character in shown for character in STEERS)
+
+
+def test_the_list_of_runs_shows_what_others_wrote() -> None:
+    """The id and the name."""
+    row = RunRow(
+        run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, created_at=0
+    )
+
+    shown = show(build_runs_table([row], fits=False))
+
+    assert all(f"{place}{SHOWN}" in shown for place in (1, 2))
+    assert not any(character in shown for character in STEERS)
+
+
+def test_lines_beside_the_progress_show_what_others_wrote(make_tick: MakeTick) -> None:
+    """Each stays one line, so that none can pass for another."""
+    file = io.StringIO()
+    view = PlainView(Terminal(file=file), clock=lambda: 0.0)
+    view.start(f"1{EVIL}")
+    view.log(f"2{EVIL}")
+    view.show_tick(make_tick(notices=[f"3{EVIL}"]))
+
+    assert [SHOWN in line for line in file.getvalue().split("\n")] == [True, True, False, True, False]
+    assert not any(character in file.getvalue() for character in STEERS)
+
+
+def test_lines_above_the_live_area_show_what_others_wrote() -> None:
+    """As they are, where the terminal is wide enough."""
+    file = io.StringIO()
+    LiveView(Terminal(file=file, width=200, force_terminal=True, color_system=None)).log(EVIL)
+
+    assert file.getvalue().startswith(SHOWN)
+    assert file.getvalue().count("\n") == 1
+
+
+def test_lines_on_standard_error_show_what_others_wrote(capsys: pytest.CaptureFixture[str]) -> None:
+    """Mistakes, errors of a coordinator and warnings to those who want no progress."""
+
+    async def fail() -> ExitCode:
+        raise InterruptedAtOnceError(EVIL)
+
+    tell_mistake(EVIL)
+    QuietView().warn(EVIL)
+    run_async(fail())
+
+    lines = capsys.readouterr().err.split("\n")
+    assert [line.startswith(f"oku: {SHOWN}") for line in lines] == [True, True, True, False]
+    assert not any(character in line for line in lines for character in STEERS)
+
+
+def test_json_on_standard_output_steers_no_terminal(
+    make_summary: MakeSummary, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """`oku show --json` in a terminal is as harmless as without."""
+    write_json("-", make_summary(reason=EVIL))
+
+    written = capfdbinary.readouterr().out.decode()
+    assert not any(character in written for character in STEERS)
+
+
+def test_a_command_to_type_is_quoted_for_the_shell() -> None:
+    """A folder with a blank or a bracket in its name is one word."""
+    assert build_hint("resume", "r", "--data-dir", "d[/b] x;y") == "oku resume r --data-dir 'd[/b] x;y'"

@@ -1,0 +1,86 @@
+from collections.abc import Callable
+
+import pytest
+
+from oku_cli.terminal.palette import BAD
+from oku_cli.views.account_view import build_headline, build_outcomes, build_served, build_statuses
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import OutcomeCounts, ServersSummary, Summary
+
+MakeSummary = Callable[..., Summary]
+Render = Callable[..., list[str]]
+OUTCOMES = OutcomeCounts(
+    ok=996, unexpected_status=0, timeout=3, connect_error=1, disconnected=0, protocol_error=0
+)
+
+
+def test_the_headline_names_the_run_its_state_and_its_account(
+    make_summary: MakeSummary, render: Render
+) -> None:
+    """Whoever reads no further knows whether every request is accounted."""
+    lines = [" ".join(line.split()) for line in render(build_headline(make_summary(), None))]
+    assert lines == ["run 6f2c1a · soak · aiohttp completed", "1,000 of 1,000 accounted"]
+
+
+@pytest.mark.parametrize(
+    ("state", "rest"),
+    [
+        (RunState.PAUSED, "412 of 1,000 accounted, 41.2 %; 588 are left"),
+        (RunState.RUNNING, "412 of 1,000 accounted, 41.2 %; 588 are left"),
+        (RunState.CANCELLED, "412 of 1,000 accounted, 41.2 %; 588 were not made"),
+        (RunState.FAILED, "412 of 1,000 accounted, 41.2 %; 588 were not made"),
+    ],
+)
+def test_a_run_that_is_not_complete_says_how_far_it_came(
+    make_summary: MakeSummary, render: Render, state: RunState, rest: str
+) -> None:
+    """With the hint on how to go on below."""
+    summary = make_summary(state=state, accounted=412, name="")
+    lines = render(build_headline(summary, "Resume it with: oku resume 6f2c1a"))
+    assert [lines[1].rstrip(), lines[-1].rstrip()] == [rest, "Resume it with: oku resume 6f2c1a"]
+    assert lines[0].split() == ["run", "6f2c1a", "·", "aiohttp", state]
+
+
+def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:
+    """A line each."""
+    summary = make_summary(state=RunState.PENDING, accounted=0, notices=["waiting for [1]", "Loki: 503"])
+    lines = [line.rstrip() for line in render(build_headline(summary, None))]
+    assert lines[1:] == ["0 of 1,000 accounted, 0.0 %; 1,000 are left", "waiting for [1]", "Loki: 503"]
+
+
+def test_outcomes_have_shares_and_those_that_did_not_occur_are_left_out(
+    make_summary: MakeSummary, render: Render
+) -> None:
+    """`ok` is there in any case."""
+    lines = render(build_outcomes(make_summary(outcomes=OUTCOMES)))
+    assert [line.split() for line in lines] == [
+        ["ok", "996", "99.60", "%"],
+        ["timeout", "3", "0.30", "%"],
+        ["connect", "error", "1", "0.10", "%"],
+    ]
+
+
+def test_statuses_are_in_order(render: Render) -> None:
+    """With the count of each."""
+    (line,) = render(build_statuses({"503": 2000, "200": 41_000}))
+    assert line.split() == ["200", "41,000", "503", "2,000"]
+
+
+@pytest.mark.parametrize(
+    ("served", "words", "is_bad"),
+    [
+        (1000, "1,000 = accounted", False),
+        (1040, "1,040 = accounted + 40 of those resent", False),
+        (997, "997 = accounted - 3 of those without a response", False),
+        (1041, "1,041, 41 more than accounted", True),
+        (995, "995, fewer than the 996 that are ok", True),
+    ],
+)
+def test_what_the_servers_counted_is_compared_with_the_account(
+    make_summary: MakeSummary, served: int, words: str, *, is_bad: bool
+) -> None:
+    """Resent requests and lost ones explain a difference; what nothing explains is marked."""
+    summary = make_summary(outcomes=OUTCOMES, resent_at_most=40)
+    text = build_served(summary, ServersSummary(served=served))
+    assert text.plain == words
+    assert (BAD in {span.style for span in text.spans}) is is_bad

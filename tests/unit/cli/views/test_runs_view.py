@@ -1,0 +1,77 @@
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+
+from oku_cli.process.interrupt_hints import Parting
+from oku_cli.terminal.console import Terminal
+from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
+from oku_core.accounting.run_state import RunState
+
+Render = Callable[..., list[str]]
+
+
+def make_row(run: str, created_at: float, name: str = "soak") -> RunRow:
+    """A large run under way."""
+    return RunRow(
+        run=run,
+        name=name,
+        state=RunState.CANCELLING,
+        requests=100_000_000,
+        accounted=41_234_567,
+        created_at=created_at,
+    )
+
+
+def test_the_newest_run_comes_first(render: Render) -> None:
+    """Each has a line with its state, its account and when it was created."""
+    lines = render(
+        build_runs_table([make_row("aaaaaa", 1_769_965_512.0), make_row("bbbbbb", 1_769_965_513.0)])
+    )
+    assert [line.split() for line in lines] == [
+        ["run", "state", "requests", "accounted", "created", "name"],
+        ["bbbbbb", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05:13", "soak"],
+        ["aaaaaa", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05:12", "soak"],
+    ]
+
+
+def test_a_long_name_is_cut_and_no_number(render: Render) -> None:
+    """At 80 columns all else is complete; brackets in a name are no markup."""
+    lines = render(build_runs_table([make_row("aaaaaa", 0.0, name="[red]" + "x" * 95)]))
+    assert max(len(line) for line in lines) <= 80
+    assert "41,234,567" in lines[1]
+    assert "[red]x" in lines[1]
+    assert lines[1].rstrip().endswith("…")
+
+
+def test_nothing_is_cut_for_a_program() -> None:
+    """Where the table does not have to fit on a screen, names are whole."""
+    output, name = StringIO(), "x" * 95
+    Terminal(file=output, width=10_000).print(
+        build_runs_table([make_row("aaaaaa", 0.0, name=name)], fits=False)
+    )
+    assert name in output.getvalue()
+
+
+def test_without_runs_the_first_step_is_named(render: Render) -> None:
+    """An empty table would tell a newcomer nothing."""
+    assert [line.rstrip() for line in render(build_runs_table([]))] == [
+        "No runs yet. `oku run` makes the first."
+    ]
+
+
+def test_paused_runs_say_what_happened_and_how_to_go_on() -> None:
+    """The newest three; whoever lost a terminal looks here first."""
+    paused = replace(make_row("a", 1.0), state=RunState.PAUSED)
+    killed = replace(make_row("b", 2.0), state=RunState.PAUSED, reason="stack_lost")
+    hints = build_hints([paused, killed, make_row("c", 3.0)], Parting(["--data-dir", "d"]))
+    assert hints == [
+        (
+            "b was interrupted: its processes were killed; what is accounted is kept; "
+            "resume it with: oku resume b --data-dir d"
+        ),
+        (
+            "a is paused: nothing is in flight; what is accounted is kept; "
+            "resume it with: oku resume a --data-dir d"
+        ),
+    ]
+    assert len(build_hints([paused] * 9, Parting())) == 3

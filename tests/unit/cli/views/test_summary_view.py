@@ -1,0 +1,155 @@
+import io
+from collections.abc import Callable
+
+import pytest
+
+from oku_cli.terminal.console import Terminal
+from oku_cli.views.summary_view import build_summary, print_summary
+from oku_core.accounting.run_state import RunState
+from oku_core.results.histogram import Histogram
+from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity, WorkerSummary
+
+MakeSummary = Callable[..., Summary]
+Render = Callable[..., list[str]]
+NONE = OutcomeCounts(ok=0, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0)
+
+
+def test_the_end_screen_tells_the_account_and_the_statistics(
+    make_summary: MakeSummary, render: Render
+) -> None:
+    """All of it is there, in this order, beside the histogram."""
+    lines = [" ".join(line.split()) for line in render(build_summary(make_summary()))]
+    assert [line for line in lines if line and " to " not in line] == [
+        "run 6f2c1a · soak · aiohttp completed",
+        "1,000 of 1,000 accounted",
+        "outcomes ok 1,000 100 %",
+        "statuses 200 1,000",
+        "resent at most 0",
+        "served 1,000 = accounted",
+        "latency min 1.00 ms p50 5.99 ms p95 10.5 ms p99.9 11.0 ms",
+        "mean 6.00 ms p90 9.99 ms p99 10.9 ms max 11.0 ms",
+        "throughput 16/s over 61.2 s",
+        "received 13.0 kB",
+        "started 2026-02-01 17:05:12, ended 2026-02-01 17:06:13",
+        "workers 2 in all requests cpu memory",
+        "worker-1 500 58.1 s 61 MB",
+        "worker-2 500 58.1 s 61 MB",
+    ]
+    assert 10 <= sum(" to " in line for line in lines) <= 14
+    assert len(lines) <= 40
+
+
+def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Render) -> None:
+    """The exchange format knows them only within its error, the summary knows better."""
+    histogram = Histogram()
+    histogram.record(1_000_300)
+    histogram.record(1_900_300)
+    lines = [line.split() for line in render(build_summary(make_summary(histogram))) if " to " in line]
+    assert lines[0][:2] == ["1.00", "s"]
+    assert lines[-1][3:5] == ["1.90", "s"]
+
+
+def test_a_run_without_an_answer_has_no_latencies(make_summary: MakeSummary, render: Render) -> None:
+    """A run that failed before its first request is a summary as well."""
+    summary = make_summary(
+        Histogram(),
+        state=RunState.FAILED,
+        accounted=0,
+        outcomes=NONE,
+        statuses={},
+        bytes_received=0,
+        started_at=None,
+        ended_at=None,
+        active_s=0.0,
+        throughput_rps=0.0,
+        workers=[],
+        servers=None,
+    )
+    lines = [" ".join(line.split()) for line in render(build_summary(summary))]
+    assert [line for line in lines if line] == [
+        "run 6f2c1a · soak · aiohttp failed",
+        "0 of 1,000 accounted, 0.0 %; 1,000 were not made",
+        "outcomes ok 0 0 %",
+        "resent at most 0",
+        "latency nothing was answered",
+        "received 0 B",
+    ]
+
+
+def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Render) -> None:
+    """The hint stands under how far it came; it has begun and not ended."""
+    summary = make_summary(state=RunState.PAUSED, requests=2000, ended_at=None)
+    lines = [
+        line.strip() for line in render(build_summary(summary, hint="Resume it with: oku resume 6f2c1a"))
+    ]
+    assert lines[2:5] == [
+        "1,000 of 2,000 accounted, 50.0 %; 1,000 are left",
+        "it is paused: nothing is in flight; what is accounted is kept",
+        "Resume it with: oku resume 6f2c1a",
+    ]
+    assert "started     2026-02-01 17:05:12" in lines
+
+
+def test_flags_are_shown_as_notes(make_summary: MakeSummary, render: Render) -> None:
+    """A number that may mislead says so."""
+    validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
+    screen = "\n".join(render(build_summary(make_summary(validity=validity))))
+    assert "! loop lag   12 requests: the loop was 200 ms late" in screen
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_hundred_million_requests_fit(make_summary: MakeSummary, render: Render, width: int) -> None:
+    """With two workers, every outcome and three flags, no line is too wide and no number cut."""
+    histogram = Histogram()
+    for i in range(1000):
+        histogram.record(round(300 * 1.012**i))
+    for index, _ in list(histogram.filled()):
+        histogram.counts[index] *= 100_000
+    histogram.total *= 100_000
+    histogram.sum_us *= 100_000
+    summary = make_summary(
+        histogram,
+        requests=100_000_000,
+        accounted=100_000_000,
+        resent_at_most=1_234_567,
+        outcomes=OutcomeCounts(
+            ok=93_827_160,
+            unexpected_status=1_234_567,
+            timeout=1_234_567,
+            connect_error=1_234_567,
+            disconnected=1_234_567,
+            protocol_error=1_234_572,
+        ),
+        statuses={"200": 93_827_160, "503": 1_234_567},
+        workers=[
+            WorkerSummary(
+                name=f"worker-{i}", requests=50_000_000, cpu_s=6000.0, peak_rss_mb=1234.0, lost=i == 1
+            )
+            for i in (1, 2)
+        ],
+        validity=[Validity(flag=flag, requests=1_234_567, detail="short") for flag in list(Flag)[:3]],
+    )
+    lines = render(build_summary(summary), width)
+    assert max(len(line) for line in lines) <= min(width, 100)
+    assert len(lines) <= 45
+    assert "…" not in "\n".join(lines)
+    assert "100,000,000 of 100,000,000 accounted" in lines[2]
+
+
+def test_the_end_screen_goes_to_the_console_it_is_given(
+    make_summary: MakeSummary, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output stays free for JSON."""
+    file = io.StringIO()
+    print_summary(Terminal(file=file, width=80), make_summary(), hint="Look at it with: oku show 6f2c1a")
+    assert "run 6f2c1a" in file.getvalue()
+    assert "oku show 6f2c1a" in file.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_killed_run_says_what_happened(make_summary: MakeSummary, render: Render) -> None:
+    """In words, not by the ledger's name for it."""
+    summary = make_summary(state=RunState.PAUSED, reason="stack_lost", requests=2000, ended_at=None)
+    text = "\n".join(render(build_summary(summary)))
+    assert "it was interrupted: its processes were killed; what is accounted is kept" in text
+    assert "stack_lost" not in text

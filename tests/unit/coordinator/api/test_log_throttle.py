@@ -1,0 +1,67 @@
+import logging
+
+import pytest
+
+from oku_coordinator.api.log_throttle import EVERY_S, LogThrottle
+
+
+class Time:
+    """A clock that the test moves on."""
+
+    now_s = 0.0
+
+    def clock(self) -> float:
+        """Seconds."""
+        return self.now_s
+
+
+@pytest.fixture
+def time() -> Time:
+    """At 0 s."""
+    return Time()
+
+
+@pytest.fixture
+def throttle(time: Time) -> LogThrottle:
+    """To the log `edge`."""
+    return LogThrottle(logging.getLogger("edge"), time.clock)
+
+
+def test_a_flood_is_two_lines(throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture) -> None:
+    """The first at once; after a minute the last, with how many there were; then nothing more."""
+    for number in range(10_000):
+        throttle.warn("malformed", f"request {number} is malformed")
+        throttle.flush()
+    assert caplog.messages == ["request 0 is malformed"]
+    for _ in range(5):
+        time.now_s += EVERY_S
+        throttle.flush()
+    assert caplog.messages[1:] == ["request 9999 is malformed (the last of 9,999 like it)"]
+
+
+def test_a_flood_that_goes_on_is_a_line_a_minute(
+    throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many come."""
+    for _ in range(6 * int(EVERY_S)):
+        for _ in range(3):
+            throttle.warn("malformed", "malformed")
+        time.now_s += 0.5
+        throttle.flush()
+    assert len(caplog.messages) == 1 + 3
+
+
+def test_kinds_do_not_hide_each_other(throttle: LogThrottle, caplog: pytest.LogCaptureFixture) -> None:
+    """Each has its own line."""
+    for kind in ("a", "b", "a", "b"):
+        throttle.warn(kind, kind)
+    assert caplog.messages == ["a", "b"]
+
+
+def test_an_error_of_our_own_has_its_traceback(
+    throttle: LogThrottle, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once."""
+    for _ in range(2):
+        throttle.warn("failed", "it failed", RuntimeError("why"))
+    assert caplog.text.count("RuntimeError: why") == 1

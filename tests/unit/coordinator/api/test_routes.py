@@ -1,0 +1,411 @@
+import asyncio
+import io
+import json
+import logging
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from yarl import URL
+
+from oku_coordinator.api.routes import build_api
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.runs import Runs
+from oku_coordinator.servers.served_count import NamedServers, ServedCounter
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Report
+from oku_core.messaging.progress import Tick
+from oku_core.results.summary import Summary
+
+TOKEN = "0123456789"
+Client = TestClient[Any, Any]
+Cut = Callable[..., LeaseRecord]
+
+
+class World:
+    """What stands behind the API."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        counter, conditions = ServedCounter(NamedServers([]), ledger), Conditions(ledger, Roster(5.0))
+        self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
+        self.metrics = Metrics()
+        self.is_ready = True
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """A coordinator without a broker."""
+    return World(ledger)
+
+
+@pytest.fixture
+async def client(world: World) -> AsyncIterator[Client]:
+    """A client that bears the token."""
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.is_ready)
+    async with TestClient(TestServer(api), headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        yield client
+
+
+async def call(client: Client, method: str, path: str, **options: Any) -> tuple[int, Any]:
+    """The status and the JSON that a call answers."""
+    response = await client.request(method, path, **options)
+    assert response.content_type == "application/json"
+    return response.status, await response.json()
+
+
+async def submit(client: Client, **spec: Any) -> str:
+    """Submit a run; gives its id."""
+    status, document = await call(client, "POST", "/api/runs", json={"requests": 100, **spec})
+    assert status == 201
+    run: str = document["run"]
+    return run
+
+
+async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
+    """The list has the newest first, without specs, which may be large."""
+    first = await submit(client, name="first")
+    second = await submit(client, requests="1k", **{"expect-status": "2xx"})
+    status, runs = await call(client, "GET", "/api/runs")
+    assert (status, [run["run"] for run in runs]) == (200, [second, first])
+    assert (runs[0]["state"], runs[0]["requests"], runs[0]["accounted"]) == ("pending", 1000, 0)
+    assert (runs[0]["reason"], runs[1]["name"]) == ("", "first")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", runs[0]["created_at"])
+    assert "spec" not in runs[0]
+    status, summary = await call(client, "GET", f"/api/runs/{first}")
+    assert (status, summary["run"], summary["state"]) == (200, first, "pending")
+    assert msgspec.convert(summary, Summary).requests == 100
+
+
+async def test_runs_are_listed_in_pages(client: Client) -> None:
+    """Each answer says where the next one is, and none is large, however large specs are."""
+    ids = [await submit(client, body="x" * 100_000, method="POST") for _ in range(7)]
+    path, seen, sizes = "/api/runs?limit=3", [], []
+    while path:
+        response = await client.get(path)
+        text = await response.text()
+        sizes.append(len(text))
+        seen += [run["run"] for run in json.loads(text)]
+        following = response.links.get("next")
+        path = URL(following["url"]).raw_path_qs if following else ""
+    assert seen == ids[::-1]
+    assert max(sizes) < 2000
+    assert len(sizes) == 3
+
+
+async def test_a_run_is_deleted(client: Client, world: World) -> None:
+    """Once it is at rest, and only once."""
+    run = await submit(client)
+    status, document = await call(client, "DELETE", f"/api/runs/{run}")
+    assert (status, document["error"]) == (
+        409, f"run {run} is pending, it cannot be deleted before it is paused or over"
+    )  # fmt: skip
+    await call(client, "POST", f"/api/runs/{run}/cancel")
+    response = await client.delete(f"/api/runs/{run}")
+    assert (response.status, await response.read()) == (204, b"")
+    assert (await call(client, "DELETE", f"/api/runs/{run}"))[0] == 404
+    assert (await call(client, "GET", f"/api/runs/{run}"))[0] == 404
+    assert (await call(client, "GET", "/api/runs")) == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("limit=0", "limit: 0 is not between 1 and 1000"),
+        ("limit=1001", "limit: 1001 is not between 1 and 1000"),
+        ("limit=x", "limit: x is not between 1 and 1000"),
+        ("after=x", "after: x is not what a list of runs gave"),
+        ("after=1.0_x", "after: 1.0_x is not what a list of runs gave"),
+    ],
+)
+async def test_a_wrong_page_is_refused(client: Client, query: str, message: str) -> None:
+    """In one line."""
+    status, document = await call(client, "GET", f"/api/runs?{query}")
+    assert (status, document["error"]) == (400, message)
+
+
+async def test_the_target_of_a_listed_run_has_no_secrets(client: Client) -> None:
+    """Scheme, host and port, and nothing of what may stand before and after them."""
+    await submit(client, url="http://user:pass@example.org:8080/{i}?key=abc")
+    _, runs = await call(client, "GET", "/api/runs")
+    assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080", "aiohttp")
+
+
+async def test_the_history_of_a_run_is_told(client: Client) -> None:
+    """Its summary, with all that is kept beside it."""
+    run = await submit(client, name="kept")
+    status, document = await call(client, "GET", f"/api/runs/{run}/history")
+    assert (status, document["summary"]["run"], document["spec"]["name"]) == (200, run, "kept")
+    assert document["slices"] == [[0, 100, "pending"]]
+    assert (await call(client, "GET", "/api/runs/nope/history"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("action", "state"), [("pause", "paused"), ("cancel", "cancelled"), ("resume", "pending")]
+)
+async def test_a_run_is_told_what_to_do(client: Client, action: str, state: str) -> None:
+    """The answer is the run as it is then."""
+    run = await submit(client)
+    status, document = await call(client, "POST", f"/api/runs/{run}/{action}")
+    assert (status, document["run"], document["state"]) == (202, run, state)
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer wrong",
+        TOKEN,
+        f"Basic {TOKEN}",
+        f"Bearer {TOKEN}0",
+        "Bearer ö",
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "call_path"),
+    [("POST", "/api/runs"), ("GET", "/api/runs"), ("GET", "/api/runs/r1/ticks"), ("GET", "/nowhere")],
+)
+async def test_every_call_needs_the_token(
+    world: World, method: str, call_path: str, authorization: str | None
+) -> None:
+    """Without it nothing is done and nothing told, not even what there is not."""
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: True)
+    headers = {} if authorization is None else {"Authorization": authorization}
+    async with TestClient(TestServer(api)) as stranger:
+        answer = await call(stranger, method, call_path, headers=headers, json={"requests": 1})
+    assert answer == (401, {"error": "the token is missing or wrong"})
+    assert world.runs.fetch_page(10, "") == []
+
+
+async def test_a_token_that_is_no_text_is_wrong(client: Client) -> None:
+    """A header may carry any bytes."""
+    server = client.server
+    assert server is not None
+    reader, writer = await asyncio.open_connection(server.host, server.port)
+    writer.write(b"GET /api/runs HTTP/1.0\r\nHost: a\r\nAuthorization: Bearer \xff\xfe\r\n\r\n")
+    status, *_ = await reader.readline(), await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert b" 401 " in status
+
+
+async def test_probes_and_metrics_are_open(world: World) -> None:
+    """The kubelet and Prometheus bear no token."""
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.is_ready)
+    async with TestClient(TestServer(api)) as stranger:
+        statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
+        assert statuses == [200, 200, 200]
+        assert "oku_workers" in await (await stranger.get("/metrics")).text()
+        world.is_ready = False
+        statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
+        assert statuses == [200, 503, 200]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "the body: "),
+        (b"requests: 5", "the body: "),
+        (b"[" * 100_000, "the body: "),
+        (b'{"requests": ' + b"1" * 5000 + b"}", "the body: "),
+        (b'{"requests": NaN}', "the body: "),
+        (b'{"name": "\xff"}', "the body: "),
+        (b'{"requests": 1, "requests": 2}', "the body: requests: is given twice"),
+        (b'{"header": {"A": "1", "A": "2"}}', "the body: A: is given twice"),
+        (b"[]", "the body is not a JSON object"),
+        (b'"text"', "the body is not a JSON object"),
+        (b'{"requests": 0}', "spec: requests: 0 is not at least 1"),
+        (b'{"reqests": 5}', "spec: reqests: unknown key, did you mean requests?"),
+        (b'{"requests": null}', "spec: requests: null is not a number"),
+        (b'{"url": "example.org"}', "spec: url: example.org has no scheme"),
+    ],
+)
+async def test_a_wrong_body_is_answered_in_one_sentence(client: Client, body: bytes, said: str) -> None:
+    """It names the place, the value and what is allowed; nothing is entered."""
+    status, document = await call(client, "POST", "/api/runs", data=body)
+    assert status == 400
+    assert document["error"].startswith(said)
+    assert "\n" not in document["error"]
+    assert await call(client, "GET", "/api/runs") == (200, [])
+
+
+async def test_the_charset_of_a_body_does_not_matter(client: Client) -> None:
+    """JSON is UTF-8, whatever the header says."""
+    headers = {"Content-Type": "application/json; charset=nonsense"}
+    status, _ = await call(client, "POST", "/api/runs", data=b'{"requests": 5}', headers=headers)
+    assert status == 201
+
+
+async def test_a_body_has_its_limit(client: Client) -> None:
+    """A spec is short."""
+    status, document = await call(client, "POST", "/api/runs", data=io.BytesIO(b" " * (1 << 20) + b"{}"))
+    assert status == 413
+    assert document["error"].startswith("POST /api/runs: ")
+
+
+@pytest.mark.parametrize(
+    ("method", "call_path"),
+    [
+        ("GET", "/api/runs/r9"),
+        ("GET", "/api/runs/r9/ticks"),
+        ("POST", "/api/runs/r9/pause"),
+        ("POST", "/api/runs/r9/resume"),
+        ("POST", "/api/runs/r9/cancel"),
+    ],
+)
+async def test_an_unknown_run_is_named(client: Client, method: str, call_path: str) -> None:
+    """Before a stream begins, too."""
+    assert await call(client, method, call_path) == (404, {"error": "there is no run r9"})
+
+
+async def test_an_unknown_call_is_named(client: Client) -> None:
+    """As JSON like every other error."""
+    assert await call(client, "GET", "/nowhere") == (404, {"error": "GET /nowhere: Not Found"})
+    assert await call(client, "DELETE", "/api/runs") == (
+        405,
+        {"error": "DELETE /api/runs: Method Not Allowed"},
+    )
+    run = await submit(client)
+    status, _ = await call(client, "POST", f"/api/runs/{run}/explode")
+    assert status == 404
+
+
+async def test_what_cannot_be_is_a_conflict(client: Client) -> None:
+    """A run that is over does not go on."""
+    run = await submit(client)
+    await call(client, "POST", f"/api/runs/{run}/cancel")
+    status, document = await call(client, "POST", f"/api/runs/{run}/resume")
+    assert status == 409
+    assert document == {"error": f"run {run} is cancelled, it cannot become pending"}
+
+
+async def test_a_ledger_that_cannot_be_written_is_said(
+    client: Client, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The caller may try again."""
+    ledger._file._database.execute("PRAGMA query_only = ON")
+    status, document = await call(client, "POST", "/api/runs", json={"requests": 1})
+    assert status == 503
+    assert document == {"error": "the ledger cannot be used: attempt to write a readonly database"}
+    assert "the ledger cannot be used" in caplog.text
+
+
+async def test_a_fault_of_ours_is_said_without_its_insides(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are in the log."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(world.runs, "fetch_page", fail)
+    status, document = await call(client, "GET", "/api/runs")
+    assert status == 500
+    assert "secret" not in document["error"]
+    assert "ZeroDivisionError: secret" in caplog.text
+
+
+async def test_a_run_that_does_not_balance_can_be_shown(
+    client: Client, path: Path, ledger: Ledger, cut: Cut, make_report: Callable[..., Report]
+) -> None:
+    """Stopping it says why it has failed, and its summary has that, too."""
+    ledger.apply([make_report(cut())], 5.0)
+    hand = sqlite3.connect(path, isolation_level=None)
+    hand.execute("UPDATE workers SET requests = 9")
+    hand.close()
+    status, document = await call(client, "POST", "/api/runs/r1/pause")
+    reason = "the workers' requests sum to 9, accounted are 10"
+    assert (status, document) == (500, {"error": f"run r1 does not balance: {reason}"})
+    status, summary = await call(client, "GET", "/api/runs/r1")
+    assert (status, summary["state"]) == (200, "failed")
+    assert reason in [validity["detail"] for validity in summary["validity"]]
+    _, (run,) = await call(client, "GET", "/api/runs")
+    assert (run["state"], run["reason"]) == ("failed", reason)
+
+
+def build_tick(ledger: Ledger, run: str) -> Tick:
+    """A second of a run."""
+    standing = ledger.fetch_standing(run)
+    return TickMaker().build_tick(standing, workers=1, now=0.0)
+
+
+async def wait_for_follower(world: World) -> None:
+    """Let the server come to the point at which it waits for ticks."""
+    while not world.runs._followers:  # noqa: ASYNC110  # it tells nobody when it does
+        await asyncio.sleep(0)
+
+
+async def read_event(response: Any) -> tuple[str, bytes]:
+    """The next event of a stream, and its data."""
+    event, data, blank = [await response.content.readline() for _ in range(3)]
+    assert blank == b"\n"
+    assert event.startswith(b"event: ")
+    assert data.startswith(b"data: ")
+    return event[7:].strip().decode(), data[6:]
+
+
+async def test_the_ticks_of_a_run_end_with_its_summary(client: Client, world: World, ledger: Ledger) -> None:
+    """As server-sent events; the stream ends with `end` when the run comes to rest."""
+    run = await submit(client)
+    response = await client.get(f"/api/runs/{run}/ticks")
+    assert (response.status, response.content_type) == (200, "text/event-stream")
+    await wait_for_follower(world)
+    tick = build_tick(ledger, run)
+    world.runs.publish(tick)
+    assert await read_event(response) == ("tick", msgspec.json.encode(tick) + b"\n")
+    world.runs.cancel(run)
+    event, data = await read_event(response)
+    summary = msgspec.json.decode(data, type=Summary)
+    assert (event, summary.run, summary.state) == ("end", run, RunState.CANCELLED)
+    assert await response.content.read() == b""
+
+
+async def test_the_stream_of_a_run_at_rest_is_its_summary(client: Client) -> None:
+    """There is nothing to wait for."""
+    run = await submit(client)
+    await call(client, "POST", f"/api/runs/{run}/pause")
+    response = await client.get(f"/api/runs/{run}/ticks")
+    assert (await read_event(response))[0] == "end"
+    assert await response.content.read() == b""
+
+
+async def test_a_follower_may_leave(client: Client, world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is kept for it, and nothing goes wrong."""
+    run = await submit(client)
+    with caplog.at_level(logging.WARNING):
+        response = await client.get(f"/api/runs/{run}/ticks")
+        await wait_for_follower(world)
+        response.close()
+        while world.runs._followers:
+            world.runs.announce_rest()
+            world.runs.publish(build_tick(world.runs._ledger, run))
+            await asyncio.sleep(0)
+    assert caplog.records == []
+
+
+async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more is told to come again, until one has left."""
+    monkeypatch.setattr("oku_coordinator.api.routes._MOST_FOLLOWERS", 2)
+    monkeypatch.setattr("oku_coordinator.runs.runs._SILENCE_S", 0.02)
+    path = f"/api/runs/{await submit(client)}/ticks"
+    first, second = await client.get(path), await client.get(path)
+    assert (first.status, second.status) == (200, 200)
+    status, document = await call(client, "GET", path)
+    assert (status, document) == (503, {"error": "2 callers follow runs, and no more may"})
+    first.close()
+    async with asyncio.timeout(10):
+        while (third := await client.get(path)).status != 200:  # noqa: ASYNC110  # it is asked anew
+            await asyncio.sleep(0.01)
+    third.close()
+    second.close()

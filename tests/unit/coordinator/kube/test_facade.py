@@ -1,0 +1,99 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from tests.unit.coordinator.kube.twin import Kubernetes
+
+from oku_coordinator.api.routes import build_api
+from oku_coordinator.kube import facade as part_module
+from oku_coordinator.kube.cluster import Cluster
+from oku_coordinator.kube.facade import KubePart
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.process import Coordinator
+from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.runs import Runs
+from oku_coordinator.servers.served_count import NamedServers, ServedCounter
+from oku_coordinator.settings import CoordinatorSettings, KubeSettings
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.workers.liveness import Roster
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Spec
+
+SETTINGS = KubeSettings(namespace="oku", workers="w", servers="s", max_workers=8, max_servers=4)
+
+
+@pytest.fixture(autouse=True)
+def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
+    """This process is a pod."""
+    monkeypatch.setattr(part_module, "enter_cluster", lambda namespace: {"oku": cluster}[namespace])
+
+
+async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
+    """As soon as it is started."""
+    ledger.create_run("r1", Spec(urls=("http://h/",), workers=3), 0.0)
+    part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    part.start(Supervisor())
+    async with asyncio.timeout(5):
+        while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
+            await asyncio.sleep(0.01)
+    await part.end()
+    assert part.describe() == {"workers": 8, "servers": 4, "trouble": ""}
+    assert part.servers is not None
+
+
+@pytest.mark.parametrize(
+    ("urls", "host"),
+    [
+        (["http://oku-servers:8080"], "oku-servers"),
+        (["http://10.0.0.1:8080"], None),
+        (["http://one:8080", "http://two:8080"], None),
+    ],
+    ids=["name", "address", "several"],
+)
+def test_the_name_of_the_delay_servers_is_that_of_their_url(
+    ledger: Ledger, urls: list[str], host: str | None
+) -> None:
+    """An address is no name; of several names nobody knows which pod has which."""
+    name = KubePart(SETTINGS, urls, ledger, lambda: None)._scaler._name
+    assert (name and name.host) == host
+
+
+async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger: Ledger) -> None:
+    """By the API, and who asks is told the bounds."""
+    part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    counter = ServedCounter(NamedServers([]), ledger)
+    conditions = Conditions(ledger, Roster(5.0), kube=part)
+    runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
+    api = build_api(runs, Metrics(), "t", lambda: True, None, part.describe)
+    headers = {"Authorization": "Bearer t"}
+    async with TestClient[Any, Any](TestServer(api), headers=headers) as client:
+        refused = await client.post("/api/runs", json={"workers": 9})
+        assert refused.status == 400
+        assert (await refused.json())["error"].startswith("workers: 9 is more than the 8")
+        assert (await client.post("/api/runs", json={"workers": 8})).status == 201
+        assert await (await client.get("/api/scaling")).json() == part.describe()
+
+
+async def test_a_coordinator_has_the_part_if_it_is_told_what_to_scale(tmp_path: Path) -> None:
+    """Then a run waits for its delay servers to be there, and to be seen."""
+    settings = CoordinatorSettings(
+        broker_url="redis://127.0.0.1:1",
+        message_key=b"k" * 16,
+        data_dir=tmp_path,
+        token="t",
+        server_urls=("http://127.0.0.1:1",),
+        kube=SETTINGS,
+    )
+    coordinator = Coordinator(settings)
+    run = coordinator._ledger.create_run("r1", Spec(), 0.0)
+    assert coordinator._kube is not None
+    assert coordinator._server_watch is not None
+    assert not coordinator._conditions.may_begin(run)
+    coordinator._kube._scaler._served = "r1"
+    assert not coordinator._conditions.may_begin(run)
+    coordinator._server_watch._seen = "r1"
+    assert coordinator._conditions.may_begin(run)
+    coordinator._ledger.close()
+    coordinator._lock.release()

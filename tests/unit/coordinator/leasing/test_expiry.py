@@ -1,0 +1,192 @@
+import dataclasses
+
+import pytest
+
+from oku_coordinator.leasing.expiry import ExpiryJudge
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState
+from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.progress import Progress
+
+TERM_S = 5.0
+UNCLAIMED = LeaseRecord(
+    id="l1", run="r1", start=0, stop=10, state=LeaseState.ACTIVE, reason="", cut_at=0.0,
+    execution=None, worker=None, boot=None,
+)  # fmt: skip
+CLAIMED = LeaseRecord(
+    id="l2", run="r1", start=10, stop=20, state=LeaseState.ACTIVE, reason="", cut_at=0.0,
+    execution="e1", worker="w1", boot="b1",
+)  # fmt: skip
+
+
+class Rounds:
+    """A judge with its roster, and the leases that are out."""
+
+    def __init__(self, *leases: LeaseRecord) -> None:
+        self.roster = Roster(TERM_S)
+        self.judge = ExpiryJudge(self.roster)
+        self.leases = leases
+
+    def hear(self, now: float, *leases: str, boot: str = "b1") -> None:
+        """Worker w1 speaks and names the leases that it has."""
+        progress = Progress(worker="w1", boot=boot, at=0.0, leases={lease: [0] * 6 for lease in leases})
+        self.roster.hear(progress, now, 0.0)
+
+    def find_lost(self, now: float, *, closing: bool = False) -> list[tuple[str, ExpiryReason]]:
+        """One round."""
+        self.roster.remove_silent(now)
+        return self.judge.find_lost(self.leases, self.roster.find_listed(), now, closing=closing)
+
+
+def test_a_lease_that_nobody_claims_is_lost_after_two_terms() -> None:
+    """Every worker has a free hand for each lease that is out."""
+    rounds = Rounds(UNCLAIMED)
+    rounds.hear(0.0)
+    assert rounds.find_lost(0.0) == []
+    rounds.hear(10.0)
+    assert rounds.find_lost(10.0) == []
+    assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_lease_does_not_wait_for_a_worker_that_has_more_than_its_hands_hold() -> None:
+    """Another one has both hands free, so that the message is lost."""
+    four = [dataclasses.replace(CLAIMED, id=name) for name in ("l2", "l3", "l4", "l5")]
+    rounds = Rounds(UNCLAIMED, *four)
+    for now in (0.0, 10.0):
+        rounds.hear(now, "l2", "l3", "l4", "l5")
+        rounds.roster.hear(Progress(worker="w2", boot="b2", at=0.0), now, 0.0)
+        assert rounds.find_lost(now) == []
+    assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_lease_whose_claim_was_lost_is_left_to_the_worker_that_names_it() -> None:
+    """Its report will come; two terms after it has been named no more, it will not."""
+    rounds = Rounds(UNCLAIMED)
+    for now in range(30):
+        rounds.hear(float(now), "l1")
+        assert rounds.find_lost(float(now)) == []
+    for now in range(30, 40):
+        rounds.hear(float(now))
+        assert rounds.find_lost(float(now)) == []
+    assert rounds.find_lost(39.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_lease_waits_in_the_queue_while_no_hand_is_free() -> None:
+    """When a worker leaves, what was meant for it is taken up once another one has finished a lease."""
+    full = [dataclasses.replace(CLAIMED, id=name) for name in ("l2", "l3")]
+    rounds = Rounds(UNCLAIMED, *full)
+    for now in range(100):
+        rounds.hear(float(now), "l2", "l3")
+        assert rounds.find_lost(float(now)) == []
+    rounds.leases = (UNCLAIMED, full[0])
+    rounds.hear(105.0, "l2")
+    assert rounds.find_lost(105.0) == []
+    rounds.hear(109.5, "l2")
+    assert rounds.find_lost(109.5) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_lease_waits_for_a_worker_as_long_as_there_is_none() -> None:
+    """The first one that comes has a full time to take it."""
+    rounds = Rounds(UNCLAIMED)
+    assert rounds.find_lost(0.0) == []
+    assert rounds.find_lost(1000.0) == []
+    rounds.hear(1000.5)
+    assert rounds.find_lost(1000.5) == []
+    rounds.hear(1009.0)
+    assert rounds.find_lost(1010.0) == []
+    assert rounds.find_lost(1010.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_run_that_stops_does_not_wait_for_a_worker_that_never_comes() -> None:
+    """An unclaimed lease is lost after two terms, although nobody lives."""
+    rounds = Rounds(UNCLAIMED)
+    assert rounds.find_lost(0.0, closing=True) == []
+    assert rounds.find_lost(10.0, closing=True) == []
+    assert rounds.find_lost(10.1, closing=True) == [("l1", ExpiryReason.NOT_CLAIMED)]
+
+
+def test_a_lease_in_living_hands_is_not_lost() -> None:
+    """However long it takes."""
+    rounds = Rounds(CLAIMED)
+    for now in range(100):
+        rounds.hear(float(now), "l2")
+        assert rounds.find_lost(float(now)) == []
+
+
+def test_a_dead_workers_lease_is_lost_in_the_same_round() -> None:
+    """It is known at once, and its name does not come back to life by it."""
+    rounds = Rounds(CLAIMED)
+    rounds.hear(0.0, "l2")
+    assert rounds.find_lost(10.0) == []
+    assert rounds.find_lost(10.1) == [("l2", ExpiryReason.WORKER_LOST)]
+    rounds.leases = ()
+    assert rounds.roster.remove_silent(99.0) == []
+
+
+def test_a_replaced_workers_lease_is_lost() -> None:
+    """The process that had it is gone."""
+    rounds = Rounds(CLAIMED)
+    rounds.hear(0.0, "l2")
+    assert rounds.find_lost(0.0) == []
+    rounds.hear(1.0, boot="b2")
+    assert rounds.find_lost(1.0) == [("l2", ExpiryReason.WORKER_LOST)]
+
+
+def test_a_lease_that_its_worker_has_no_more_is_lost_without_its_report() -> None:
+    """Two terms after it was named last."""
+    rounds = Rounds(CLAIMED)
+    rounds.hear(0.0, "l2")
+    rounds.find_lost(0.0)
+    rounds.hear(10.0)
+    assert rounds.find_lost(10.0) == []
+    assert rounds.find_lost(10.1) == [("l2", ExpiryReason.REPORT_LOST)]
+
+
+def test_a_coordinator_that_comes_back_gives_every_lease_a_full_term() -> None:
+    """It has heard nobody yet: a worker that the ledger names has two terms to speak."""
+    rounds = Rounds(UNCLAIMED, CLAIMED)
+    assert rounds.find_lost(1000.0) == []
+    assert rounds.find_lost(1010.0) == []
+    assert rounds.find_lost(1010.1) == [("l2", ExpiryReason.WORKER_LOST)]
+
+
+def test_a_worker_that_never_spoke_loses_all_that_it_has_at_once() -> None:
+    """Its time begins when it is named first, by whatever lease."""
+    rounds = Rounds(CLAIMED)
+    assert rounds.find_lost(0.0) == []
+    rounds.leases = (CLAIMED, dataclasses.replace(CLAIMED, id="l3"))
+    assert rounds.find_lost(9.0) == []
+    assert rounds.find_lost(10.1) == [("l2", ExpiryReason.WORKER_LOST), ("l3", ExpiryReason.WORKER_LOST)]
+
+
+def test_a_coordinator_that_comes_back_finds_a_worker_replaced() -> None:
+    """The name speaks with another boot than the lease has: after two terms the lease is lost."""
+    rounds = Rounds(CLAIMED)
+    rounds.hear(1000.0, boot="b2")
+    assert rounds.find_lost(1000.0) == []
+    rounds.hear(1010.0, boot="b2")
+    assert rounds.find_lost(1010.0) == []
+    assert rounds.find_lost(1010.1) == [("l2", ExpiryReason.WORKER_LOST)]
+
+
+def test_a_claim_begins_the_time_anew() -> None:
+    """A lease that was claimed at the last moment is not lost with that of the wait."""
+    rounds = Rounds(UNCLAIMED)
+    rounds.hear(0.0)
+    assert rounds.find_lost(0.0) == []
+    rounds.leases = (CLAIMED,)
+    rounds.hear(10.1)
+    assert rounds.find_lost(10.1) == []
+
+
+@pytest.mark.parametrize("lease", [UNCLAIMED, CLAIMED])
+def test_a_round_in_which_nothing_could_be_heard_does_not_count(lease: LeaseRecord) -> None:
+    """Every lease has its full time after it."""
+    rounds = Rounds(lease)
+    rounds.hear(0.0)
+    assert rounds.find_lost(0.0) == []
+    rounds.roster.forgive(100.0)
+    rounds.judge.forgive(100.0)
+    assert rounds.find_lost(100.0) == []
+    rounds.hear(110.0)
+    assert rounds.find_lost(110.0) == []
+    assert len(rounds.find_lost(110.1)) == 1

@@ -1,0 +1,156 @@
+from collections.abc import Callable
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.interval import Lengths
+from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.progress import Progress
+from oku_core.results.history import EventType
+
+REFUSAL = "ca.pem: no such file"
+
+
+class World:
+    """A breaker, and a run of 100 requests that workers hold leases of."""
+
+    def __init__(self, ledger: Ledger, make_report: Callable[..., Report]) -> None:
+        self.ledger = ledger
+        self.roster = Roster(5.0)
+        self.expects_workers = False
+        self.make_report = make_report
+        self.breaker = CircuitBreaker(ledger, self.roster, lambda: self.expects_workers, lambda: 9.0)
+
+    def hear(self, *workers: str) -> None:
+        """These workers speak, each as the process of its name in capitals."""
+        for worker in workers:
+            self.roster.hear(Progress(worker=worker, boot=worker.upper(), at=0.0), 0.0, 0.0)
+
+    def take_in(self, lease: LeaseRecord, worker: str = "w1", now: float = 0.0, **changes: object) -> None:
+        """A worker reports."""
+        report = self.make_report(lease, worker=worker, boot=worker.upper(), **changes)
+        self.ledger.apply([report], 5.0)
+        self.breaker.note_reports([report], now)
+
+    def refuse(self, worker: str, now: float = 0.0) -> None:
+        """A worker refuses a lease."""
+        lease = self.ledger.cut_lease("r1", 10, 2.0)
+        assert lease is not None
+        self.take_in(lease, worker, now, done=lease.start, refusal=REFUSAL)
+
+    def account(self) -> None:
+        """A worker accounts for ten requests."""
+        lease = self.ledger.cut_lease("r1", 10, 2.0)
+        assert lease is not None
+        self.take_in(lease)
+
+    @property
+    def run(self) -> RunRecord:
+        """The run."""
+        return self.ledger.fetch_run("r1")
+
+
+@pytest.fixture
+def world(ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Callable[..., Report]) -> World:
+    """Two workers live."""
+    world = World(ledger, make_report)
+    begin_run()
+    world.hear("w1", "w2")
+    world.breaker.look(0.0)
+    return world
+
+
+def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> None:
+    """It is told once, the run goes on with the others, and another run may try it."""
+    world.refuse("w1")
+    world.refuse("w1")
+    world.breaker.look(100.0)
+    assert world.run.state == RunState.RUNNING
+    assert [worker.name for worker in world.roster.workers("r1")] == ["w2"]
+    assert len(world.roster.workers()) == len(world.roster.workers("r2")) == 2
+    told = [
+        event for event in world.ledger.fetch_history("r1").events if event.type == EventType.WORKER_BARRED
+    ]
+    assert [(event.worker, event.text) for event in told] == [("w1", f"worker w1 cannot begin: {REFUSAL}")]
+
+
+def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> None:
+    """Somebody may have mended it."""
+    world.refuse("w1")
+    world.roster.hear(Progress(worker="w1", boot="another", at=0.0), 1.0, 1.0)
+    assert len(world.roster.workers("r1")) == 2
+
+
+def test_a_run_that_nobody_can_begin_fails_after_a_while(
+    world: World, make_claim: Callable[..., Claim]
+) -> None:
+    """With the reason, with all that was out taken back, and it can be resumed."""
+    claimed, _ = world.ledger.cut_leases("r1", [lambda _: 10, lambda _: 10], 2.0)
+    world.ledger.apply([make_claim(claimed)], 3.0)
+    world.refuse("w1", now=10.0)
+    world.refuse("w2", now=11.0)
+    world.breaker.look(11.0 + PATIENCE_S - 0.1)
+    assert world.run.state == RunState.RUNNING
+    world.breaker.look(11.0 + PATIENCE_S)
+    assert (world.run.state, world.run.reason) == (RunState.FAILED, f"worker w1: {REFUSAL} (and 1 more)")
+    assert world.ledger.fetch_lengths("r1") == Lengths(pending=100, leased=0, accounted=0)
+    assert world.run.resent_at_most == 10
+    assert world.ledger.change_state("r1", RunState.PENDING, 20.0).reason == ""
+    assert world.roster.workers("r1") == []
+    world.roster.forget_refusals("r1")
+    assert len(world.roster.workers("r1")) == 2
+
+
+def test_a_run_of_which_something_is_accounted_is_paused_instead(world: World) -> None:
+    """Somebody could once; it waits for that without holding others up."""
+    world.account()
+    for worker in ("w1", "w2"):
+        world.refuse(worker)
+    world.breaker.look(PATIENCE_S)
+    assert (world.run.state, world.run.reason) == (RunState.PAUSED, f"worker w1: {REFUSAL} (and 1 more)")
+
+
+def test_as_long_as_workers_are_expected_it_waits_for_them(world: World) -> None:
+    """Pods come up one after the other."""
+    world.expects_workers = True
+    for worker in ("w1", "w2"):
+        world.refuse(worker)
+    world.breaker.look(100.0)
+    assert world.run.state == RunState.RUNNING
+
+
+@pytest.mark.parametrize(("workers", "losses"), [(2, 5), (4, 5), (5, 6), (100, 101)])
+def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, losses: int) -> None:
+    """Five in a row, and more than there were: a node that dies with all of them is no such thing."""
+    world.hear(*(f"w{number}" for number in range(1, workers + 1)))
+    world.breaker.look(0.0)
+    world.breaker.note_lost(f"b{number}" for number in range(losses - 1))
+    world.breaker.note_lost(["b0"])
+    world.breaker.look(1.0)
+    assert world.run.state == RunState.RUNNING
+    world.breaker.note_lost(["another"])
+    world.breaker.look(2.0)
+    assert (world.run.state, world.run.reason) == (
+        RunState.FAILED,
+        f"{losses} workers in a row have died with its leases, and nothing was accounted meanwhile",
+    )
+
+
+def test_losses_are_in_a_row_only_while_nothing_is_accounted(world: World) -> None:
+    """A worker that dies each minute of a long run is no reason to end it; nor are those of another run."""
+    world.breaker.note_lost(["b1", "b2", "b3"])
+    world.account()
+    world.breaker.note_lost(["b4", "b5", "b6", "b7"])
+    world.breaker.look(1.0)
+    assert world.run.state == RunState.RUNNING
+
+
+def test_a_run_whose_account_does_not_balance_is_not_resumed(world: World) -> None:
+    """Nobody knows what is left of it."""
+    world.ledger._file._database.execute("UPDATE runs SET is_broken = 1, state = 'failed'")
+    with pytest.raises(TransitionError, match="run r1 is failed, it cannot become pending"):
+        world.ledger.change_state("r1", RunState.PENDING, 20.0)

@@ -1,0 +1,80 @@
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.runs.queue_watch import QueueWatch
+from oku_core.accounting.run_state import RunState
+from oku_core.results.history import EventType
+from oku_core.spec.spec import Spec
+
+
+class World:
+    """A queue, and a watch that gives a run a minute; what it waits for is known."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.obstacle = "waiting for workers: none is here"
+        self.wall_now = 100.0
+        self.watch = QueueWatch(ledger, 60.0, lambda _: self.obstacle, lambda: self.wall_now)
+
+    def submit(self, run: str) -> None:
+        """Enter a run."""
+        self.ledger.create_run(run, Spec(), self.wall_now)
+        self.wall_now += 1.0
+
+    def look(self, now: float) -> str:
+        """One look; the run that has its turn after it."""
+        self.wall_now += 1.0
+        self.watch.look(now)
+        run = self.ledger.fetch_next_run()
+        assert run is not None
+        return run.run
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """One run waits."""
+    world = World(ledger)
+    world.submit("r1")
+    return world
+
+
+def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(world: World) -> None:
+    """It goes to the end of the queue, says why, and has its turn again."""
+    for run in ("r2", "r3"):
+        world.submit(run)
+    turns = [world.look(now) for now in (0.0, 59.9, 60.0, 61.0, 121.0, 122.0, 182.0)]
+    assert turns == ["r1", "r1", "r2", "r2", "r3", "r3", "r1"]
+    event = world.ledger.fetch_history("r1").events[-1]
+    assert event.type == EventType.TURN_GIVEN
+    assert event.text == f"the run gives its turn to the next: {event.reason}"
+    assert event.reason == "it has not begun within 60.0 s: waiting for workers: none is here"
+
+
+def test_alone_it_goes_on_waiting(world: World) -> None:
+    """And gives its turn as soon as another waits."""
+    assert [world.look(now) for now in (0.0, 1000.0)] == ["r1", "r1"]
+    world.submit("r2")
+    assert world.look(1001.0) == "r2"
+
+
+def test_time_in_which_nobody_could_come_does_not_count(world: World) -> None:
+    """There was no broker, or the coordinator stood still."""
+    world.submit("r2")
+    world.look(0.0)
+    world.watch.forgive(50.0)
+    assert [world.look(now) for now in (109.0, 110.0)] == ["r1", "r2"]
+
+
+def test_a_run_that_has_begun_keeps_its_turn(world: World) -> None:
+    """However slow it is."""
+    world.submit("r2")
+    world.look(0.0)
+    world.ledger.change_state("r1", RunState.RUNNING, 1.0)
+    assert [world.look(now) for now in (100.0, 1000.0)] == ["r1", "r1"]
+
+
+def test_a_run_that_was_cancelled_meanwhile_is_left_alone(world: World) -> None:
+    """It is in no queue any more."""
+    world.ledger.change_state("r1", RunState.CANCELLED, 1.0)
+    world.ledger.requeue("r1", 2.0, "a reason")
+    assert world.ledger.fetch_history("r1").events[-1].type == EventType.STATE

@@ -1,0 +1,243 @@
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from oku_coordinator.kube.pod_readiness import Turnout
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.runs.readiness import LONGEST_NOTICE, Conditions, QueueFullError
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.messaging.progress import Progress
+from oku_core.spec.files import SpecFiles
+from oku_core.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from oku_coordinator.kube.facade import KubePart
+
+NOBODY = "waiting for workers: none is here"
+
+
+class PodsTwin:
+    """What a cluster is known to have."""
+
+    def __init__(self) -> None:
+        self.workers = Turnout()
+        self.delay_servers = Turnout()
+        self.trouble = ""
+        self.has_servers = True
+
+    def check(self, spec: Spec) -> None:
+        """Refuse every spec."""
+        raise UserError(f"workers: {spec.workers} is too many")
+
+    def may_begin(self, _: RunRecord) -> bool:
+        """Whether the delay servers are ready."""
+        return self.has_servers
+
+
+class World:
+    """Conditions in and out of a cluster, and what they look at."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.roster = Roster(5.0)
+        self.pods = PodsTwin()
+        self.troubles: list[str] = []
+        self.has_broker = True
+        self.alone = Conditions(
+            ledger, self.roster, lambda: self.has_broker, find_troubles=lambda: self.troubles
+        )
+        self.in_cluster = Conditions(
+            ledger, self.roster, kube=cast("KubePart", self.pods), find_troubles=lambda: self.troubles
+        )
+
+    def hear(self, *workers: str, stopping: bool = False) -> None:
+        """These workers speak."""
+        for worker in workers:
+            self.roster.hear(Progress(worker=worker, boot=worker, at=0.0, stopping=stopping), 0.0, 0.0)
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """Nobody lives, nothing is wanted and nothing is wrong."""
+    return World(ledger)
+
+
+@pytest.fixture
+def pending(ledger: Ledger) -> RunRecord:
+    """A run that has its turn."""
+    return ledger.create_run("r1", Spec(requests=100), 0.0)
+
+
+@pytest.fixture
+def running(ledger: Ledger, pending: RunRecord) -> RunRecord:
+    """The same when it has begun, with a lease that is out."""
+    record = ledger.change_state(pending.run, RunState.RUNNING, 1.0)
+    ledger.cut_lease(pending.run, 10, 2.0)
+    return record
+
+
+def test_a_run_waits_for_a_worker(world: World, pending: RunRecord) -> None:
+    """One that is about to leave is none."""
+    assert world.alone.build_notices(pending) == [NOBODY]
+    world.hear("w1", stopping=True)
+    assert world.alone.build_notices(pending) == [NOBODY]
+    world.hear("w2")
+    assert world.alone.build_notices(pending) == []
+
+
+def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: RunRecord) -> None:
+    """Once it is being paused or cancelled it does not."""
+    assert world.alone.build_notices(running) == [NOBODY]
+    pausing = world.ledger.change_state("r1", RunState.PAUSING, 3.0)
+    assert pausing.state == RunState.PAUSING
+    assert world.alone.build_notices(pausing) == []
+
+
+def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> None:
+    """Whatever is wrong."""
+    world.pods.trouble = "gone"
+    world.troubles = ["gone"]
+    world.ledger.create_run("r2", Spec(), 1.0)
+    for state in (RunState.PAUSED, RunState.CANCELLED):
+        assert world.in_cluster.build_notices(world.ledger.change_state(pending.run, state, 2.0)) == []
+
+
+def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
+    """What keeps the run in front is said, too."""
+    waiting = world.ledger.create_run("r2", Spec(), 1.0)
+    world.pods.trouble = "gone"
+    for state in (RunState.RUNNING, RunState.PAUSING):
+        if state != running.state:
+            world.ledger.change_state("r1", state, 3.0)
+        why = f": {NOBODY}" if state == RunState.RUNNING else ": Kubernetes: gone"
+        assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is {state}{why}"]
+    world.hear("w1")
+    world.pods.trouble = ""
+    assert world.in_cluster.build_notices(waiting) == ["waiting for its turn: run r1 is pausing"]
+
+
+def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
+    """As the run itself is."""
+    waiting = world.ledger.create_run("r2", Spec(), 1.0)
+    world.pods.workers = Turnout(0, 3, "0/3 nodes are available")
+    obstacle = "waiting for workers: 0 of 3 are here: 0/3 nodes are available"
+    assert world.in_cluster.build_notices(pending) == [obstacle]
+    assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
+
+
+def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
+    """Runs at rest do not count."""
+    world.ledger.create_run("r2", Spec(), 1.0)
+    world.alone.most_queued = 2
+    with pytest.raises(QueueFullError, match="2 runs wait or are active, no more than 2 may"):
+        world.alone.check_queue()
+    world.ledger.change_state(pending.run, RunState.CANCELLED, 2.0)
+    world.alone.check_queue()
+
+
+def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending: RunRecord) -> None:
+    """Those that speak, of those that there are to be, and why the others are not."""
+    assert world.in_cluster.build_notices(pending) == [NOBODY]
+    world.pods.workers = Turnout(0, 4)
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 are here"]
+    world.pods.workers = Turnout(0, 4, "no node has room")
+    assert world.in_cluster.build_notices(pending) == [
+        "waiting for workers: 0 of 4 are here: no node has room"
+    ]
+    world.pods.workers = Turnout(4, 4)
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 are here"]
+
+
+def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
+    world: World, running: RunRecord
+) -> None:
+    """Pods that run and are not heard yet are none of its troubles."""
+    world.hear("w1", "w2")
+    for there, notices in (
+        (2, ["waiting for workers: 2 of 4 are here"]),
+        (3, ["waiting for workers: 2 of 4 are here"]),
+        (4, []),
+    ):
+        world.pods.workers = Turnout(there, 4)
+        assert world.in_cluster.build_notices(running) == notices
+    world.hear("w3", "w4")
+    world.pods.workers = Turnout(2, 4)
+    assert world.in_cluster.build_notices(running) == []
+
+
+def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: RunRecord) -> None:
+    """Beside its workers, as soon as they are asked for; no more once it may begin."""
+    world.pods.workers, world.pods.has_servers = Turnout(0, 1), False
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 1 are here"]
+    world.pods.delay_servers = Turnout(1, 2, "ErrImagePull")
+    assert world.in_cluster.build_notices(pending) == [
+        "waiting for workers: 0 of 1 are here",
+        "waiting for delay servers: 1 of 2 ready: ErrImagePull",
+    ]
+    world.hear("w1")
+    assert world.in_cluster.build_notices(pending) == [
+        "waiting for delay servers: 1 of 2 ready: ErrImagePull"
+    ]
+    world.pods.delay_servers = Turnout(2, 2, surplus=1)
+    assert world.in_cluster.build_notices(pending)[-1] == (
+        "waiting for delay servers: 2 of 2 ready, 1 more to go"
+    )
+    world.pods.has_servers = True
+    assert world.in_cluster.build_notices(pending) == []
+
+
+def test_what_does_not_go_as_it_should_is_said_as_long_as_it_lasts(world: World, running: RunRecord) -> None:
+    """Of Kubernetes and of Loki, in a line each, which is no longer than people read."""
+    world.hear("w1")
+    world.pods.trouble = "PATCH /apis: 403 Forbidden: " + "no\nrights " * 100
+    world.troubles = ["Loki: 503 Service Unavailable"]
+    kubernetes, loki = world.in_cluster.build_notices(running)
+    assert kubernetes.startswith("Kubernetes: PATCH /apis: 403 Forbidden: no rights no rights")
+    assert kubernetes.endswith(" …")
+    assert len(kubernetes) <= LONGEST_NOTICE
+    assert loki == "Loki: 503 Service Unavailable"
+    assert world.alone.build_notices(running) == [loki]
+    world.pods.trouble = ""
+    world.troubles.clear()
+    assert world.in_cluster.build_notices(running) == []
+
+
+def test_a_cluster_refuses_what_it_cannot_carry_out(world: World) -> None:
+    """Elsewhere nobody knows of a bound."""
+    with pytest.raises(UserError, match="workers: 9 is too many"):
+        world.in_cluster.check(Spec(workers=9))
+    world.alone.check(Spec(workers=9))
+
+
+def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: Path) -> None:
+    """It is refused before a worker hears of it."""
+    spec = Spec(cacert=f"{tmp_path}/ca.pem")
+    with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read from the folders"):
+        world.alone.check(spec)
+    world.alone.files = SpecFiles((tmp_path,))
+    world.alone.check(spec)
+
+
+def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None:
+    """Without it a run stands still, and nobody else says so."""
+    world.hear("w1")
+    assert world.alone.build_notices(running) == []
+    world.has_broker = False
+    assert world.alone.build_notices(running) == [
+        "the broker does not answer: nothing is dealt out, and no report comes in"
+    ]
+
+
+def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunRecord) -> None:
+    """However many say the same, and as long as one of them does."""
+    trouble = "timeouts: RuntimeError: unforeseen"
+    for worker in ("w1", "w2", "w3"):
+        troubles = [] if worker == "w3" else [trouble]
+        world.roster.hear(Progress(worker=worker, boot=worker, at=0.0, troubles=troubles), 0.0, 0.0)
+    assert world.alone.build_notices(running) == [f"worker w1: {trouble} (and 1 more)"]
+    world.hear("w1", "w2")
+    assert world.alone.build_notices(running) == []

@@ -1,0 +1,59 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.runs.retention import Retention, RetentionRule
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
+
+
+def end_run(ledger: Ledger, run: str, now: float) -> None:
+    """A run that is over at that time."""
+    ledger.create_run(run, Spec(requests=1), now)
+    ledger.change_state(run, RunState.CANCELLED, now)
+
+
+def list_runs(ledger: Ledger) -> list[str]:
+    """The names of all runs, newest first."""
+    return [listed.run for listed in ledger.fetch_runs()]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        (RetentionRule(), ["r4", "r3", "r2", "r1"]),
+        (RetentionRule(keep_runs=2), ["r4", "r3"]),
+        (RetentionRule(keep_runs=0), []),
+        (RetentionRule(keep_for_s=75.0), ["r4", "r3"]),
+        (RetentionRule(keep_runs=1, keep_for_s=75.0), ["r4"]),
+    ],
+)
+async def test_runs_are_kept_as_the_rule_says(
+    ledger: Ledger, tmp_path: Path, rule: RetentionRule, kept: list[str]
+) -> None:
+    """So many, and for so long; without a rule all of them, for ever."""
+    for number in range(1, 5):
+        end_run(ledger, f"r{number}", 10.0 * number)
+    retention = Retention(ledger, tmp_path, rule, lambda: 100.0)
+    retention.judge()
+    assert list_runs(ledger) == kept
+
+
+async def test_what_is_left_of_deleted_runs_is_removed(
+    ledger: Ledger, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the pages of their reports; those of others stay."""
+    caplog.set_level("INFO")
+    for now, run in enumerate(("r1", "r2"), 1):
+        end_run(ledger, run, float(now))
+        (tmp_path / f"{run}.html").write_text("page")
+    end_run(ledger, "r3", 3.0)
+    retention = Retention(ledger, tmp_path, RetentionRule(keep_runs=2), lambda: 100.0)
+    retention.judge()
+    assert "run r1 is deleted" in caplog.text
+    await retention.clear()
+    assert ledger.find_deletion() is None
+    assert {name for name in os.listdir(tmp_path) if name.endswith("html")} == {"r2.html"}  # noqa: PTH208  # no more to it
+    await retention.clear()

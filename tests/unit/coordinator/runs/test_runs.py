@@ -1,0 +1,410 @@
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.runs import Runs, build_run_id
+from oku_coordinator.servers.served_count import Served, ServedCounter
+from oku_coordinator.servers.server_watch import UNSEEN
+from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.progress import Tick
+from oku_core.results.summary import Flag, ProcessSummary, Summary
+from oku_core.spec.parser import SpecError
+
+Cut = Callable[..., LeaseRecord]
+MakeReport = Callable[..., Report]
+
+NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC
+
+
+class ServedTwin(ServedCounter):
+    """Delay servers in memory."""
+
+    def __init__(self) -> None:
+        self.served: int | None = None
+        self.processes: list[ProcessSummary] = []
+        self.asked: list[str] = []
+        self.on_fetch: Callable[[], object] = lambda: None
+
+    async def fetch(self, run: str) -> Served | None:
+        """What they counted."""
+        self.asked.append(run)
+        self.on_fetch()
+        return None if self.served is None else Served(self.served, self.processes)
+
+
+@pytest.fixture
+def served() -> ServedTwin:
+    """Delay servers that do not answer."""
+    return ServedTwin()
+
+
+@pytest.fixture
+def wakes() -> list[None]:
+    """One item for each time that the coordinator was woken."""
+    return []
+
+
+@pytest.fixture
+def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
+    """Runs at a time that stands still."""
+    conditions = Conditions(ledger, Roster(5.0))
+    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, conditions, lambda: NOW)
+
+
+def build_tick(ledger: Ledger, run: str) -> Tick:
+    """A second of a run."""
+    standing = ledger.fetch_standing(run)
+    return TickMaker().build_tick(standing, workers=1, now=NOW)
+
+
+def list_flags(summary: Summary) -> set[Flag]:
+    """What may mislead."""
+    return {validity.flag for validity in summary.validity}
+
+
+def test_the_id_of_a_run_tells_its_time() -> None:
+    """It sorts by it, and two of one second differ."""
+    ids = {build_run_id(NOW) for _ in range(20)}
+    assert len(ids) > 1
+    assert {run.rpartition("-")[0] for run in ids} == {"260201-170512"}
+    assert all(len(run) == 18 for run in ids)
+    assert max(ids) < build_run_id(NOW + 1)
+
+
+def test_a_run_is_submitted_under_the_names_of_the_command_line(runs: Runs, wakes: list[None]) -> None:
+    """It waits for its turn, and the coordinator is woken."""
+    record = runs.submit({"requests": "1M", "name": "soak", "expect-status": "2xx"})
+    assert (record.spec.requests, record.name, record.state) == (1_000_000, "soak", RunState.PENDING)
+    assert record.created_at == NOW
+    assert [listed.run for listed in runs.fetch_page(10, "")] == [record.run]
+    assert len(wakes) == 1
+
+
+def test_a_wrong_spec_is_not_entered(runs: Runs, wakes: list[None]) -> None:
+    """The error names the place and the value."""
+    with pytest.raises(SpecError, match="spec: requests: 0 is not at least 1"):
+        runs.submit({"requests": 0})
+    assert (runs.fetch_page(10, ""), wakes) == ([], [])
+
+
+def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
+    """A run in a state."""
+    run = runs.submit({"requests": 100}).run
+    ways: dict[RunState, list[RunState]] = {
+        RunState.PENDING: [],
+        RunState.RUNNING: [RunState.RUNNING],
+        RunState.PAUSING: [RunState.RUNNING, RunState.PAUSING],
+        RunState.PAUSED: [RunState.PAUSED],
+        RunState.CANCELLING: [RunState.RUNNING, RunState.CANCELLING],
+        RunState.CANCELLED: [RunState.CANCELLED],
+    }
+    for step in ways[state]:
+        ledger.change_state(run, step, NOW)
+        if step == RunState.RUNNING:
+            ledger.cut_lease(run, 10, NOW)  # so that it does not come to rest at once
+    assert ledger.fetch_run(run).state == state
+    return run
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "after"),
+    [
+        ("pause", RunState.PENDING, RunState.PAUSED),
+        ("pause", RunState.RUNNING, RunState.PAUSING),
+        ("pause", RunState.PAUSING, RunState.PAUSING),
+        ("pause", RunState.PAUSED, RunState.PAUSED),
+        ("resume", RunState.PENDING, RunState.PENDING),
+        ("resume", RunState.RUNNING, RunState.RUNNING),
+        ("resume", RunState.PAUSED, RunState.PENDING),
+        ("cancel", RunState.PENDING, RunState.CANCELLED),
+        ("cancel", RunState.RUNNING, RunState.CANCELLING),
+        ("cancel", RunState.PAUSING, RunState.CANCELLING),
+        ("cancel", RunState.PAUSED, RunState.CANCELLED),
+        ("cancel", RunState.CANCELLING, RunState.CANCELLING),
+        ("cancel", RunState.CANCELLED, RunState.CANCELLED),
+    ],
+)
+def test_a_run_is_paused_resumed_and_cancelled_from_where_it_is(
+    runs: Runs, ledger: Ledger, action: str, before: RunState, after: RunState
+) -> None:
+    """Telling it twice does no harm."""
+    run = lead_to(runs, ledger, before)
+    assert getattr(runs, action)(run).state == after
+    assert ledger.fetch_run(run).state == after
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "said"),
+    [
+        ("pause", RunState.CANCELLING, "is cancelling, it cannot become pausing"),
+        ("pause", RunState.CANCELLED, "is cancelled, it cannot become pausing"),
+        ("resume", RunState.PAUSING, "is pausing, it cannot become pending"),
+        ("resume", RunState.CANCELLED, "is cancelled, it cannot become pending"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    runs: Runs, ledger: Ledger, action: str, before: RunState, said: str
+) -> None:
+    """In a sentence that says why."""
+    run = lead_to(runs, ledger, before)
+    with pytest.raises(TransitionError, match=said):
+        getattr(runs, action)(run)
+    assert ledger.fetch_run(run).state == before
+
+
+def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[None]) -> None:
+    """One that changes nothing does not."""
+    run = lead_to(runs, ledger, RunState.RUNNING)
+    wakes.clear()
+    runs.pause(run)
+    assert len(wakes) == 1
+    runs.pause(run)
+    assert len(wakes) == 1
+
+
+@pytest.mark.parametrize("action", ["pause", "resume", "cancel"])
+def test_an_unknown_run_is_named(runs: Runs, action: str) -> None:
+    """Whatever is to be done with it."""
+    with pytest.raises(UnknownRunError, match="there is no run r9"):
+        getattr(runs, action)("r9")
+
+
+async def test_a_summary_says_what_a_run_waits_for(runs: Runs) -> None:
+    """As long as it is not at rest."""
+    first, second = runs.submit({"requests": 100}).run, runs.submit({"requests": 100}).run
+    assert (await runs.summarize(first)).notices == ["waiting for workers: none is here"]
+    [notice] = (await runs.summarize(second)).notices
+    assert notice.startswith("waiting for its turn: run ")
+    runs.cancel(first)
+    assert (await runs.summarize(first)).notices == []
+
+
+async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
+    """By however many, as long as they do."""
+    run = runs.submit({"requests": 100}).run
+    followers = [await begin_to_follow(runs, run) for _ in range(2)]
+    assert runs.followed == {run}
+    for follower in followers:
+        follower.cancel()
+    await asyncio.gather(*followers, return_exceptions=True)
+    assert runs.followed == set()
+
+
+async def test_a_summary_has_what_the_servers_count_now(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+) -> None:
+    """While the run is under way that is shown, and neither kept nor compared."""
+    ledger.apply([make_report(cut())], 5.0)
+    served.served = 3
+    summary = await runs.summarize("r1")
+    assert summary.servers is not None
+    assert summary.servers.served == 3
+    assert Flag.UNBALANCED not in list_flags(summary)
+    assert ledger.fetch_run("r1").served is None
+    served.served = None
+    assert (await runs.summarize("r1")).servers is None
+
+
+async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+) -> None:
+    """They may be gone when somebody asks again; a server that was started anew has counted less."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    for count, kept in [(None, None), (100, 100), (None, 100), (40, 100), (130, 130)]:
+        served.served = count
+        summary = await runs.summarize("r1")
+        assert (summary.servers.served if summary.servers else None) == kept
+        assert ledger.fetch_run("r1").served == kept
+    assert Flag.UNBALANCED in list_flags(summary)
+
+
+async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut
+) -> None:
+    """Somebody resumes it while the servers are asked."""
+    lease = cut()
+    ledger.expire_leases([lease.id], ExpiryReason.REPORT_LOST, 3.0)
+    ledger.change_state("r1", RunState.PAUSING, 4.0)
+    served.served = 10
+    served.on_fetch = lambda: runs.resume("r1")
+    await runs.summarize("r1")
+    assert ledger.fetch_run("r1").state == RunState.PENDING
+    assert ledger.fetch_run("r1").served is None
+
+
+async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+) -> None:
+    """The last report comes while they are asked."""
+    report = make_report(cut(100))
+    served.served = 97
+    served.on_fetch = lambda: ledger.apply([report], 5.0)
+    summary = await runs.summarize("r1")
+    assert (summary.state, summary.servers) == (RunState.COMPLETED, None)
+    assert ledger.fetch_run("r1").served is None
+    assert Flag.UNBALANCED not in list_flags(summary)
+
+
+async def test_servers_of_others_are_not_asked(runs: Runs, served: ServedTwin) -> None:
+    """They count nothing for us."""
+    run = runs.submit({"requests": 1, "url": "http://example.org/"}).run
+    assert (await runs.summarize(run)).servers is None
+    assert served.asked == []
+
+
+async def collect(runs: Runs, run: str) -> list[Tick | None]:
+    """All ticks of a run until it rests, None for a silence."""
+    return [tick async for tick in runs.follow(run)]
+
+
+async def begin_to_follow(runs: Runs, run: str) -> "asyncio.Task[list[Tick | None]]":
+    """Follow a run in a task that has begun to wait."""
+    task = asyncio.create_task(collect(runs, run))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_who_follows_a_silent_run_hears_that_it_is_silent(
+    runs: Runs, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ticks others have: so whoever has left is found out."""
+    monkeypatch.setattr("oku_coordinator.runs.runs._SILENCE_S", 0.02)
+    run, other = (runs.submit({"requests": 1}).run for _ in range(2))
+    following = runs.follow(run)
+    asking = asyncio.ensure_future(anext(following))
+    while not asking.done():
+        runs.publish(build_tick(ledger, other))
+        await asyncio.sleep(0.001)
+    assert asking.result() is None
+    runs.cancel(run)
+    assert [tick async for tick in following] == []
+
+
+async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs, ledger: Ledger) -> None:
+    """Not those of others; and the rest is noticed at once."""
+    run, other = lead_to(runs, ledger, RunState.RUNNING), runs.submit({"requests": 1}).run
+    task = await begin_to_follow(runs, run)
+    ticks = [build_tick(ledger, run) for _ in range(3)]
+    for tick in ticks:
+        runs.publish(tick)
+        runs.publish(build_tick(ledger, other))
+    runs.cancel(other)
+    await asyncio.sleep(0)
+    assert not task.done()
+    ledger.expire_leases(
+        [lease.id for lease in ledger.fetch_active_leases(run)], ExpiryReason.REPORT_LOST, NOW
+    )
+    runs.pause(run)
+    assert await task == ticks
+
+
+@pytest.mark.parametrize("state", [RunState.PAUSED, RunState.CANCELLED])
+async def test_a_run_at_rest_has_no_more_ticks(runs: Runs, ledger: Ledger, state: RunState) -> None:
+    """Following it ends at once."""
+    assert await collect(runs, lead_to(runs, ledger, state)) == []
+
+
+async def test_a_run_that_waits_can_be_followed(runs: Runs, ledger: Ledger) -> None:
+    """It rests when it is paused before its turn."""
+    run = lead_to(runs, ledger, RunState.PENDING)
+    task = await begin_to_follow(runs, run)
+    runs.pause(run)
+    assert await task == []
+
+
+async def test_the_end_of_a_run_is_announced(
+    runs: Runs, ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+) -> None:
+    """It rests by a report, in another thread; the coordinator tells those who follow."""
+    lease = cut(100)
+    task = await begin_to_follow(runs, "r1")
+    ledger.apply([make_claim(lease), make_report(lease)], 5.0)
+    await asyncio.sleep(0)
+    assert not task.done()
+    runs.announce_rest()
+    assert await task == []
+
+
+async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledger) -> None:
+    """What is kept for a follower does not grow, and the end is never missed."""
+    run = lead_to(runs, ledger, RunState.RUNNING)
+    task = await begin_to_follow(runs, run)
+    tick = build_tick(ledger, run)
+    for _ in range(1000):
+        runs.publish(tick)
+    ledger.expire_leases(
+        [lease.id for lease in ledger.fetch_active_leases(run)], ExpiryReason.REPORT_LOST, NOW
+    )
+    runs.pause(run)
+    ticks: Any = await task
+    assert 0 < len(ticks) <= 60
+
+
+async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
+    """Nothing is kept for a follower that is gone."""
+    task = await begin_to_follow(runs, lead_to(runs, ledger, RunState.RUNNING))
+    assert len(runs._followers) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert runs._followers == {}
+
+
+async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
+    runs: Runs, ledger: Ledger, served: ServedTwin
+) -> None:
+    """The coordinator, the broker, and the delay servers that say it."""
+    run = runs.submit({"requests": 10}).run
+    runs.cancel(run)
+    served.served, served.processes = 0, [ProcessSummary(name="server-1", peak_mb=20.5)]
+    await runs.end(run)
+    processes = ledger.fetch_snapshot(run).processes
+    assert [process.name for process in processes] == ["broker", "coordinator", "server-1"]
+    assert [process.peak_mb for process in processes[::2]] == [8.0, 20.5]
+    assert processes[1].peak_mb > 5
+
+
+async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
+    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+) -> None:
+    """Nothing is kept until they say what they counted, and who follows the run is not told of its rest."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    assert not await runs.end("r1", waits=True)
+    assert ledger.fetch_snapshot("r1").processes == []
+    following = await begin_to_follow(runs, "r1")
+    runs.announce_rest()
+    await asyncio.sleep(0)
+    assert not following.done()
+    served.served = 100
+    assert await runs.end("r1", waits=True)
+    runs.announce_rest()
+    assert await following == []
+    assert ledger.fetch_run("r1").served == 100
+    assert ledger.fetch_snapshot("r1").processes
+
+
+async def test_a_count_that_stays_unknown_is_flagged(
+    runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
+) -> None:
+    """The summary says that nothing was compared."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    assert await runs.end("r1")
+    assert Flag.SERVED_UNKNOWN in list_flags(await runs.summarize("r1"))
+
+
+async def test_servers_that_are_lost_for_good_are_not_waited_for(
+    runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
+) -> None:
+    """Nor those of a run that has not begun."""
+    ledger.apply([make_report(cut(100))], 5.0)
+    ledger.note_servers("r1", [UNSEEN], 5.0)
+    assert await runs.end("r1", waits=True)
+    assert await runs.end(lead_to(runs, ledger, RunState.CANCELLED), waits=True)

@@ -1,0 +1,168 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.outbox_table import Kind
+from oku_coordinator.telemetry.history_recorder import (
+    MOST_ALIKE,
+    WORKER_LINES_PER_S,
+    Chronicle,
+    build_moment,
+    merge_events,
+)
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Progress, Tick
+from oku_core.results.histogram import Histogram
+from oku_core.results.history import Event, EventType
+from oku_core.spec.spec import Spec
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    """A ledger whose runs are published, with one that has begun."""
+    ledger = Ledger(path, publishes=True)
+    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.change_state("r1", RunState.RUNNING, 1.0)
+    ledger.remove_lines(ledger.take_lines(100, 10**6, 1.0))
+    yield ledger
+    ledger.close()
+
+
+def build_tick(at: float, **changes: Any) -> Tick:
+    """A second in which three requests were answered, changed as wanted."""
+    histogram = Histogram()
+    for value_us in (900, 1000, 5000):
+        histogram.record(value_us)
+    values: dict[str, Any] = {
+        "run": "r1", "at": at, "seconds": 1.0, "state": RunState.RUNNING, "requests": 100, "accounted": 10,
+        "leased": 20, "pending": 70, "ended": 5, "resent_at_most": 0, "active_s": 3.0, "rate_rps": 3.0,
+        "in_flight": 4, "outcomes": [3, 0, 0, 0, 0, 0], "total_outcomes": [15, 0, 0, 0, 0, 0],
+        "bytes_received": 39,
+        "latency": histogram.build_latency(), "p50_ms": 1.0, "p99_ms": 5.0, "workers": 1, "lag_s": 0.001,
+    }  # fmt: skip
+    return Tick(**values | changes)
+
+
+def hear(chronicle: Chronicle, *workers: str, **changes: Any) -> None:
+    """A second of these workers."""
+    for worker in workers:
+        values: dict[str, Any] = {"outcomes": [2, 0, 0, 0, 0, 0], "cpu_share": 0.5, "lag_s": 0.01}
+        chronicle.hear(Progress(worker=worker, boot="b", at=1.0, **values | changes))
+
+
+def take(ledger: Ledger, kind: Kind) -> list[dict[str, Any]]:
+    """The lines of a kind, as objects; all others are removed, too."""
+    lines = ledger.take_lines(10_000, 10**9, 1.0)
+    ledger.remove_lines(lines)
+    return [json.loads(line.text) for line in lines if line.kind == kind]
+
+
+def test_a_tick_is_kept_as_a_moment(ledger: Ledger) -> None:
+    """As long as the time that it tells of."""
+    chronicle = Chronicle(ledger, publishes=False)
+    chronicle.keep_tick(build_tick(10.0))
+    chronicle.keep_tick(build_tick(11.5, seconds=1.5))
+    moments = ledger.fetch_history("r1").moments
+    assert [(moment.at, moment.seconds, moment.done) for moment in moments] == [
+        (10.0, 1.0, 15),
+        (11.5, 1.5, 15),
+    ]
+    assert moments[1].rate_rps == 2.0
+    assert ledger.measure_outbox().lines == 0
+
+
+def test_the_quantiles_of_a_moment_have_three_digits() -> None:
+    """Though its histogram is coarse: they are made of the whole one."""
+    moment = build_moment(build_tick(1.0))
+    assert (moment.p50_ms, moment.p99_ms, moment.max_ms) == (1.0, 5.0, 5.0)
+    assert moment.latency.total == 3
+
+
+def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
+    """Of the tick, of the buckets of its latencies, of its workers, and the coverage every five seconds."""
+    chronicle = Chronicle(ledger, publishes=True)
+    hear(chronicle, "w1")
+    chronicle.keep_tick(build_tick(10.0))
+    lines = ledger.take_lines(1000, 10**6, 1.0)
+    counts = {kind: sum(line.kind == kind for line in lines) for kind in Kind}
+    assert (counts[Kind.TICK], counts[Kind.LATENCY], counts[Kind.WORKER]) == (1, 2, 1)
+    assert counts[Kind.COVERAGE] == 50
+    ledger.remove_lines(lines)
+    for at in (11.0, 12.0, 14.9):
+        chronicle.keep_tick(build_tick(at))
+    assert take(ledger, Kind.COVERAGE) == []
+    chronicle.keep_tick(build_tick(15.0))
+    coverage = take(ledger, Kind.COVERAGE)
+    assert sum(line["pending"] for line in coverage) == 100
+
+
+def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> None:
+    """The next run begins anew."""
+    chronicle = Chronicle(ledger, publishes=True)
+    chronicle.keep_tick(build_tick(10.0))
+    take(ledger, Kind.TICK)
+    names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
+    hear(chronicle, *names)
+    chronicle.keep_tick(build_tick(10.5), is_last=True)
+    lines = ledger.take_lines(10_000, 10**9, 1.0)
+    assert sum(line.kind == Kind.WORKER for line in lines) == len(names)
+    assert sum(line.kind == Kind.COVERAGE for line in lines) == 50
+    chronicle.keep_tick(build_tick(10.6))
+    assert sum(line.kind == Kind.COVERAGE for line in ledger.take_lines(10_000, 10**9, 1.0)) == 100
+
+
+def test_many_workers_take_turns(ledger: Ledger) -> None:
+    """A hundred lines come in a second; each line tells of all that its worker has done since the last."""
+    chronicle = Chronicle(ledger, publishes=True)
+    names = [f"w{number:03d}" for number in range(2 * WORKER_LINES_PER_S)]
+    seen: list[dict[str, Any]] = []
+    for at in range(1, 5):
+        hear(chronicle, *names)
+        chronicle.keep_tick(build_tick(float(at)))
+        lines = take(ledger, Kind.WORKER)
+        assert len(lines) == WORKER_LINES_PER_S
+        seen += lines
+    assert [line["worker"] for line in seen] == names * 2
+    assert {(line["seconds"], line["requests"]) for line in seen[WORKER_LINES_PER_S:]} == {(2.0, 4)}
+    assert {line["rate_rps"] for line in seen} == {2.0}
+
+
+def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
+    """Nor has one that is gone."""
+    chronicle = Chronicle(ledger, publishes=True)
+    hear(chronicle, "w1", "w2")
+    chronicle.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
+    chronicle.keep_tick(build_tick(1.0))
+    assert [line["worker"] for line in take(ledger, Kind.WORKER)] == ["w1"]
+    chronicle.keep_tick(build_tick(2.0))
+    assert take(ledger, Kind.WORKER) == []
+
+
+def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None:
+    """Only while a run is active."""
+    chronicle = Chronicle(ledger, publishes=True)
+    chronicle.note_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
+    chronicle.note_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
+    chronicle.note_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)
+    chronicle.keep_tick(build_tick(2.0))
+    chronicle.keep_tick(build_tick(3.0))
+    events = take(ledger, Kind.EVENT)
+    assert [(event["type"], event["worker"]) for event in events] == [
+        ("worker_joined", "w1"),
+        ("worker_lost", "w1"),
+    ]
+    assert events[1]["text"] == "worker w1 is dead: it was not heard for too long, or started anew"
+
+
+def test_a_crowd_is_one_event() -> None:
+    """Ten thousand workers that come in one second are not named."""
+    crowd = [
+        Event(at=1.0, type=EventType.WORKER_JOINED, text="", worker=f"w{number}")
+        for number in range(MOST_ALIKE + 1)
+    ]
+    assert [event.text for event in merge_events(crowd)] == [f"{MOST_ALIKE + 1} workers are here"]
+    assert merge_events(crowd[1:]) == crowd[1:]

@@ -1,0 +1,85 @@
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from oku_coordinator.ledger.records import ExpiryReason, Verdict
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Tick
+from oku_core.results.histogram import Latency
+
+TICK = Tick(
+    run="r1", at=0.0, seconds=1.0, state=RunState.RUNNING, requests=100, accounted=40, leased=20,
+    pending=40, ended=5, resent_at_most=7, active_s=3.0, rate_rps=12.0, in_flight=9,
+    outcomes=[12, 0, 0, 0, 0, 0],
+    total_outcomes=[45, 0, 0, 0, 0, 0], bytes_received=0, latency=Latency(), p50_ms=None, p99_ms=None,
+    workers=2, lag_s=0.0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Nothing has happened yet."""
+    return Metrics()
+
+
+def read(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    """Every sample by its name and the values of its labels."""
+    families = text_string_to_metric_families(metrics.expose().decode())
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+def test_every_verdict_and_every_reason_is_there_from_the_start(metrics: Metrics) -> None:
+    """A counter that begins with its first event hides that event from a rate."""
+    samples = read(metrics)
+    assert all(samples["oku_messages_total", verdict] == 0 for verdict in Verdict)
+    assert all(samples["oku_leases_expired_total", reason] == 0 for reason in ExpiryReason)
+
+
+def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
+    """With the time of the transaction that took them in."""
+    metrics.count_messages([Verdict.CLAIMED, Verdict.ACCOUNTED, Verdict.ACCOUNTED], 0.25)
+    metrics.count_messages([Verdict.ACCOUNTED], 0.5)
+    samples = read(metrics)
+    assert samples["oku_messages_total", "accounted"] == 3
+    assert samples["oku_messages_total", "claimed"] == 1
+    assert samples["oku_messages_total", "late"] == 0
+    assert (samples["oku_commit_seconds_count",], samples["oku_commit_seconds_sum",]) == (2, 0.75)
+
+
+def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> None:
+    """Each once."""
+    metrics.count_expired(ExpiryReason.WORKER_LOST)
+    samples = read(metrics)
+    assert samples["oku_leases_expired_total", "worker_lost"] == 1
+    assert samples["oku_leases_expired_total", "report_lost"] == 0
+
+
+def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:
+    """What its requests are, how fast it is, what is in flight and who lives."""
+    metrics.show_tick(TICK)
+    metrics.show_workers(2)
+    samples = read(metrics)
+    parts = {"accounted": 40, "leased": 20, "pending": 40, "resent_at_most": 7}
+    assert {part: samples["oku_run_requests", part] for part in parts} == parts
+    assert samples["oku_run_requests_per_second",] == 12
+    assert samples["oku_run_in_flight",] == 9
+    assert samples["oku_workers",] == 2
+
+
+def test_without_a_run_there_is_nothing_under_way(metrics: Metrics) -> None:
+    """The figures of the last one do not stand there for ever."""
+    metrics.show_tick(TICK)
+    metrics.clear_run()
+    samples = read(metrics)
+    assert not [sample for sample in samples if sample[0] == "oku_run_requests"]
+    assert samples["oku_run_requests_per_second",] == samples["oku_run_in_flight",] == 0
+
+
+def test_the_type_of_the_content_is_that_of_prometheus(metrics: Metrics) -> None:
+    """A scraper asks for it."""
+    assert metrics.content_type.startswith("text/plain; version=")

@@ -1,0 +1,45 @@
+import pytest
+
+from oku_coordinator.workers.version_skew import Strangers
+from oku_core.messaging.codec import OtherProtocolError
+
+
+class Clock:
+    """Monotonic seconds that the test turns."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        """As `time.monotonic`."""
+        return self.now
+
+
+def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """It says so each second."""
+    strangers = Strangers(Clock())
+    assert strangers.describe() == ""
+    for _ in range(10):
+        strangers.note(OtherProtocolError("w7", 2))
+    assert strangers.describe() == (
+        "workers of another version get no leases, this coordinator speaks protocol 1: w7 (protocol 2);"
+        " run the same version of Oku on all"
+    )
+    [record] = caplog.records
+    assert record.getMessage() == "worker w7 speaks protocol 2, this coordinator 1: it gets no leases"
+
+
+def test_one_that_has_gone_is_forgotten() -> None:
+    """After a minute without a word."""
+    clock = Clock()
+    strangers = Strangers(clock)
+    strangers.note(OtherProtocolError("w7", 2))
+    clock.now += 61
+    assert strangers.describe() == ""
+
+
+def test_many_are_some_and_a_number() -> None:
+    """A notice is a line, and what is kept of strangers has a bound."""
+    strangers = Strangers(Clock())
+    for number in range(5000):
+        strangers.note(OtherProtocolError(f"w{number:04}", 2))
+    assert "w0000 (protocol 2), w0001 (protocol 2), w0002 (protocol 2) and 997 more;" in strangers.describe()

@@ -1,0 +1,51 @@
+import logging
+
+import pytest
+
+from oku_core.messaging.rejection import ForgedMessageError, MalformedMessageError, Rejection, RejectionLog
+
+
+class Clock:
+    """Monotonic seconds that the test turns."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        """As `time.monotonic`."""
+        return self.now
+
+
+def test_a_flood_is_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """The first at once; each line tells how many came since the last one."""
+    clock = Clock()
+    log = RejectionLog(logging.getLogger("oku"), clock=clock)
+    for _ in range(100_000):
+        log.note(ForgedMessageError("a report is not signed"))
+    clock.now += 60
+    log.note(MalformedMessageError("Invalid JSON"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "messages of the broker were dropped: 1, the last because a report is not signed",
+        "messages of the broker were dropped: 100000, the last because Invalid JSON",
+    ]
+
+
+def test_each_is_counted_by_why() -> None:
+    """For the metric."""
+    counted: list[Rejection] = []
+    log = RejectionLog(logging.getLogger("oku"), counted.append)
+    log.note(ForgedMessageError("x"))
+    log.note(MalformedMessageError("y"))
+    assert counted == [Rejection.FORGED, Rejection.MALFORMED]
+
+
+def test_it_is_told_for_a_minute() -> None:
+    """How many there were in all, and why the last one was dropped."""
+    clock = Clock()
+    log = RejectionLog(logging.getLogger("oku"), clock=clock)
+    assert log.describe() == ""
+    log.note(ForgedMessageError("x"))
+    log.note(ForgedMessageError("y"))
+    clock.now += 60
+    assert log.describe() == "messages of the broker were dropped: 2, the last because y"
+    clock.now += 1
+    assert log.describe() == ""

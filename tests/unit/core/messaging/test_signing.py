@@ -1,0 +1,67 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.messaging.rejection import ForgedMessageError, Rejection
+from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
+
+SIGNER = Signer(b"a key of this test")
+BODY = b'{"lease": "r1.1.aa", "run": "r1"}'
+
+
+@given(st.text(), st.sampled_from(MessageKind), st.integers(0, 2**40))
+def test_what_was_sealed_passes_as_what_it_is(text: str, kind: MessageKind, protocol: int) -> None:
+    """Any body, of any kind, in any version of the protocol, and unchanged."""
+    sealed = SIGNER.seal(kind, text.encode(), protocol)
+    SIGNER.check(kind, sealed)
+    assert (sealed.body, sealed.protocol) == (text, protocol)
+
+
+@pytest.mark.parametrize("sealed_as", MessageKind)
+@pytest.mark.parametrize("taken_as", MessageKind)
+def test_a_message_of_one_kind_never_passes_for_another(
+    sealed_as: MessageKind, taken_as: MessageKind
+) -> None:
+    """Else a lease that somebody has seen could be played as a report."""
+    sealed = SIGNER.seal(sealed_as, BODY)
+    if sealed_as == taken_as:
+        SIGNER.check(taken_as, sealed)
+        return
+    with pytest.raises(ForgedMessageError):
+        SIGNER.check(taken_as, sealed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"body": BODY.decode().replace("r1.1", "r1.2")},
+        {"body": ""},
+        {"protocol": PROTOCOL + 1},
+        {"signature": ""},
+        {"signature": "0" * 64},
+        {"signature": "é\ud800"},
+        {"body": "\ud800"},
+    ],
+)
+def test_what_was_changed_on_the_way_is_forged(change: dict[str, object]) -> None:
+    """Body, version and signature; and nothing in it raises anything else."""
+    sealed = SIGNER.seal(MessageKind.REPORT, BODY)
+    fields = {name: getattr(sealed, name) for name in sealed.__struct_fields__}
+    with pytest.raises(
+        ForgedMessageError, match=r"^a report is not signed with the key of this process$"
+    ) as caught:
+        SIGNER.check(MessageKind.REPORT, SealedMessage(**(fields | change)))
+    assert caught.value.rejection == Rejection.FORGED
+
+
+def test_another_key_seals_nothing() -> None:
+    """Coordinator and workers have the same, the broker has none."""
+    with pytest.raises(ForgedMessageError):
+        SIGNER.check(MessageKind.LEASE, Signer(b"another key").seal(MessageKind.LEASE, BODY))
+
+
+def test_the_signature_is_that_of_the_standard() -> None:
+    """HMAC-SHA256 over kind, version and body: another implementation can check it."""
+    sealed = Signer(b"key").seal(MessageKind.LEASE, b"{}")
+    # printf 'oku lease 1\n{}' | openssl dgst -sha256 -hmac key
+    assert sealed.signature == "0c75f7060c9326fadc2ffe39fb422f0c74846da287f19772cb0f2582b1d4caf2"

@@ -1,0 +1,102 @@
+import errno
+import os
+import socket
+
+import pytest
+
+from oku_core.errors import UserError
+from oku_core.process import listener
+
+
+class Bound(socket.socket):
+    """A socket that is bound to an address."""
+
+    def __init__(self, *address: str | int) -> None:
+        self._address = address
+
+    def getsockname(self) -> tuple[str | int, ...]:
+        """As a socket does."""
+        return self._address
+
+
+@pytest.mark.parametrize(
+    ("address", "text"), [(("127.0.0.1", 80), "127.0.0.1:80"), (("::1", 80, 0, 0), "[::1]:80")]
+)
+def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text: str) -> None:
+    """IPv6 stands in brackets."""
+    assert listener.format_address(Bound(*address)) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.EADDRINUSE, "--port: 80 is in use on a"),
+        (errno.EACCES, "--port: 80 is not permitted to you"),
+        (errno.EADDRNOTAVAIL, "--host: a is not an address of this machine"),
+        (errno.EMFILE, "--host: a:80 cannot be listened on: Too many open files"),
+    ],
+)
+def test_what_keeps_a_server_from_listening_is_one_line(number: int, message: str) -> None:
+    """The flag, its value and what is wrong with it."""
+    assert listener._explain(OSError(number, os.strerror(number)), "a", 80) == message
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_machine_without_ipv6_is_listened_on_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """`*` is what there is."""
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    sockets = listener.open_sockets("*", 0, count)
+    try:
+        assert {each.family for each in sockets} == {socket.AF_INET}
+        port = sockets[0].getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            assert connection.getpeername()[1] == port
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def test_a_port_that_is_taken_at_one_address_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for all of them is told."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"^--port: {port} is in use on \*$"):
+            listener.open_sockets("*", port, 1)
+
+
+def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names it."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(UserError, match=r"^--host: 'nowhere' is not a host that can be resolved$"):
+        listener.open_sockets("nowhere", 0, 1)
+
+
+def test_sockets_that_listen_already_are_taken_over() -> None:
+    """They answer under the same number, and are not handed on by accident."""
+    [listening] = listener.open_sockets("127.0.0.1", 0, 1)
+    listening.set_inheritable(True)
+
+    [adopted] = listener.adopt_sockets([listening.fileno()])
+
+    assert adopted.getsockname() == listening.getsockname()
+    assert not adopted.get_inheritable()
+    listening.detach()
+    adopted.close()
+
+
+def test_what_is_no_listening_socket_is_not_taken_over() -> None:
+    """A closed number, another kind of file, a socket that does not listen."""
+    with socket.socket() as idle, pytest.raises(UserError, match="is not a socket that listens"):
+        listener.adopt_sockets([os.dup(idle.fileno())])
+    reading, writing = os.pipe()
+    for number in (reading, 99_999, 2**70):
+        with pytest.raises(UserError, match=f"^--listen-fd: {number} is not an open socket$"):
+            listener.adopt_sockets([number])
+    os.close(reading)
+    os.close(writing)

@@ -1,0 +1,46 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.process.redaction import redact
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("no URL, but a@b and a?b=c", "no URL, but a@b and a?b=c"),
+        ("http://h:80/path/{i} is asked", "http://h:80/path/{i} is asked"),
+        (
+            "listening on http://h:80, 2 processes; http://me:p,w@h, too",
+            "listening on http://h:80, 2 processes; http://***@h, too",
+        ),
+        ("http://[::1]:80/ and https://h", "http://[::1]:80/ and https://h"),
+        ("400, message='no', url='http://h/x?token=abc&a=b#c'", "400, message='no', url='http://h/x?***'"),
+        ("redis://:secret@h:6379/0: refused", "redis://***@h:6379/0: refused"),
+        ("amqp://me:secret@h//", "amqp://***@h//"),
+        ("http://token@h/x?y", "http://***@h/x?***"),
+        ("redis://:p@ss@h/0", "redis://***@h/0"),
+        ("redis://:p/w?r#d@h/0", "redis://***"),
+        ("http://h/?mail=a@b", "http://***"),
+        ("http://h/users/@me", "http://***@me"),
+        ("cut in the middle: http://me:secr", "cut in the middle: http://***"),
+        ('two: "http://a:b@c" <https://d:e@f?g>', 'two: "http://***@c" <https://***@f?***>'),
+    ],
+)
+def test_users_passwords_and_queries_are_hidden(text: str, redacted: str) -> None:
+    """Wherever a URL stands in a text."""
+    assert redact(text) == redacted
+    assert redact(redacted) == redacted
+
+
+def test_queries_may_stay() -> None:
+    """Where the one who reads it has just written it."""
+    assert redact("http://me:pw@h/?a={x} is wrong", queries=False) == "http://***@h/?a={x} is wrong"
+
+
+@given(st.text("abc:/?#@[]% \\", max_size=20), st.sampled_from(["redis", "http", "amqps"]))
+def test_a_password_is_never_left(password: str, scheme: str) -> None:
+    """However it is written: a part of a secret is one, too."""
+    secret = "".join(char.replace("a", "Q").replace("b", "W").replace("c", "Z") for char in password)
+    shown = redact(f"{scheme}://me:{secret}@host.example:1/x")
+    assert " " in secret or not set("QWZ") & set(shown)

@@ -1,0 +1,184 @@
+import ast
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import oku_coordinator
+import oku_workers
+from oku_core.process.supervision import Health, Supervisor, cancel, describe_error, keep_going
+
+ALONE = {
+    ("oku_coordinator/process.py", "_sleep"): "awaited where they are made",
+    ("oku_workers/engines/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
+    ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
+    ("oku_workers/engines/httptools/engine.py", "_fill"): "one connection: its request ends with it",
+    ("oku_workers/process.py", "_on_signal"): "ends with the process",
+    ("oku_workers/health/loop_thread.py", "__init__"): "the event loop itself",
+}
+"""What is started without a supervisor, by module and function, and why it may be."""
+
+
+class Time:
+    """A clock that goes on as somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Let it go on."""
+        self.pauses.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def list_starts() -> Iterator[tuple[str, str]]:
+    """Where coordinator and worker start tasks and threads themselves, by module and function."""
+    for package in (oku_coordinator, oku_workers):
+        root = Path(package.__path__[0])
+        for path in root.rglob("*.py"):
+            tree = ast.parse(path.read_text())
+            for function in ast.walk(tree):
+                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                    for call in ast.walk(function):
+                        if isinstance(call, ast.Call) and name_of(call.func) in STARTERS:
+                            yield str(path.relative_to(root.parent)), function.name
+
+
+STARTERS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "Thread", "Timer"} - {
+    "run_coroutine_threadsafe"  # whose result somebody waits for
+}
+
+
+def name_of(node: ast.expr) -> str:
+    """The last name of `a.b.c`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def list_thread_classes() -> Iterator[tuple[str, bool]]:
+    """The classes of threads that coordinator and worker have, and whether each keeps going."""
+    for package in (oku_coordinator, oku_workers):
+        for path in Path(package.__path__[0]).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef) and "Thread" in map(name_of, node.bases):
+                    calls = {name_of(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+                    yield node.name, "keep_going" in calls
+
+
+def test_every_task_and_thread_of_coordinator_and_worker_is_supervised() -> None:
+    """But for those that are known to need it not; a new one is started by a supervisor, too."""
+    assert set(list_starts()) == ALONE.keys()
+    assert dict(list_thread_classes()) == {"_Listener": True, "Beat": True, "LoopWatch": True}
+
+
+async def test_a_task_that_fails_begins_again_after_growing_pauses() -> None:
+    """Up to a bound, for as long as it fails."""
+    time = Time()
+    supervisor = Supervisor(sleep=time.sleep, clock=lambda: time.now)
+    done = asyncio.Event()
+
+    async def work(_: Health) -> None:
+        if len(time.pauses) < 8:
+            raise RuntimeError("unforeseen")
+        done.set()
+
+    await supervisor.wait(supervisor.start("task", work))
+    assert done.is_set()
+    assert time.pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0]
+
+
+async def test_a_trouble_is_shown_until_a_round_goes_well() -> None:
+    """And not a moment longer; a task that was ended has none."""
+    supervisor = Supervisor(sleep=lambda _: asyncio.sleep(0))
+    steps: list[list[str]] = []
+
+    async def work(health: Health) -> None:
+        steps.append(supervisor.troubles)
+        if len(steps) < 3:
+            raise OSError(28, "No space left on device")
+        health.note_well()
+        steps.append(supervisor.troubles)
+        if len(steps) == 4:
+            raise RuntimeError("again")
+        await asyncio.Event().wait()
+
+    task = supervisor.start("publisher", work)
+    async with asyncio.timeout(5):
+        while len(steps) < 6:  # noqa: ASYNC110  # it is asked, it does not call
+            await asyncio.sleep(0)
+    disk = ["publisher: OSError: [Errno 28] No space left on device"]
+    assert steps == [[], disk, disk, [], ["publisher: RuntimeError: again"], []]
+    await cancel([task, None])
+    assert supervisor.troubles == []
+
+
+async def test_what_fails_always_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The 1st, 2nd, 4th, 8th … failure has a line, with a traceback where it comes from inside."""
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    health = Health("task", clock=lambda: now)
+    for _ in range(1000):
+        now += health.note_failure(RuntimeError("unforeseen"))
+    assert len(caplog.records) == 10
+    assert caplog.records[0].getMessage() == "task: RuntimeError: unforeseen; trying again in 0.5 s"
+    assert all(record.exc_info for record in caplog.records)
+    caplog.clear()
+    Health("task").note_failure(ConnectionRefusedError("nobody"))
+    assert not caplog.records[0].exc_info
+
+
+def test_one_that_fails_every_other_time_does_not_spin_either(caplog: pytest.LogCaptureFixture) -> None:
+    """A round that went well is not enough to begin with short pauses anew, a minute of them is."""
+    now = 0.0
+    health = Health("task", clock=lambda: now)
+    for _ in range(100):
+        pause_s = health.note_failure(RuntimeError("unforeseen"))
+        now += pause_s
+        health.note_well()
+    assert pause_s == 10.0
+    assert len(caplog.records) == 7
+    now += 61.0
+    assert health.note_failure(RuntimeError("unforeseen")) == 0.5
+
+
+async def test_what_is_fatal_is_raised_whichever_task_raises_it() -> None:
+    """To who waits for the end of the process."""
+    supervisor = Supervisor(is_fatal=lambda error: isinstance(error, ValueError))
+
+    async def wait(_: Health) -> None:
+        await asyncio.Event().wait()
+
+    async def fail(_: Health) -> None:
+        raise ValueError("this does not pass")
+
+    waiting = supervisor.start("main", wait)
+    supervisor.start("other", fail)
+    with pytest.raises(ValueError, match="does not pass"):
+        await supervisor.wait(waiting)
+    await cancel([waiting])
+
+
+def test_a_thread_goes_on_until_it_is_told_to_end() -> None:
+    """Also in the middle of a pause."""
+    ending, health = threading.Event(), Health("thread", 0.0)
+    rounds: list[str] = []
+
+    def work() -> None:
+        rounds.append(health.trouble)
+        if len(rounds) == 3:
+            ending.set()
+        raise RuntimeError("unforeseen")
+
+    keep_going(health, work, ending)
+    assert rounds == ["", *["thread: RuntimeError: unforeseen"] * 2]
+
+
+def test_an_error_is_told_in_a_line() -> None:
+    """Whatever it says, for it goes into messages and onto screens."""
+    assert describe_error(RuntimeError()) == "RuntimeError"
+    assert describe_error(RuntimeError("a\nb\x1b[2J")) == "RuntimeError: a b [2J"
+    assert len(describe_error(RuntimeError("x" * 1000))) == 200

@@ -1,0 +1,185 @@
+import base64
+import struct
+import zlib
+from collections.abc import Iterable
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from oku_core.results import hdr
+from oku_core.results.histogram import BUCKETS, HIGHEST_US, Histogram, Latency, bucket_index
+
+LATENCIES_US = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
+COUNTS = st.integers(1, 200) | st.integers(1, 10**15)
+SAMPLES = st.dictionaries(LATENCIES_US, COUNTS, max_size=30)
+HEADER = struct.Struct(">iiiiqqd")
+SETTINGS = (0, 3, 1, HIGHEST_US, 1.0)
+LAST_BUCKET = bucket_index(HIGHEST_US)
+
+few = settings(max_examples=30)  # a histogram is 190 kB
+
+
+def build_histogram(sample: dict[int, int]) -> Histogram:
+    """Each latency as often as the sample says."""
+    histogram = Histogram()
+    for value_us, count in sample.items():
+        histogram.add(
+            Latency(
+                buckets=[bucket_index(value_us), count],
+                sum_us=value_us * count,
+                min_us=value_us,
+                max_us=value_us,
+            )
+        )
+    return histogram
+
+
+def build_oracle(sample: dict[int, int], highest_us: int = HIGHEST_US) -> HdrHistogram:
+    """The same by the package that others use."""
+    oracle = HdrHistogram(1, highest_us, 3)
+    for value_us, count in sample.items():
+        assert oracle.record_value(value_us, count)
+    return oracle
+
+
+def pack(
+    payload: bytes, *, cookies: tuple[int, int] = (0x1C849314, 0x1C849313), head: Iterable[float] = SETTINGS
+) -> bytes:
+    """A histogram around any payload."""
+    inner = zlib.compress(HEADER.pack(cookies[1], len(payload), *head) + payload)
+    return struct.pack(">ii", cookies[0], len(inner)) + inner
+
+
+@few
+@given(SAMPLES)
+@example({})
+@example({0: 1})
+@example({HIGHEST_US: 1})
+@example({1: 1, 3: 1})
+@example({5: 2**62})
+def test_the_text_is_that_of_hdrhistogram(sample: dict[int, int]) -> None:
+    """Byte for byte, so that histograms of both can be compared as text."""
+    assert hdr.encode_base64(build_histogram(sample)).encode() == build_oracle(sample).encode()
+
+
+@few
+@given(SAMPLES)
+def test_other_tools_read_what_we_write(sample: dict[int, int]) -> None:
+    """Decoded by the oracle it has the counts of ours."""
+    histogram = build_histogram(sample)
+    oracle = HdrHistogram.decode(hdr.encode_base64(histogram))
+    assert list(oracle.counts) == histogram.counts
+    assert oracle.get_total_count() == histogram.total
+
+
+@few
+@given(SAMPLES)
+def test_we_read_what_other_tools_write(sample: dict[int, int]) -> None:
+    """Decoded by us, the text of the oracle has its counts."""
+    latency = hdr.decode(base64.b64decode(build_oracle(sample).encode()))
+    assert latency.buckets == build_histogram(sample).build_latency().buckets
+
+
+@few
+@given(SAMPLES)
+@example({5: 2**62, 9: 2**56, 10: 2**55})
+def test_a_decoded_histogram_has_the_counts_and_nearly_the_figures(sample: dict[int, int]) -> None:
+    """Counts survive; sum, minimum and maximum are within a thousandth, and a report may carry them."""
+    histogram = build_histogram(sample)
+    latency = hdr.decode(hdr.encode(histogram))
+    assert latency.buckets == histogram.build_latency().buckets
+    assert latency.sum_us == pytest.approx(histogram.sum_us, rel=1e-3)
+    assert latency.min_us == pytest.approx(histogram.min_us, rel=1e-3)
+    assert latency.max_us == pytest.approx(histogram.max_us, rel=1e-3)
+    assert latency.min_us <= histogram.min_us <= histogram.max_us <= latency.max_us
+    assert latency.find_fault() is None
+
+
+def test_a_histogram_of_a_smaller_range_is_read() -> None:
+    """The highest value does not change the layout, so others may have chosen a lower one."""
+    text = build_oracle({7: 3, 50_000: 1}, highest_us=60_000_000).encode()
+    assert hdr.decode(base64.b64decode(text)).buckets == [7, 3, bucket_index(50_000), 1]
+
+
+@pytest.mark.parametrize("payload", [b"\x02\x00\x02", b"\x02\x01\x02"])
+def test_a_single_empty_bucket_has_two_forms(payload: bytes) -> None:
+    """A count of zero, as Java writes it, is a gap of one, as C does."""
+    assert hdr.decode(pack(payload)).buckets == [0, 1, 2, 1]
+
+
+def test_empty_buckets_at_the_end_are_no_buckets() -> None:
+    """A writer may list them up to the end of its range."""
+    assert hdr.decode(pack(b"\x02\xfd\xef\x02")).buckets == [0, 1]
+
+
+def test_cookies_without_the_size_of_a_number_are_read() -> None:
+    """Readers of V2 do not ask for it."""
+    assert hdr.decode(pack(b"\x02", cookies=(0x1C849304, 0x1C849303))).buckets == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "no HdrHistogram: "),
+        (b"\x1c\x84\x93\x14", "no HdrHistogram: "),
+        (b"\x1c\x84\x93\x14\x00\x00\x00\x04nope", "no HdrHistogram: "),
+        (b"\x1c\x84\x93\x14\xff\xff\xff\xff" + zlib.compress(b""), "no HdrHistogram: "),
+        (struct.pack(">ii", 0x1C849314, 99) + zlib.compress(b"short"), "no HdrHistogram: "),
+        (pack(b"\x02")[:-2], "no HdrHistogram: "),
+        (pack(b"\x02", cookies=(0x1C849302, 0x1C849313)), "no HdrHistogram V2"),
+        (pack(b"\x02", cookies=(0x1C849314, 0x1C849301)), "no HdrHistogram V2"),
+        (pack(b"\x02", head=(1, 3, 1, HIGHEST_US, 1.0)), "no HdrHistogram with 3 digits"),
+        (pack(b"\x02", head=(0, 2, 1, HIGHEST_US, 1.0)), "no HdrHistogram with 3 digits"),
+        (pack(b"\x02", head=(0, 3, 2, HIGHEST_US, 1.0)), "no HdrHistogram with 3 digits"),
+        (pack(b"\x02", head=(0, 3, 1, HIGHEST_US + 1, 1.0)), "no HdrHistogram with 3 digits"),
+        (pack(b"\x02", head=(0, 3, 1, HIGHEST_US, 0.001)), "no HdrHistogram with 3 digits"),
+        (pack(b"\x80"), "the histogram ends within a number"),
+        (pack(b"\xff" * 8), "the histogram ends within a number"),
+    ],
+)
+def test_what_is_no_histogram_of_ours_is_refused(data: bytes, message: str) -> None:
+    """Another version, another layout, another unit or half a histogram is an error, not a wrong figure."""
+    with pytest.raises(ValueError, match=f"^{message}"):
+        hdr.decode(data)
+
+
+@pytest.mark.parametrize("length", [-1, 0, 2])
+def test_a_histogram_is_as_long_as_it_says(length: int) -> None:
+    """Counts that were cut off are missed."""
+    inner = HEADER.pack(0x1C849313, length, *SETTINGS) + b"\x02"
+    data = zlib.compress(inner)
+    if length == 0:
+        assert hdr.decode(struct.pack(">ii", 0x1C849314, len(data)) + data) == Latency()
+    else:
+        with pytest.raises(ValueError, match=r"^the histogram is not as long as it says$"):
+            hdr.decode(struct.pack(">ii", 0x1C849314, len(data)) + data)
+
+
+def test_a_bucket_beyond_an_hour_is_refused() -> None:
+    """The last bucket is that of one hour; a gap of any length before a count leads to no bucket of ours."""
+    assert hdr.decode(hdr.encode(build_histogram({HIGHEST_US: 1}))).buckets == [LAST_BUCKET, 1]
+    beyond = build_oracle({2**32 - 1: 1}).encode()
+    assert bucket_index(2**32 - 1) == BUCKETS - 1
+    for data in (base64.b64decode(beyond), pack(b"\xff" * 9 + b"\x02")):
+        with pytest.raises(ValueError, match=r"^a bucket lies beyond 1 h$"):
+            hdr.decode(data)
+
+
+@given(st.binary(max_size=60))
+def test_any_payload_is_a_histogram_or_an_error(payload: bytes) -> None:
+    """No bytes make another exception, or a histogram that a report could not carry."""
+    message = "no error"
+    try:
+        assert hdr.decode(pack(payload)).find_fault() is None
+    except ValueError as error:
+        message = str(error)
+    assert message in {"no error", "the histogram ends within a number", "a bucket lies beyond 1 h"}
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_no_histogram(data: bytes) -> None:
+    """What was not written as a histogram is not read as one."""
+    with pytest.raises(ValueError, match=r"^no HdrHistogram"):
+        hdr.decode(data)

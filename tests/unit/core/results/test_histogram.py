@@ -1,0 +1,318 @@
+from collections.abc import Callable, Iterable
+
+import msgspec
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oku_core.results.histogram import (
+    BUCKETS,
+    HIGHEST_US,
+    Histogram,
+    Latency,
+    bucket_bounds_us,
+    bucket_index,
+    build_buckets,
+    coarsen,
+    merge,
+)
+
+# Small ones, powers of two and everything up to an hour, each as likely.
+LATENCIES_US = (
+    st.integers(0, 5000)
+    | st.builds(lambda bits, offset: max(0, (1 << bits) + offset), st.integers(0, 31), st.integers(-2, 2))
+    | st.integers(0, HIGHEST_US)
+)
+SAMPLES = st.lists(LATENCIES_US, max_size=30)
+LAST_BUCKET = bucket_index(HIGHEST_US)
+
+few = settings(max_examples=30)  # a histogram is 190 kB
+
+
+def build_histogram(values_us: Iterable[int]) -> Histogram:
+    """Every value recorded, one by one."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    return histogram
+
+
+def build_oracle(values_us: Iterable[int]) -> HdrHistogram:
+    """The same by the package that others use."""
+    oracle = HdrHistogram(1, HIGHEST_US, 3)
+    for value_us in values_us:
+        assert oracle.record_value(value_us)
+    return oracle
+
+
+def read_figures(histogram: Histogram) -> tuple[list[int], int, int, int, int]:
+    """Everything that a histogram knows."""
+    return histogram.counts, histogram.total, histogram.sum_us, histogram.min_us, histogram.max_us
+
+
+def test_the_layout_has_as_many_buckets_as_hdrhistogram() -> None:
+    """One hour in µs with three digits takes 23,552 buckets."""
+    assert HIGHEST_US == 3600 * 10**6
+    assert build_oracle([]).counts_len == BUCKETS == 23_552
+
+
+@given(LATENCIES_US)
+def test_a_latency_has_the_bucket_that_hdrhistogram_gives_it(value_us: int) -> None:
+    """Index, lower and upper end of the bucket agree with the oracle."""
+    oracle = build_oracle([])
+    index = bucket_index(value_us)
+    assert index == oracle.get_counts_array_index(value_us)
+    assert bucket_bounds_us(index) == (
+        oracle.get_lowest_equivalent_value(value_us),
+        oracle.get_highest_equivalent_value(value_us),
+    )
+
+
+def test_the_buckets_lie_side_by_side() -> None:
+    """From 0 to an hour each µs is in one bucket, and bucket and bounds say the same of it."""
+    next_us = 0
+    for index in range(LAST_BUCKET + 1):
+        low_us, high_us = bucket_bounds_us(index)
+        assert low_us == next_us
+        assert bucket_index(low_us) == bucket_index(high_us) == index
+        next_us = high_us + 1
+    assert next_us > HIGHEST_US
+
+
+@given(LATENCIES_US)
+def test_a_latency_is_known_to_a_thousandth(value_us: int) -> None:
+    """A bucket is narrower than a thousandth of what is in it, and 1 µs wide up to 2047 µs."""
+    low_us, high_us = bucket_bounds_us(bucket_index(value_us))
+    assert low_us <= value_us <= high_us
+    assert high_us - low_us <= value_us / 1000
+    if value_us < 2048:
+        assert low_us == high_us
+
+
+@few
+@given(SAMPLES)
+def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
+    """All counts agree with the oracle; total, sum, minimum, maximum and mean are exact."""
+    histogram = build_histogram(values_us)
+    assert histogram.counts == list(build_oracle(values_us).counts)
+    assert histogram.total == len(values_us)
+    assert histogram.sum_us == sum(values_us)
+    assert histogram.min_us == min(values_us, default=0)
+    assert histogram.max_us == max(values_us, default=0)
+    assert histogram.mean_us == (sum(values_us) / len(values_us) if values_us else 0)
+
+
+@pytest.mark.parametrize(
+    ("value_us", "counted_us"), [(-5, 0), (HIGHEST_US + 1, HIGHEST_US), (10**18, HIGHEST_US)]
+)
+def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us: int) -> None:
+    """Neither is it lost, nor does it make sum, minimum or maximum disagree with the buckets."""
+    histogram = build_histogram([value_us, 10])
+    assert read_figures(histogram) == read_figures(build_histogram([counted_us, 10]))
+    assert histogram.build_latency().find_fault() is None
+
+
+@few
+@given(values_us=SAMPLES.filter(bool), part=st.integers(1, 1024))
+def test_a_quantile_is_that_of_hdrhistogram(values_us: list[int], part: int) -> None:
+    """It agrees with the oracle where that does not exceed the exact maximum."""
+    quantile_us = build_histogram(values_us).quantile_us(part / 1024)
+    assert quantile_us == min(
+        build_oracle(values_us).get_value_at_percentile(part * 100 / 1024), max(values_us)
+    )
+
+
+@few
+@given(values_us=SAMPLES.filter(bool), part=st.integers(0, 1024))
+def test_a_quantile_is_within_a_thousandth_of_the_exact_one(values_us: list[int], part: int) -> None:
+    """It is never below the value of that rank, and above it by less than the width of a bucket."""
+    rank = max(1, int(part / 1024 * len(values_us) + 0.5))
+    exact_us = sorted(values_us)[rank - 1]
+    assert exact_us <= build_histogram(values_us).quantile_us(part / 1024) <= exact_us * 1.001
+
+
+@few
+@given(values_us=SAMPLES)
+def test_quantiles_rise_to_the_maximum(values_us: list[int]) -> None:
+    """A higher quantile is no smaller; the last one, and what lies beyond it, is the exact maximum."""
+    histogram = build_histogram(values_us)
+    quantiles_us = [histogram.quantile_us(quantile) for quantile in (0, 0.5, 0.9, 0.99, 0.999, 1, 1.5)]
+    assert quantiles_us == sorted(quantiles_us)
+    assert quantiles_us[-1] == quantiles_us[-2] == max(values_us, default=0)
+
+
+def test_quantiles_stay_right_for_very_many_requests() -> None:
+    """A rank among 10**15 latencies is found to the request, where a float would still have it."""
+    histogram = Histogram()
+    histogram.add(Latency(buckets=[1, 10**15 - 1000, 7, 1000], sum_us=10**15 + 6000, min_us=1, max_us=7))
+    assert histogram.quantile_us(0.999_999) == 1
+    assert histogram.quantile_us(1 - 1e-12) == 1
+    assert histogram.quantile_us(1 - 9e-13) == 7
+
+
+@few
+@given(st.lists(SAMPLES, max_size=4))
+def test_merging_gives_what_recording_all_into_one_gives(parts: list[list[int]]) -> None:
+    """Nothing is lost or rounded when histograms of many workers become one."""
+    merged = Histogram()
+    for part in parts:
+        merged.add(build_histogram(part).build_latency())
+    assert read_figures(merged) == read_figures(
+        build_histogram([value_us for part in parts for value_us in part])
+    )
+
+
+@few
+@given(data=st.data(), parts=st.lists(SAMPLES, min_size=2, max_size=4))
+def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[list[int]]) -> None:
+    """Any order of the parts, and any of them merged beforehand, gives the same histogram."""
+    one_by_one = Histogram()
+    for part in parts:
+        one_by_one.add(build_histogram(part).build_latency())
+    shuffled = [build_histogram(part).build_latency() for part in data.draw(st.permutations(parts))]
+    border = data.draw(st.integers(0, len(parts)))
+    grouped = Histogram()
+    for group in (shuffled[border:], shuffled[:border]):
+        inner = Histogram()
+        for latency in group:
+            inner.add(latency)
+        grouped.add(inner.build_latency())
+    assert read_figures(grouped) == read_figures(one_by_one)
+
+
+@few
+@given(SAMPLES)
+def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
+    """What travels as JSON holds everything, and only the buckets that hold something."""
+    histogram = build_histogram(values_us)
+    latency = msgspec.json.decode(msgspec.json.encode(histogram.build_latency()), type=Latency)
+    assert latency.total == len(values_us)
+    assert len(latency.buckets) == 2 * len({bucket_index(value_us) for value_us in values_us})
+    assert latency.find_fault() is None
+    received = Histogram()
+    received.add(latency)
+    assert read_figures(received) == read_figures(histogram)
+
+
+def test_a_histogram_of_nothing_is_empty() -> None:
+    """No bucket and no figure, which is what a report without answers carries."""
+    assert Histogram().build_latency() == Latency() == Latency(buckets=[], sum_us=0, min_us=0, max_us=0)
+    assert Latency().total == 0
+
+
+def test_dense_counts_become_pairs() -> None:
+    """Index and count of what is not zero, rising."""
+    assert build_buckets([0, 3, 0, 0, 1]) == [1, 3, 4, 1]
+    assert build_buckets([0, 0]) == []
+
+
+def test_a_histogram_lists_what_it_holds() -> None:
+    """Empty buckets are not listed."""
+    assert list(build_histogram([5, 1, 5]).filled()) == [(1, 1), (5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("latency", "fault"),
+    [
+        (Latency(buckets=[5]), "buckets do not come in pairs"),
+        (Latency(buckets=[5, 0], min_us=5, max_us=5), "a bucket holds no positive count"),
+        (Latency(buckets=[5, -1], sum_us=-5, min_us=5, max_us=5), "a bucket holds no positive count"),
+        (Latency(buckets=[6, 1, 5, 1], sum_us=11, min_us=6, max_us=5), "bucket indices do not rise"),
+        (Latency(buckets=[5, 1, 5, 1], sum_us=10, min_us=5, max_us=5), "bucket indices do not rise"),
+        (Latency(buckets=[-1, 1], sum_us=1, min_us=1, max_us=1), "a bucket index is out of range"),
+        (Latency(buckets=[LAST_BUCKET + 1, 1]), "a bucket index is out of range"),
+        (Latency(buckets=[10**30, 1]), "a bucket index is out of range"),
+        (Latency(sum_us=1), "an empty histogram has figures"),
+        (Latency(min_us=1), "an empty histogram has figures"),
+        (Latency(max_us=1), "an empty histogram has figures"),
+        (Latency(buckets=[5, 1], sum_us=5, min_us=4, max_us=5), "the minimum is not in the first bucket"),
+        (Latency(buckets=[0, 1], sum_us=0, min_us=-1, max_us=0), "the minimum is not in the first bucket"),
+        (
+            Latency(buckets=[bucket_index(-HIGHEST_US), 1], min_us=-HIGHEST_US),
+            "the minimum is not in the first bucket",
+        ),
+        (Latency(buckets=[5, 1], sum_us=5, min_us=5, max_us=6), "the maximum is not in the last bucket"),
+        (Latency(buckets=[5, 1], sum_us=5, min_us=5, max_us=10**30), "the maximum is not in the last bucket"),
+        (
+            Latency(buckets=[bucket_index(4000), 2], sum_us=8001, min_us=4001, max_us=4000),
+            "the maximum is not in the last bucket",
+        ),
+        (Latency(buckets=[5, 2], sum_us=9, min_us=5, max_us=5), "the sum is not that of the buckets"),
+        (Latency(buckets=[5, 2], sum_us=11, min_us=5, max_us=5), "the sum is not that of the buckets"),
+    ],
+)
+def test_a_histogram_that_cannot_be_is_named(latency: Latency, fault: str) -> None:
+    """Each way to be wrong has its sentence."""
+    assert latency.find_fault() == fault
+
+
+@few
+@given(data=st.data(), values_us=SAMPLES.filter(bool))
+def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> None:
+    """Sum, minimum and maximum cannot leave what the buckets allow."""
+    latency = build_histogram(values_us).build_latency()
+    first_us, last_us = bucket_bounds_us(latency.buckets[0]), bucket_bounds_us(latency.buckets[-2])
+    forgeries: list[Callable[[], Latency]] = [
+        lambda: msgspec.structs.replace(latency, min_us=first_us[0] - 1),
+        lambda: msgspec.structs.replace(latency, min_us=last_us[1] + 1),
+        lambda: msgspec.structs.replace(latency, max_us=first_us[0] - 1),
+        lambda: msgspec.structs.replace(latency, max_us=last_us[1] + 1),
+        lambda: msgspec.structs.replace(latency, sum_us=len(values_us) * first_us[0] - 1),
+        lambda: msgspec.structs.replace(latency, sum_us=len(values_us) * last_us[1] + 1),
+    ]
+    forged = data.draw(st.sampled_from(forgeries))()
+    assert forged.find_fault() is not None
+
+
+@pytest.mark.parametrize("buckets", [[5], [5, 1, 7]])
+def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
+    """What does not come in pairs is refused by the histogram, too."""
+    with pytest.raises(ValueError, match="zip"):
+        Histogram().add(Latency(buckets=[*buckets, 1, 8]))
+
+
+@given(st.lists(st.integers(0, HIGHEST_US), max_size=200))
+def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
+    """As many latencies, each within 1.6 %; it passes as true."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    fine = histogram.build_latency()
+    coarse = coarsen(fine)
+    assert coarse.find_fault() is None
+    assert coarse.total == fine.total
+    assert abs(coarse.sum_us - fine.sum_us) <= 0.017 * fine.sum_us
+    assert coarse.min_us == pytest.approx(fine.min_us, rel=0.017)
+    assert coarse.max_us == pytest.approx(fine.max_us, rel=0.017)
+
+
+def test_very_many_latencies_have_few_coarse_buckets() -> None:
+    """Whatever their number: 32 for each doubling."""
+    histogram = Histogram()
+    for value_us in range(0, 100_000, 7):
+        histogram.record(value_us)
+    fine = histogram.build_latency()
+    assert (len(fine.buckets) // 2, len(coarsen(fine).buckets) // 2) == (4782, 310)
+
+
+@few
+@given(st.lists(SAMPLES, max_size=4))
+def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
+    """The quick way for few buckets gives what a histogram gives."""
+    latencies = [build_histogram(values_us).build_latency() for values_us in samples]
+    added = Histogram()
+    for latency in latencies:
+        added.add(latency)
+    assert merge(latencies) == added.build_latency()
+
+
+@few
+@given(SAMPLES, st.lists(st.floats(0, 1), max_size=5))
+def test_quantiles_of_what_travels_are_those_of_the_histogram(
+    values_us: list[int], quantiles: list[float]
+) -> None:
+    """All of them from one pass."""
+    histogram = build_histogram(values_us)
+    expected = [histogram.quantile_us(quantile) for quantile in quantiles]
+    assert histogram.build_latency().quantiles_us(quantiles) == expected

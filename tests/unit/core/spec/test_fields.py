@@ -1,0 +1,150 @@
+import pytest
+
+from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
+from oku_core.spec.parser import Source, SpecError, parse_spec
+from oku_core.spec.spec import Spec
+from oku_core.spec.target import INDEX_PLACEHOLDER
+
+KEYS = [field.key for field in FIELDS]
+
+WRONG_VALUES: list[tuple[str, object, str]] = [
+    ("requests", 0, "0 is not at least 1"),
+    ("requests", "-5", "-5 is not at least 1"),
+    ("requests", "1e400", "1e400 is not at most 1_000_000_000_000_000"),
+    ("requests", 10**15 + 1, "1000000000000001 is not at most 1_000_000_000_000_000"),
+    ("requests", "1.5", "1.5 is not a whole number"),
+    ("requests", "many", "many is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("requests", float("nan"), "nan is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("requests", True, "true is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("requests", None, "null is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("requests", [5], "[5] is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("requests", "٣", "٣ is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("url", "h/{i}", "h/{i} has no scheme, write http://h/{i}"),
+    ("url", [], "there is no URL"),
+    ("method", True, "true is not text, put it in quotes"),
+    ("method", "GET /", "GET / is not a method such as GET or POST"),
+    ("header", "X-Id", "X-Id is not of the form 'Name: value'"),
+    ("header", "A: b\r\nC: d", r"'A: b\r\nC: d' has line breaks or control characters in its value"),
+    ("body", None, "null is not text"),
+    ("body", 42, "42 is not text, put it in quotes"),
+    ("body", {"id": 1}, "{'id': 1} is not text"),
+    ("concurrency", 0, "0 is not at least 1"),
+    ("concurrency", "2M", "2M is not at most 1_000_000"),
+    ("workers", 0, "0 is not at least 1"),
+    ("workers", 10_001, "10001 is not at most 10_000"),
+    ("engine", "steam", "steam is not one of aiohttp, httptools"),
+    ("engine", None, "null is not one of aiohttp, httptools"),
+    ("engine", ["aiohttp"], "['aiohttp'] is not one of aiohttp, httptools"),
+    ("timeout", 0, "0 is not at least 1ms"),
+    ("timeout", "-10s", "-10s is not at least 1ms"),
+    ("timeout", "999us", "999us is not at least 1ms"),
+    ("timeout", "2h", "2h is not at most 1h"),
+    ("timeout", "1e400", "1e400 is not a duration such as 10s, 500ms or 2m"),
+    ("timeout", False, "false is not a duration such as 10s, 500ms or 2m"),
+    ("grace", -0.1, "-0.1 is not at least 0s"),
+    ("grace", "3600.5s", "3600.5s is not at most 1h"),
+    ("expect-status", 600, "600 is not a status such as 200 or 2xx"),
+    ("expect-status", "6xx", "6xx is not a status such as 200 or 2xx"),
+    ("expect-status", [], "there is no status"),
+    ("range-size", 0, "0 is not at least 1"),
+    ("range-size", "1e10", "1e10 is not at most 1_000_000_000"),
+    ("servers", 0, "0 is not at least 1"),
+    ("servers", 1001, "1001 is not at most 1_000"),
+    ("delay", "2h", "2h is not between 0s and 1h"),
+    ("delay", "fast", "fast is not a delay such as 20ms, 0..3s, 5ms..80ms, exp:50ms or lognormal:40ms,0.5"),
+    ("seed", -1, "-1 is not at least 0"),
+    ("seed", 2**63, "9223372036854775808 is not at most 9_223_372_036_854_775_807"),
+    ("seed", "0.5", "0.5 is not a whole number"),
+    ("name", "a\nb", r"'a\nb' is not a name of up to 100 printable characters"),
+    ("name", 2024, "2024 is not text, put it in quotes"),
+    ("cacert", "", "'' is not the path of a file"),
+    ("cacert", ["a", "b"], "['a', 'b'] is not text"),
+    ("cert", "a\nb", r"'a\nb' is not the path of a file"),
+    ("cert", None, "null is not text"),
+    ("key", True, "true is not text, put it in quotes"),
+    ("insecure", "yes", "yes is not true or false"),
+    ("insecure", 1, "1 is not true or false"),
+    ("proxy", "proxy:3128", "proxy:3128 has no scheme, write http://proxy:3128"),
+    ("proxy", "https://proxy/", "https://proxy/ is not a proxy such as http://proxy.example:3128"),
+    ("proxy", "http://proxy/path", "http://proxy/path is not a proxy such as http://proxy.example:3128"),
+    ("max-redirects", -1, "-1 is not at least 0"),
+    ("max-redirects", 101, "101 is not at most 100"),
+    ("max-redirects", True, "true is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("cookies", "no", "no is not true or false"),
+    ("cookies", None, "null is not true or false"),
+]
+
+
+def read_fault(*sources: Source) -> str:
+    """What the user is told about wrong sources."""
+    with pytest.raises(SpecError) as caught:
+        parse_spec(*sources)
+    return str(caught.value)
+
+
+def test_the_fields_of_the_help_are_in_order() -> None:
+    """Each key once, with a text that says what it is; what can be given several times is a tuple."""
+    assert len(set(KEYS)) == len(KEYS)
+    for field in FIELDS:
+        assert field.help.endswith(".")
+        assert bool(field.metavar) is not field.is_switch
+        assert field.is_switch == isinstance(getattr(Spec(), field.attribute), bool)
+        assert field.aiohttp_only == ("aiohttp only" in field.help)
+        assert field.repeatable == isinstance(getattr(Spec(), field.attribute), tuple)
+    assert INDEX_PLACEHOLDER in FIELD_BY_KEY["url"].help
+
+
+def test_every_attribute_of_a_spec_has_a_key() -> None:
+    """And each key one attribute."""
+    assert sorted(field.attribute for field in FIELDS) == sorted(Spec.__struct_fields__)
+
+
+@pytest.mark.parametrize(("key", "value", "fault"), WRONG_VALUES)
+def test_a_wrong_value_is_told_with_place_and_what_is_allowed(key: str, value: object, fault: str) -> None:
+    """One line, the same from every source but for the place."""
+    assert read_fault(Source("spec.yaml", {key: value})) == f"spec.yaml: {key}: {fault}"
+    assert read_fault(Source(None, {key: value})) == f"--{key}: {fault}"
+
+
+def test_every_key_has_a_wrong_value() -> None:
+    """No field is left without a test of its error."""
+    assert {key for key, _, _ in WRONG_VALUES} == set(KEYS)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("requests", 1, 1),
+        ("requests", "1e15", 10**15),
+        ("concurrency", "1M", 1_000_000),
+        ("timeout", "1ms", 0.001),
+        ("timeout", " 10 s ", 10.0),
+        ("timeout", "1h", 3600.0),
+        ("grace", 0, 0.0),
+        ("seed", 0, 0),
+        ("seed", "9223372036854775807", 2**63 - 1),
+        ("seed", 2**63 - 1, 2**63 - 1),
+        ("delay", "0..0s", "0..0s"),
+        ("name", "x" * 100, "x" * 100),
+        ("name", "", ""),
+        ("body", "", ""),
+        ("max-redirects", 0, 0),
+        ("max-redirects", "100", 100),
+        ("insecure", False, False),
+        ("cookies", True, True),
+        ("proxy", "http://me:secret@h:1/", "http://me:secret@h:1/"),
+        ("cacert", " a b.pem", " a b.pem"),
+    ],
+)
+def test_the_last_value_that_is_allowed_is_allowed(key: str, value: object, read: object) -> None:
+    """Limits are part of what they limit."""
+    spec = parse_spec(Source(None, {key: value}))
+    assert getattr(spec, FIELD_BY_KEY[key].attribute) == read
+
+
+def test_a_long_value_is_cut() -> None:
+    """A name of a thousand letters does not fill the terminal."""
+    fault = read_fault(Source(None, {"name": "x" * 1000}))
+    assert fault.endswith(" is not a name of up to 100 printable characters")
+    assert len(fault) < 200
+    assert read_fault(Source(None, {"name": "x" * 101})).startswith("--name: 'xxx")

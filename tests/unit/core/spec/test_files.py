@@ -1,0 +1,108 @@
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from oku_core.errors import UserError
+from oku_core.spec.files import EVERYWHERE, MOST_BYTES, SpecFileError, SpecFiles
+from oku_core.spec.spec import Spec
+
+_REFUSED = "files are read from the folders that --files-dir allows, and from nowhere else"
+
+
+@pytest.fixture
+def allowed(tmp_path: Path) -> Path:
+    """A folder that the operator allows, beside one that it does not."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "secret").write_text("secret")
+    folder = tmp_path / "allowed"
+    folder.mkdir()
+    (folder / "ca.pem").write_text("certificate")
+    return folder
+
+
+def refuse(files: SpecFiles, path: object) -> str:
+    """Why a file is not read."""
+    with pytest.raises(SpecFileError) as caught:
+        files.read(str(path))
+    return str(caught.value)
+
+
+def test_a_regular_file_below_an_allowed_folder_is_read(allowed: Path) -> None:
+    """However deep, and whichever of several folders it is."""
+    (allowed / "deep" / "er").mkdir(parents=True)
+    (allowed / "deep" / "er" / "key").write_text("key")
+    files = SpecFiles((allowed / "nothing", allowed))
+    assert files.read(f"{allowed}/ca.pem") == b"certificate"
+    assert files.read(f"{allowed}/deep/er/key") == b"key"
+    assert files.read(f"{allowed}/deep/../ca.pem") == b"certificate"
+
+
+def test_a_folder_that_kubernetes_mounts_is_read(allowed: Path) -> None:
+    """Its files are links into a folder that is a link itself."""
+    (allowed / "..2026").mkdir()
+    (allowed / "..2026" / "tls.key").write_text("key")
+    (allowed / "..data").symlink_to("..2026")
+    (allowed / "tls.key").symlink_to("..data/tls.key")
+    assert SpecFiles((allowed,)).read(f"{allowed}/tls.key") == b"key"
+
+
+def test_an_allowed_folder_may_be_a_link(allowed: Path, tmp_path: Path) -> None:
+    """Files may be named by either of its names."""
+    (tmp_path / "link").symlink_to(allowed)
+    files = SpecFiles((tmp_path / "link",))
+    assert files.read(f"{tmp_path}/link/ca.pem") == files.read(f"{allowed}/ca.pem") == b"certificate"
+
+
+def test_what_is_outside_of_the_folders_has_one_answer(allowed: Path, tmp_path: Path) -> None:
+    """Whether it exists, can be read, or is reached by a detour; so does everything without a folder."""
+    (allowed / "link").symlink_to(tmp_path / "other" / "secret")
+    (allowed / "folder").symlink_to(tmp_path / "other")
+    (allowed / "loose").symlink_to(tmp_path / "missing")
+    os.mkfifo(tmp_path / "pipe")
+    paths = [
+        tmp_path / "other" / "secret", tmp_path / "missing", tmp_path / "pipe", tmp_path, "/dev/zero",
+        f"{allowed}-not/ca.pem", f"{allowed}/../other/secret", f"{allowed}/link", f"{allowed}/folder/secret",
+        f"{allowed}/loose", "ca.pem", "", "/proc/self/fd/0", f"{allowed}/ca.pem\0",
+    ]  # fmt: skip
+    assert {refuse(SpecFiles((allowed,)), path) for path in paths} == {_REFUSED}
+    assert refuse(SpecFiles(), allowed / "ca.pem") == _REFUSED
+
+
+def test_what_is_inside_is_told_precisely(allowed: Path) -> None:
+    """Whoever may name the files of a folder may know what is wrong with them."""
+    os.mkfifo(allowed / "pipe")
+    (allowed / "large").write_bytes(b"x" * (MOST_BYTES + 1))
+    (allowed / "full").write_bytes(b"x" * MOST_BYTES)
+    files = SpecFiles((allowed,))
+    assert refuse(files, allowed / "missing") == "No such file or directory"
+    assert refuse(files, allowed / "pipe") == "it is not a regular file"
+    assert refuse(files, allowed / "large") == "it is larger than 1 MiB"
+    assert refuse(files, allowed) == _REFUSED  # of the folder itself nothing is read
+    assert len(files.read(str(allowed / "full"))) == MOST_BYTES
+
+
+def test_what_never_ends_is_not_read_even_where_all_may_be(allowed: Path) -> None:
+    """A run of one's own must not hang either."""
+    assert EVERYWHERE.read(str(allowed / "ca.pem")) == b"certificate"
+    for device in ("/dev/zero", "/dev/null", "/dev/tty"):
+        assert refuse(EVERYWHERE, device) == "it is not a regular file"
+
+
+def test_a_file_without_a_size_is_bounded_too() -> None:
+    """Those of `/proc` say that they are empty."""
+    assert EVERYWHERE.read("/proc/self/status")
+
+
+def test_a_spec_is_judged_by_its_paths_alone(allowed: Path) -> None:
+    """For a coordinator, which has other files than its workers: it looks at nothing."""
+    files = SpecFiles((allowed,))
+    files.check(Spec())
+    files.check(Spec(cacert=f"{allowed}/missing.pem", cert=f"{allowed}/a", key=f"{allowed}/b"))
+    for key in ("cacert", "cert", "key"):
+        for path in ("/etc/passwd", f"{allowed}/../other/secret", "ca.pem"):
+            with pytest.raises(UserError) as caught:
+                files.check(msgspec.structs.replace(Spec(), **{key: path}))
+            assert str(caught.value).startswith(f"{key}: ")
+            assert str(caught.value).endswith(f" cannot be used: {_REFUSED}")

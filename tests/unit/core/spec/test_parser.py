@@ -1,0 +1,244 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kit.specs import specs
+
+from oku_core.errors import UserError
+from oku_core.spec.fields import FIELDS
+from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
+from oku_core.spec.spec import Engine, Spec, build_expected_statuses
+
+KEYS = [field.key for field in FIELDS]
+OWN_SERVERS_KEYS = [field.key for field in FIELDS if field.own_servers_only]
+ASKS_FOR_AIOHTTP: dict[str, object] = {"proxy": "http://h:3128", "max-redirects": 1, "cookies": True}
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+NEARLY_RIGHT = st.text("0123456789_.eEkmMsµ:-+/{}[]ihtpxacGET, \r\n٣", max_size=15) | st.sampled_from(
+    [
+        "1e400", "1e9999", "nan", "-1", "0", "1_0", " 10 s ", "3..0s", "0..0s", "exp:", "lognormal:40ms",
+        "http://[::1", "http://h:99999/", "http://{i}/", "2xx,", "600", "get", "\ud800", "9" * 5000,
+        "9223372036854775808",
+    ]
+)  # fmt: skip
+
+
+def read_fault(*sources: Source) -> str:
+    """What the user is told about wrong sources."""
+    with pytest.raises(SpecError) as caught:
+        parse_spec(*sources)
+    return str(caught.value)
+
+
+def test_nothing_written_is_the_default() -> None:
+    """Neither flags nor an empty file change anything."""
+    assert parse_spec() == Spec() == parse_spec(Source("spec.yaml", {}))
+
+
+def test_every_key_fills_its_attribute() -> None:
+    """Each key of the table is read into the attribute of that row, and every attribute has a key."""
+    written: dict[str, object] = {
+        "requests": "1M",
+        "method": "post",
+        "header": "A: b",
+        "body": "x",
+        "concurrency": "1k",
+        "workers": 3,
+        "engine": "aiohttp",
+        "timeout": "500ms",
+        "grace": 0,
+        "expect-status": "2xx,404",
+        "range-size": "10k",
+        "servers": 2,
+        "delay": " 0..3s ",
+        "seed": 7,
+        "name": "night",
+        "cacert": "ca.pem",
+        "cert": "me.pem",
+        "key": "me.key",
+        "insecure": True,
+        "proxy": "http://proxy:3128",
+        "max-redirects": "5",
+        "cookies": True,
+    }
+    expected = Spec(
+        requests=1_000_000,
+        method="POST",
+        headers=("A: b",),
+        body="x",
+        concurrency=1000,
+        workers=3,
+        engine=Engine.AIOHTTP,
+        timeout_s=0.5,
+        grace_s=0.0,
+        expect_status=("2xx", "404"),
+        range_size=10_000,
+        servers=2,
+        delay="0..3s",
+        seed=7,
+        name="night",
+        cacert="ca.pem",
+        cert="me.pem",
+        key="me.key",
+        insecure=True,
+        proxy="http://proxy:3128",
+        max_redirects=5,
+        cookies=True,
+    )
+    assert parse_spec(Source(None, written)) == expected
+    assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(urls=("http://h/{i}",))
+    assert set(KEYS) == {*written, "url"}
+
+
+@given(specs())
+def test_a_spec_survives_being_written(spec: Spec) -> None:
+    """Under the names of the table, as JSON too, it is read back to an equal spec."""
+    mapping = build_mapping(spec)
+    assert parse_spec(Source("spec.yaml", mapping)) == spec
+    assert parse_spec(Source("spec.json", json.loads(json.dumps(mapping)))) == spec
+
+
+@given(specs())
+def test_what_is_written_is_plain(spec: Spec) -> None:
+    """The mapping has nothing that YAML or JSON would not know, and no key that does not apply."""
+    mapping = build_mapping(spec)
+    for value in mapping.values():
+        assert type(value) in {str, int, float, bool, list}
+    assert list(mapping) == [key for key in KEYS if key in mapping]
+    assert not set(mapping) & ({"url"} if spec.brings_servers else set(OWN_SERVERS_KEYS))
+
+
+@given(first=specs(), second=specs())
+def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
+    """What the command line says stands; what it leaves out is that of the file."""
+    own = {*OWN_SERVERS_KEYS, *ASKS_FOR_AIOHTTP}
+    base, over = ({k: v for k, v in build_mapping(spec).items() if k not in own} for spec in (first, second))
+    del over["requests"]
+    merged = parse_spec(Source("spec.yaml", base), Source(None, over))
+    assert merged == parse_spec(Source(None, base | over))
+    assert merged.requests == first.requests
+    assert merged.concurrency == second.concurrency
+
+
+def test_a_wrong_value_that_is_overridden_does_not_matter() -> None:
+    """Only what counts is read."""
+    assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
+
+
+@pytest.mark.parametrize("key", ["range-size", "range_size"])
+def test_a_key_may_be_written_with_underscores(key: str) -> None:
+    """As Python and many YAML files have it."""
+    assert parse_spec(Source("spec.yaml", {key: 5})).range_size == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ("request", "request: unknown key, did you mean requests?"),
+        ("Requests", "Requests: unknown key, did you mean requests?"),
+        ("expect_statuses", "expect_statuses: unknown key, did you mean expect-status?"),
+        ("timeout_s", "timeout_s: unknown key, did you mean timeout?"),
+        ("xyz", f"xyz: unknown key, known are {', '.join(KEYS)}"),
+        ("a\nb", rf"'a\nb': unknown key, known are {', '.join(KEYS)}"),
+        (None, f"null: unknown key, known are {', '.join(KEYS)}"),
+        (5, f"5: unknown key, known are {', '.join(KEYS)}"),
+    ],
+)
+def test_an_unknown_key_is_told_the_nearest(written: Any, fault: str) -> None:
+    """Or all keys, where none is near."""
+    assert read_fault(Source("spec.yaml", {written: 1})) == f"spec.yaml: {fault}"
+
+
+def test_a_key_stands_in_a_source_once() -> None:
+    """Two spellings of one key would leave it to chance which counts."""
+    source = Source("spec.yaml", {"range-size": 1, "range_size": 2})
+    assert read_fault(source) == "spec.yaml: range-size: is given twice"
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"), [([1, 2], "[1, 2]"), (None, "null"), ("requests", "requests"), (5, "5")]
+)
+def test_a_source_is_a_mapping(document: Any, shown: str) -> None:
+    """A file that holds something else is told so."""
+    assert (
+        read_fault(Source("spec.yaml", document)) == f"spec.yaml: {shown} is not a mapping of keys to values"
+    )
+
+
+@pytest.mark.parametrize("key", OWN_SERVERS_KEYS)
+def test_what_is_for_own_servers_does_not_go_with_a_url(key: str) -> None:
+    """The error names the place of the key that would have no effect, wherever the URL stands."""
+    fault = f"{key}: is for Oku's own delay servers, it does not go together with url"
+    assert (
+        read_fault(Source("spec.yaml", {key: "1"}), Source(None, {"url": "http://h/"}))
+        == f"spec.yaml: {fault}"
+    )
+    assert read_fault(Source("spec.yaml", {"url": "http://h/"}), Source(None, {key: "1"})) == f"--{fault}"
+
+
+@pytest.mark.parametrize("key", ASKS_FOR_AIOHTTP)
+@pytest.mark.parametrize("label", [None, "spec.yaml", "spec"])
+def test_what_only_aiohttp_can_do_is_refused_to_other_engines(key: str, label: str | None) -> None:
+    """Flags, files and the API name the key that asks for it, wherever the engine is named."""
+    place = "--" if label is None else f"{label}: "
+    fault = f"{place}{key}: the engine httptools cannot do this, use aiohttp"
+    asks = Source(label, {key: ASKS_FOR_AIOHTTP[key]})
+    engine = Source(None, {"engine": "httptools"})
+    assert read_fault(asks, engine) == fault == read_fault(engine, asks)
+    assert parse_spec(engine, asks, Source(None, {"engine": "aiohttp"})).engine is Engine.AIOHTTP
+
+
+def test_what_only_aiohttp_can_do_may_be_declined() -> None:
+    """A file that says what is the default anyway asks for nothing."""
+    values = {"engine": "httptools", "max-redirects": 0, "cookies": False}
+    assert parse_spec(Source("spec.yaml", values)) == Spec(engine=Engine.HTTPTOOLS)
+
+
+def test_a_key_belongs_to_a_certificate() -> None:
+    """Alone it would have no effect."""
+    fault = "key: is the key of a certificate, and there is no cert"
+    assert read_fault(Source("spec.yaml", {"key": "a.key"})) == f"spec.yaml: {fault}"
+    assert parse_spec(Source("spec.yaml", {"key": "a.key"}), Source(None, {"cert": "a"})).key == "a.key"
+
+
+def test_an_error_in_a_spec_is_for_the_user() -> None:
+    """Every process prints it without a traceback."""
+    assert issubclass(SpecError, UserError)
+
+
+def check_reading(values: Mapping[str, object]) -> None:
+    """A spec that is whole, or one line that begins with the place."""
+    fault = "spec.yaml: "
+    try:
+        spec = parse_spec(Source("spec.yaml", values))
+    except SpecError as error:
+        fault = str(error)
+    else:
+        assert parse_spec(Source("again", build_mapping(spec))) == spec
+        assert msgspec.json.decode(msgspec.json.encode(spec), type=Spec) == spec
+        assert build_expected_statuses(spec)
+    assert fault.startswith("spec.yaml: ")
+    assert fault.isprintable()
+    assert len(fault) < 2000
+
+
+@pytest.mark.parametrize("key", KEYS)
+@settings(max_examples=150)
+@given(value=JSON_VALUES | NEARLY_RIGHT | st.lists(NEARLY_RIGHT, max_size=2))
+def test_any_value_of_a_key_gives_a_spec_or_one_line(key: str, value: object) -> None:
+    """Whatever stands in a file, the user never meets another exception, and what is accepted can be sent."""
+    check_reading({key: value})
+
+
+@given(st.dictionaries(st.sampled_from(KEYS) | st.text(), JSON_VALUES | NEARLY_RIGHT))
+def test_any_mapping_gives_a_spec_or_one_line(values: dict[str, object]) -> None:
+    """The same for several keys together, known or not."""
+    check_reading(values)

@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import pytest
+
+from oku_core.process.redaction import redact
+from oku_core.spec.secrets import SecretError, SecretSource, list_secrets, reads_sources
+from oku_core.spec.spec import Spec
+
+HIDDEN = "hunter2-0815"
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SecretSource:
+    """One variable and one folder are allowed."""
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    (folder / "key.txt").write_text("a&b/c d\n")
+    monkeypatch.setenv("TOKEN", HIDDEN)
+    monkeypatch.setenv("OTHER", HIDDEN)
+    return SecretSource(("TOKEN", "UNSET", "EMPTY"), folder)
+
+
+def refuse(source: SecretSource, spec: Spec) -> str:
+    """Why a spec cannot be filled in; the reason has no value in it."""
+    with pytest.raises(SecretError) as caught:
+        source.fill_in(spec)
+    assert HIDDEN not in str(caught.value)
+    return str(caught.value)
+
+
+def test_values_come_to_stand_where_their_names_were(source: SecretSource) -> None:
+    """In a URL percent-encoded, else as they are; the line break at the end of a file is not meant."""
+    spec = Spec(
+        urls=("http://me:{file:key.txt}@h/{i}?t={env:TOKEN}", "http://h/"),
+        headers=("A: Bearer {env:TOKEN}", "B: {file:key.txt}{file:key.txt}", "C: {i}"),
+        body="{file:key.txt} {i} {x}",
+        proxy="http://{file:key.txt}@proxy:1",
+    )
+    filled = source.fill_in(spec)
+    assert filled.urls == (f"http://me:a%26b%2Fc%20d@h/{{i}}?t={HIDDEN}", "http://h/")
+    assert filled.headers == (f"A: Bearer {HIDDEN}", "B: a&b/c da&b/c d", "C: {i}")
+    assert filled.body == "a&b/c d {i} {x}"
+    assert filled.proxy == "http://a%26b%2Fc%20d@proxy:1"
+    assert set(list_secrets(spec)) == {"{env:TOKEN}", "{file:key.txt}"}
+
+
+def test_a_spec_without_secrets_stays_as_it_is() -> None:
+    """Nothing is read, and nothing has to be allowed."""
+    spec = Spec(urls=("http://h/{i}",), headers=("A: b",), body="{env}")
+    assert SecretSource().fill_in(spec) is spec
+    assert not reads_sources(spec)
+    assert reads_sources(Spec(body="{env:A}"))
+    assert reads_sources(Spec(cacert="/ca.pem"))
+
+
+def test_only_what_was_allowed_can_be_named(source: SecretSource, tmp_path: Path) -> None:
+    """Whatever else the environment has; the reason says what would allow it."""
+    assert refuse(source, Spec(body="{env:OTHER}")) == (
+        "{env:OTHER} may not be used here: --allow-env OTHER allows it"
+    )
+    assert refuse(SecretSource(), Spec(headers=("A: {file:x}",))) == (
+        "{file:x} may not be used here: --secrets-dir FOLDER allows it"
+    )
+    (tmp_path / "outside").write_text(HIDDEN)
+    (tmp_path / "secrets" / "link").symlink_to(tmp_path / "outside")
+    assert refuse(source, Spec(body="{file:link}")).startswith("{file:link}: ")
+
+
+def test_what_has_no_value_is_named(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty one is none: its Secret lacks the key, perhaps."""
+    monkeypatch.setenv("EMPTY", "")
+    assert refuse(source, Spec(body="{env:UNSET}")) == "{env:UNSET}: this variable is not set here"
+    assert refuse(source, Spec(body="{env:EMPTY}")) == "{env:EMPTY}: its value is empty"
+    assert refuse(source, Spec(body="{file:none}")) == "{file:none}: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    "value", [f"{HIDDEN}\r\nX-Admin: 1", f"{HIDDEN}\nx", f"\x00{HIDDEN}", f"{HIDDEN}\x7f"]
+)
+def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> None:
+    """Whoever writes a Secret writes no requests."""
+    assert source.folder is not None
+    (source.folder / "bad").write_text(value)
+    reason = refuse(source, Spec(headers=("A: {file:bad}",)))
+    assert reason == "{file:bad}: its value has a line break or a control character, no header can"
+
+
+@pytest.mark.parametrize("header", ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"])
+def test_no_value_says_where_a_request_ends(source: SecretSource, header: str) -> None:
+    """What a spec may not say itself, no value may say for it."""
+    assert source.folder is not None
+    (source.folder / "n").write_text(HIDDEN)
+    assert "headers contradict the body" in refuse(source, Spec(headers=(header,)))
+
+
+def test_a_value_is_no_template(source: SecretSource) -> None:
+    """An index in it would be replaced, and a name in it is not looked up."""
+    assert source.folder is not None
+    (source.folder / "index").write_text(f"{HIDDEN}{{i}}")
+    (source.folder / "name").write_text("{env:OTHER}")
+    assert "has {i} in it" in refuse(source, Spec(body="{file:index}"))
+    assert source.fill_in(Spec(body="{file:name}")).body == "{env:OTHER}"
+    (source.folder / "bytes").write_bytes(b"\xff")
+    assert refuse(source, Spec(body="{file:bytes}")) == "{file:bytes}: its value is not UTF-8"
+
+
+def test_values_are_not_in_what_is_logged(source: SecretSource) -> None:
+    """In any of the forms in which a library may show them."""
+    assert source.folder is not None
+    (source.folder / "odd").write_text("it's a \\ secret/ß")
+    source.fill_in(Spec(body="{file:odd}{env:TOKEN}"))
+    value = "it's a \\ secret/ß"
+    for text in (value, repr(value), "it%27s%20a%20%5C%20secret%2F%C3%9F", f"x{HIDDEN}y"):
+        assert "secret" not in redact(text)
+        assert HIDDEN not in redact(text)

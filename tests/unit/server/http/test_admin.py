@@ -1,0 +1,82 @@
+import json
+
+import pytest
+
+from oku_server.http.admin import Description, answer_question
+from oku_server.http.answer import Answer
+
+
+def ask(target: bytes) -> Answer:
+    """The answer of a server that has served as many requests of a run as its name has letters."""
+    return answer_question(target[1:].partition(b"?")[0], target, describe)
+
+
+def describe(run: str, *, announces: bool = False) -> Description:
+    """As a server does."""
+    return {
+        "run": run,
+        "served": len(run),
+        "store": "s",
+        "kept": announces,
+        "forgotten": 0,
+        "processes": [{"pid": 7, "peak_rss_mb": 20.5}],
+    }
+
+
+def test_a_healthy_server_says_so() -> None:
+    """With status 200."""
+    assert ask(b"/-/healthz") == Answer(b"200 OK", b"ok\n", b"text/plain; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    ("query", "run"),
+    [
+        (b"", ""),
+        (b"?", ""),
+        (b"?run=", ""),
+        (b"?run=abc", "abc"),
+        (b"?run=a%20b", "a b"),
+        (b"?run=a+b", "a b"),
+        (b"?x=1&run=ab&run=abc#run", "ab"),
+    ],
+)
+def test_the_server_tells_what_it_served_for_a_run(query: bytes, run: str) -> None:
+    """The answer is JSON; without a run it is about the requests that named none."""
+    answer = ask(b"/-/served" + query)
+    assert (answer.status, answer.content_type) == (b"200 OK", b"application/json")
+    assert json.loads(answer.body) == describe(run)
+
+
+def test_a_run_is_announced() -> None:
+    """The answer is that to what was served."""
+    answer = ask(b"/-/announce?run=abc")
+    assert json.loads(answer.body) == describe("abc", announces=True)
+
+
+@pytest.mark.parametrize("run", [b"%00", b"%C3%A9", b"\xe9", b"%ED%A0%80", b"a" * 41, b"a" * 60_000])
+def test_a_name_that_is_no_run_is_refused(run: bytes) -> None:
+    """The line names the value and what is allowed."""
+    answer = ask(b"/-/served?run=" + run)
+    assert answer.status == b"400 Bad Request"
+    assert answer.body.startswith(b"run: '")
+    assert answer.body.endswith(b"' is not up to 40 printable ASCII characters\n")
+    assert len(answer.body) < 800
+
+
+@pytest.mark.parametrize("target", [b"/-/nothing", b"/-/", b"/-/healthz/", b"/-/\xff"])
+def test_an_unknown_question_is_refused(target: bytes) -> None:
+    """With status 404 and its name."""
+    answer = ask(target)
+    assert answer.status == b"404 Not Found"
+    assert target[1:] in answer.body
+
+
+def test_counts_that_cannot_be_read_are_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """What is not the client's mistake has a traceback in the log."""
+
+    def fail(run: str, *, announces: bool) -> Description:
+        assert (run, announces) == ("", False)
+        raise OSError("the disk is gone")
+
+    assert answer_question(b"-/served", b"/-/served", fail).status == b"500 Internal Server Error"
+    assert "the disk is gone" in caplog.text

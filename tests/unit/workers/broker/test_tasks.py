@@ -1,0 +1,229 @@
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+from celery import Celery
+from tests.kit.message_key import MESSAGE_KEY
+
+from oku_core.messaging.celery_app import LEASE_TASK, build_app
+from oku_core.messaging.codec import seal_lease
+from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
+from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
+from oku_core.spec.spec import Spec
+from oku_workers.broker import tasks
+from oku_workers.engines.engine_error import EngineError
+from oku_workers.leases.lease_runner import build_empty_report
+
+SIGNER = Signer(MESSAGE_KEY)
+
+
+class FakeStation:
+    """Does at once what it is asked."""
+
+    def await_result(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine."""
+        return asyncio.run(coroutine)
+
+    def ask(self, call: Callable[[], Any]) -> Any:
+        """Call a function."""
+        return call()
+
+
+class FakeCrew:
+    """Carries out a lease by saying so."""
+
+    def __init__(self, diary: list[object]) -> None:
+        self.is_stopping = False
+        self.is_doubled = False
+        self.error: Exception | None = None
+        self._diary = diary
+
+    async def carry_out(self, lease: Lease, execution: str) -> Report | None:
+        """As the crew."""
+        self._diary.append(("carried out", lease.id))
+        if self.error is not None:
+            raise self.error
+        if self.is_doubled:
+            return None
+        return build_empty_report(lease, execution, "w1", "b1", 1.0)
+
+    def rest(self, lease: str, seconds: float) -> None:
+        """As the crew."""
+        assert seconds > 0
+        self._diary.append(("rested", lease))
+
+    def let_go(self, lease: str) -> None:
+        """As the crew."""
+        self._diary.append(("let go", lease))
+
+
+class Desk:
+    """The task with everything around it in memory; `diary` is what happened, in order."""
+
+    def __init__(self) -> None:
+        self.diary: list[object] = []
+        self.crew = FakeCrew(self.diary)
+        self.app = build_app("memory://", MESSAGE_KEY)
+        tasks.register_lease_task(self.app, FakeStation(), self.crew, "w1", "b1", time.time)  # type: ignore[arg-type]
+
+    def send(self, _: Celery, message: Message) -> None:
+        """Stands for `send_message`."""
+        self.diary.append(message)
+
+    def deliver(self, document: object, *, redelivered: bool = False) -> None:
+        """Run the task as Celery does."""
+        task = self.app.tasks[LEASE_TASK]
+        task.push_request(delivery_info={"redelivered": redelivered})
+        try:
+            task.run(document)
+        finally:
+            task.pop_request()
+
+    @property
+    def messages(self) -> list[Message]:
+        """What was sent to the coordinator."""
+        return [entry for entry in self.diary if isinstance(entry, Claim | Report)]
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk whose messages stay on it."""
+    desk = Desk()
+    monkeypatch.setattr(tasks, "send_message", desk.send)
+    return desk
+
+
+def build_document(**changes: Any) -> Any:
+    """A lease as it travels."""
+    lease = Lease(
+        id="l1", run="r1", start=5, stop=9, start_by=time.time() + 60, spec=Spec(urls=("http://h/",))
+    )
+    return seal_lease(SIGNER, msgspec.structs.replace(lease, **changes))
+
+
+def test_a_lease_is_claimed_carried_out_reported_and_let_go(desk: Desk) -> None:
+    """In this order: it is in hand until its report has reached the broker."""
+    desk.deliver(build_document())
+    claim, carried_out, report, let_go = desk.diary
+    assert isinstance(claim, Claim)
+    assert isinstance(report, Report)
+    assert (claim.lease, claim.worker, claim.boot) == ("l1", "w1", "b1")
+    assert (carried_out, let_go) == (("carried out", "l1"), ("let go", "l1"))
+    assert report.execution == claim.execution
+
+
+def test_each_attempt_has_an_id_of_its_own(desk: Desk) -> None:
+    """So that the coordinator can tell a doubled message from the first."""
+    desk.deliver(build_document())
+    desk.deliver(build_document())
+    assert len({message.execution for message in desk.messages}) == 2
+
+
+@pytest.mark.parametrize("document", [None, "lease", {}, {"id": "l1"}, [1, 2]])
+def test_what_is_no_lease_is_dropped(desk: Desk, document: object) -> None:
+    """Nobody can answer it."""
+    desk.deliver(document)
+    assert desk.diary == []
+
+
+def assert_given_back(desk: Desk) -> None:
+    """Assert that all of the lease was given back, unbegun."""
+    (report,) = desk.diary
+    assert isinstance(report, Report)
+    assert (report.lease, report.start, report.done) == ("l1", 5, 5)
+
+
+def test_a_stale_lease_is_given_back(desk: Desk) -> None:
+    """It may be in other hands by now."""
+    desk.deliver(build_document(start_by=time.time() - 1))
+    assert_given_back(desk)
+
+
+def test_a_lease_that_was_delivered_before_is_given_back(desk: Desk) -> None:
+    """Whoever had it first may have sent its requests."""
+    desk.deliver(build_document(), redelivered=True)
+    assert_given_back(desk)
+
+
+def test_a_worker_that_leaves_gives_back_what_comes(desk: Desk) -> None:
+    """It would not finish it."""
+    desk.crew.is_stopping = True
+    desk.deliver(build_document())
+    assert_given_back(desk)
+
+
+def test_a_doubled_lease_is_not_reported_twice(desk: Desk) -> None:
+    """The first attempt will report it, and still has it in hand."""
+    desk.crew.is_doubled = True
+    desk.deliver(build_document())
+    assert [type(message) for message in desk.messages] == [Claim]
+    assert ("let go", "l1") not in desk.diary
+
+
+def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
+    """The task fails loudly, and the coordinator takes the lease back when nobody has it in hand."""
+    desk.crew.error = RuntimeError("a fault of our own")
+    with pytest.raises(RuntimeError, match="a fault of our own"):
+        desk.deliver(build_document())
+    assert [type(message) for message in desk.messages] == [Claim]
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ({"start_by": 0.0}, "is given back: its message is stale"),
+        ({"is_doubled": True}, "came twice"),
+        ({"error": EngineError("no such file")}, "cannot be carried out here: no such file"),
+        ({"error": RuntimeError("oops")}, "has failed here: RuntimeError: oops"),
+    ],
+)
+def test_what_is_said_of_a_lease_names_it(
+    desk: Desk, caplog: pytest.LogCaptureFixture, case: dict[str, Any], sentence: str
+) -> None:
+    """In the sentence, and with its run as facts that a program can look for."""
+    document = build_document(start_by=case.pop("start_by", time.time() + 60))
+    for name, value in case.items():
+        setattr(desk.crew, name, value)
+    with caplog.at_level(logging.INFO), contextlib.suppress(RuntimeError):
+        desk.deliver(document)
+    (record,) = caplog.records
+    assert record.getMessage() == f"lease l1 {sentence}"
+    assert (record.__dict__["run"], record.__dict__["lease"]) == ("r1", "l1")
+
+
+def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:
+    """All of it is given back with the reason, cut to what a report may say."""
+    desk.crew.error = EngineError("cacert /ca.pem cannot be used: " + "No such file " * 100)
+    desk.deliver(build_document())
+    claim, report = desk.messages
+    assert desk.diary[-1] == ("rested", "l1")
+    assert isinstance(claim, Claim)
+    assert isinstance(report, Report)
+    assert report.refusal.startswith("cacert /ca.pem cannot be used: No such file")
+    assert (report.start, report.done, find_fault(report, 5, 9)) == (5, 5, None)
+
+
+def test_a_lease_of_another_version_is_refused(desk: Desk) -> None:
+    """Nobody else knows that this worker cannot read it; both versions are named."""
+    body = b'{"id": "l1", "run": "r1", "start": 5, "ranges": [[5, 9]]}'
+    desk.deliver(msgspec.to_builtins(SIGNER.seal(MessageKind.LEASE, body, PROTOCOL + 1)))
+    [report] = desk.messages
+    assert isinstance(report, Report)
+    assert (report.lease, report.start, report.done, find_fault(report, 5, 9)) == ("l1", 5, 5, None)
+    assert f"the coordinator speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in report.refusal
+
+
+def test_a_lease_with_a_part_that_is_not_understood_is_refused(desk: Desk) -> None:
+    """The line fits into a report, however much there is that is wrong."""
+    lease = msgspec.json.decode(build_document()["body"])
+    body = msgspec.json.encode(lease | {"spec": {"k" * 1000: 1}})
+    desk.deliver(msgspec.to_builtins(SIGNER.seal(MessageKind.LEASE, body)))
+    [report] = desk.messages
+    assert isinstance(report, Report)
+    assert report.refusal.startswith("the lease cannot be read: ")
+    assert find_fault(report, 5, 9) is None

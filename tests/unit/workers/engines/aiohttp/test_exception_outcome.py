@@ -1,0 +1,50 @@
+import ssl
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import pytest
+
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_workers.engines.aiohttp.exception_outcome import classify
+from oku_workers.engines.aiohttp.redirects import RedirectError
+from oku_workers.engines.response_reader import MalformedResponseError
+
+KEY: Any = SimpleNamespace(host="h", port=80, ssl=True, is_ssl=True)
+REQUEST: Any = SimpleNamespace(real_url="http://h/")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        (Outcome.CONNECT_ERROR, aiohttp.ClientConnectorError(KEY, OSError(111, "refused"))),
+        (Outcome.CONNECT_ERROR, aiohttp.ClientConnectorError(KEY, OSError(24, "too many open files"))),
+        (Outcome.CONNECT_ERROR, aiohttp.ClientConnectorDNSError(KEY, OSError(-2, "no such name"))),
+        (Outcome.CONNECT_ERROR, aiohttp.ClientConnectorSSLError(KEY, ssl.SSLError(1, "no TLS"))),
+        (
+            Outcome.CONNECT_ERROR,
+            aiohttp.ClientConnectorCertificateError(KEY, ssl.SSLCertVerificationError("expired")),
+        ),
+        (Outcome.CONNECT_ERROR, aiohttp.InvalidURL("http://")),
+        (Outcome.CONNECT_ERROR, aiohttp.NonHttpUrlClientError("ftp://h/")),
+        (Outcome.PROTOCOL_ERROR, RedirectError("more than 3 redirections")),
+        (Outcome.CONNECT_ERROR, ValueError("a line break in a header")),
+        (Outcome.CONNECT_ERROR, TypeError("no header")),
+        (Outcome.DISCONNECTED, aiohttp.ServerDisconnectedError()),
+        (Outcome.DISCONNECTED, aiohttp.ClientOSError(104, "reset")),
+        (Outcome.DISCONNECTED, aiohttp.ClientConnectionResetError("closing")),
+        (Outcome.DISCONNECTED, ConnectionResetError(104, "reset")),
+        (Outcome.DISCONNECTED, BrokenPipeError(32, "broken")),
+        (Outcome.DISCONNECTED, aiohttp.ClientConnectionError("the server hung up")),
+        (Outcome.PROTOCOL_ERROR, MalformedResponseError("Invalid status code")),
+        (Outcome.PROTOCOL_ERROR, aiohttp.ClientResponseError(REQUEST, (), status=400, message="no HTTP")),
+        (Outcome.PROTOCOL_ERROR, RuntimeError("Connection closed.")),
+        (Outcome.TIMEOUT, TimeoutError()),
+        (Outcome.TIMEOUT, aiohttp.ServerTimeoutError()),
+        (Outcome.TIMEOUT, aiohttp.ConnectionTimeoutError()),
+    ],
+    ids=repr,
+)
+def test_every_error_has_its_outcome(outcome: Outcome, error: Exception) -> None:
+    """No connection, a lost connection, no HTTP, too late: whatever class of aiohttp says so."""
+    assert OUTCOMES[classify(error)] == outcome

@@ -1,0 +1,137 @@
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from multidict import CIMultiDict
+from yarl import URL
+
+from oku_core.spec.spec import Spec
+from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_urls
+
+INDICES = st.integers(0, 10**15)
+URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
+
+
+def build_url(template: str, index: int) -> URL:
+    """The URL of one index."""
+    return build_urls(Spec(urls=(template,)))(index)
+
+
+@given(
+    path=st.text(URL_CHARACTERS),
+    query=st.none() | st.text(URL_CHARACTERS + "?"),
+    cut=st.integers(0),
+    index=INDICES,
+)
+def test_what_a_url_may_contain_is_sent_as_it_is_written(
+    path: str, query: str | None, cut: int, index: int
+) -> None:
+    """Dots, escapes and all; only the index is put in."""
+    target = f"/{path}" + (f"?{query}" if query else "")
+    cut = 1 + cut % len(target)
+    written = target[:cut] + "{i}" + target[cut:]
+    assert build_url(f"http://127.0.0.1:8080{written}", index).raw_path_qs == written.replace(
+        "{i}", str(index)
+    )
+
+
+@given(st.text(max_size=10), INDICES)
+def test_what_a_url_cannot_contain_is_encoded(text: str, index: int) -> None:
+    """In UTF-8, and so that it says the same."""
+    text = text.replace("?", "").replace("#", "").replace("%", "").replace("{", "")
+    text = text.encode("utf-8", "ignore").decode()
+    text = "".join(letter for letter in text if letter.isprintable())
+    url = build_url(f"http://host/{text}/{{i}}", index)
+    assert url.raw_path.isascii()
+    assert " " not in url.raw_path
+    assert url.path == f"/{text}/{index}"
+
+
+@pytest.mark.parametrize(
+    ("template", "host", "port", "target"),
+    [
+        ("http://host", "host", 80, "/"),
+        ("http://host?x={i}", "host", 80, "/?x=7"),
+        ("http://HOST:80/{i}", "host", 80, "/7"),
+        ("https://host/{i}/{i}?{i}", "host", 443, "/7/7?7"),
+        ("https://host:8443/", "host", 8443, "/"),
+        ("http://[::1]:8080/{i}", "::1", 8080, "/7"),
+        ("http://straße.example/{i}", "xn--strae-oqa.example", 80, "/7"),
+    ],
+)
+def test_a_url_names_its_host(template: str, host: str, port: int, target: str) -> None:
+    """In the form in which it can be looked up, with the port of its scheme unless it gives one."""
+    url = build_url(template, 7)
+    assert (url.raw_host, url.port, url.raw_path_qs) == (host, port, target)
+
+
+def test_a_user_in_a_url_is_kept() -> None:
+    """It becomes an Authorization header."""
+    url = build_url("http://name:secret@host/{i}", 7)
+    assert (url.user, url.password, url.raw_path_qs) == ("name", "secret", "/7")
+
+
+@given(index=INDICES, count=st.integers(1, 5))
+def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
+    """Index by index."""
+    spec = Spec(urls=tuple(f"http://host-{turn}/{{i}}" for turn in range(count)))
+    assert str(build_urls(spec)(index)) == f"http://host-{index % count}/{index}"
+
+
+def test_a_constant_url_is_made_once() -> None:
+    """Parsing it for each request would cost more than the rest of the engine."""
+    builder = build_urls(Spec(urls=("http://host/path",)))
+    assert builder(1) is builder(2)
+
+
+@pytest.mark.parametrize("template", ["http://[::1", "http://host:99999999/{i}", "http://host:port/"])
+def test_a_url_that_cannot_be_fails_when_it_is_asked_for(template: str) -> None:
+    """So that each request ends in an outcome, and the engine can be had."""
+    builder = build_urls(Spec(urls=(template,)))
+    with pytest.raises(ValueError, match=r"\S"):
+        builder(0)
+
+
+def build_own_headers(spec: Spec, index: int) -> list[tuple[str, str]]:
+    """The headers that one request has beside the shared ones."""
+    build = build_arguments(spec)
+    return [] if build is None else build(index).get("headers", [])
+
+
+header_names = st.sampled_from(["A", "a", "B", "C-c", "User-Agent"])
+header_values = st.sampled_from(["", "x", "{i}", "x{i}y", "a:b", "ü"])
+
+
+@given(st.lists(st.tuples(header_names, header_values)), INDICES)
+def test_shared_and_own_headers_are_together_those_of_the_spec(
+    headers: list[tuple[str, str]], index: int
+) -> None:
+    """Each name with all of its values in their order; no name stands on both sides."""
+    spec = Spec(headers=tuple(f"{name}: {value}" for name, value in headers))
+    shared, own = CIMultiDict(build_shared_headers(spec)), CIMultiDict(build_own_headers(spec, index))
+    expected = CIMultiDict((name, value.replace("{i}", str(index))) for name, value in headers)
+    assert not {name.lower() for name in shared} & {name.lower() for name in own}
+    for name in {*expected, *shared, *own}:
+        assert [*shared.getall(name, []), *own.getall(name, [])] == expected.getall(name)
+
+
+def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
+    """The hot path is quicker without."""
+    assert build_arguments(Spec(headers=("A: b",))) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments"),
+    [
+        ({"body": "größe={i}"}, {"data": "größe=7".encode()}),
+        ({"body": ""}, {"data": b""}),
+        ({"headers": ("A: {i}",), "body": "x"}, {"headers": [("A", "7")], "data": b"x"}),
+    ],
+)
+def test_a_body_is_bytes(changes: dict[str, Any], arguments: dict[str, Any]) -> None:
+    """In UTF-8, with the index in it."""
+    build = build_arguments(Spec(**changes))
+    assert build is not None
+    assert build(7) == {"allow_redirects": False, **arguments}

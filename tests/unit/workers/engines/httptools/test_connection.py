@@ -1,0 +1,450 @@
+"""What a connection makes of the bytes of a response, however they are cut, with its engine in memory."""
+
+import asyncio
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from oku_core.messaging.lease import Lease
+from oku_core.spec.spec import Spec
+from oku_workers.engines.httptools.connection import Connection
+from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, KnownResponses
+from oku_workers.engines.limits import LONGEST_HEAD_BYTES
+from oku_workers.leases.execution import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS, Hand
+from oku_workers.leases.feed import Feed
+
+PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+
+@dataclass
+class Transport(asyncio.Transport):
+    """A connection to a server that the test is."""
+
+    written: list[bytes] = field(default_factory=list)
+    is_aborted: bool = False
+    unsent: int = 0
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        """As if it spoke TLS, for there is no file to write to."""
+        return self if name == "ssl_object" else default
+
+    def write(self, data: Any) -> None:
+        """Send."""
+        self.written.append(data)
+
+    def get_write_buffer_size(self) -> int:
+        """How much is not out."""
+        return self.unsent
+
+    def abort(self) -> None:
+        """End."""
+        self.is_aborted = True
+
+    def is_closing(self) -> bool:
+        """Whether it ends."""
+        return self.is_aborted
+
+
+class Bench:
+    """Stands for the engine: sends a request on each connection that has become free."""
+
+    def __init__(self, method: str = "GET", known: KnownResponses | None = None) -> None:
+        self.limit_ns = 3600 * 10**9
+        self.expected = frozenset({200})
+        self.has_bodies = method != "HEAD"
+        self.keeps_connections = True
+        self.known = known or KnownResponses()
+        self.feed = Feed()
+        self.build: Any = None
+        self.kept: list[bool] = []
+        self.reasons: list[object] = []
+        lease = Lease(id="l", run="r", start=0, stop=10**9, start_by=0.0, spec=Spec())
+        finished: Any = Future()  # of threads: hypothesis would make a thousand event loops
+        self.hand = Hand(lease, finished)
+        self.connect()
+
+    def connect(self) -> None:
+        """A connection of its own for the next request."""
+        self.transport: Any = Transport()
+        self.connection = Connection(self, Origin(URL("http://h"), None), self.hand, self._take(), b"request")
+        self.connection.connection_made(self.transport)
+
+    def go_on(self, connection: Connection, now_ns: int) -> None:
+        """As the engine does while there is work."""
+        self.kept.append(True)
+        connection.send(self.hand, self._take(), b"request", now_ns)
+
+    def release(self, connection: Connection) -> None:
+        """As the engine does."""
+        self.kept.append(False)
+        connection.close()
+
+    def lose(self, connection: Connection, outcome: int, reason: object) -> None:
+        """As the engine does."""
+        hand = connection.hand
+        connection.close()
+        if hand is not None:
+            self.kept.append(False)
+            self.reasons.append(reason)
+            hand.fail(outcome)
+
+    def forget(self, connection: Connection) -> None:
+        """Nothing more comes."""
+
+    def receive(self, *parts: bytes) -> None:
+        """The server sends, as long as there is anybody to send to."""
+        for part in parts:
+            if part and not self.transport.is_aborted:
+                self.connection.data_received(part)
+
+    def end(self, error: Exception | None = None) -> None:
+        """The connection ends."""
+        self.connection.connection_lost(error)
+
+    def tell(self) -> tuple[list[int], dict[int, int], int, list[bool]]:
+        """All that was made of what came."""
+        hand = self.hand
+        return hand.outcomes, hand.statuses, hand.bytes_received, self.kept
+
+    def _take(self) -> int:
+        self.hand.next_index += 1
+        return self.hand.next_index - 1
+
+
+@dataclass(frozen=True)
+class Response:
+    """One response, and what it means."""
+
+    method: str
+    content: bytes
+    status: int
+    size: int
+    is_kept: bool
+
+
+def spell(draw: st.DrawFn, name: str) -> str:
+    """A header's name in any case."""
+    return draw(st.sampled_from([name, name.lower(), name.upper(), name.title().swapcase()]))
+
+
+@st.composite
+def responses(draw: st.DrawFn, method: str | None = None) -> Response:
+    """Any valid response whose end can be seen without the end of its connection."""
+    method = method or draw(st.sampled_from(["GET", "HEAD"]))
+    status = draw(st.sampled_from([200, 200, 200, 201, 204, 301, 304, 404, 500, 999]))
+    version = draw(st.sampled_from(["1.1", "1.1", "1.0"]))
+    body = b"" if status in (204, 304) else draw(st.binary(max_size=40))
+    lines = draw(
+        st.lists(
+            st.sampled_from(
+                ["X-A: b", "Server:", "Set-Cookie: a=b; c", "Date: \t x ", "Via:1.1 close, keep"]
+            ),
+            max_size=4,
+        )
+    )
+    is_chunked = version == "1.1" and status not in (204, 304) and draw(st.booleans())
+    if is_chunked:
+        lines.append(f"{spell(draw, 'Transfer-Encoding')}: chunked")
+    elif status not in (204, 304):
+        lines.append(f"{spell(draw, 'Content-Length')}: {len(body)}")
+    word = draw(st.sampled_from([None, "close", "Close", "keep-alive", "Keep-Alive, x"]))
+    if word is not None:
+        lines.append(f"{spell(draw, 'Connection')}: {word}")
+    is_kept = word not in ("close", "Close") if version == "1.1" else word not in (None, "close", "Close")
+    head = "\r\n".join([f"HTTP/{version} {status} Any", *draw(st.permutations(lines)), "", ""]).encode()
+    interim = b"".join(
+        draw(st.lists(st.sampled_from([b"HTTP/1.1 100 Continue\r\n\r\n", EARLY_HINTS]), max_size=2))
+    )
+    sent = b"" if method == "HEAD" else (encode_chunked(draw, body) if is_chunked else body)
+    return Response(method, interim + head + sent, status, 0 if method == "HEAD" else len(body), is_kept)
+
+
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 5\r\n\r\n"
+
+
+def encode_chunked(draw: st.DrawFn, body: bytes) -> bytes:
+    """A body in chunks, with extensions and trailers."""
+    encoded = b""
+    while body:
+        size = draw(st.integers(1, len(body)))
+        extension = draw(st.sampled_from([b"", b"", b";a=b"]))
+        encoded += f"{size:{draw(st.sampled_from(['x', 'X', '04x']))}}".encode() + extension + b"\r\n"
+        encoded, body = encoded + body[:size] + b"\r\n", body[size:]
+    return encoded + b"0\r\n" + draw(st.sampled_from([b"", b"X-Sum: 1\r\n"])) + b"\r\n"
+
+
+def cut(data: st.DataObject, content: bytes) -> list[bytes]:
+    """Pieces of any size, mostly one."""
+    if data.draw(st.booleans()):
+        return [content]
+    places = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=5)))
+    return [content[a:b] for a, b in zip([0, *places], [*places, len(content)], strict=True)]
+
+
+@given(st.data(), st.sampled_from(["GET", "HEAD"]))
+def test_responses_mean_the_same_however_they_are_cut(data: st.DataObject, method: str) -> None:
+    """Status, bytes and whether the connection is kept, also of those that were seen before."""
+    kinds = data.draw(st.lists(responses(method), min_size=1, max_size=3))
+    bench = Bench(method)
+    sent = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=12))
+
+    for response in sent:
+        if bench.transport.is_aborted:
+            bench.connect()
+        bench.receive(*cut(data, response.content))
+        assert bench.kept[-1] == response.is_kept
+
+    outcomes, statuses, received, kept = bench.tell()
+    assert outcomes[OK] == sum(response.status == 200 for response in sent)
+    assert outcomes[UNEXPECTED_STATUS] == len(sent) - outcomes[OK]
+    assert statuses == {
+        status: sum(response.status == status for response in sent)
+        for status in {response.status for response in sent}
+    }
+    assert received == sum(response.size for response in sent)
+    assert len(kept) == len(sent)
+
+
+@given(responses())
+def test_a_response_byte_by_byte(response: Response) -> None:
+    """No place is one where it must not be cut."""
+    bench = Bench(response.method)
+    bench.receive(*(response.content[at : at + 1] for at in range(len(response.content))))
+    assert bench.kept == [response.is_kept]
+    assert bench.hand.statuses == {response.status: 1}
+    assert bench.hand.bytes_received == response.size
+
+
+@given(responses("GET"), st.data())
+def test_a_response_that_ends_early_is_none(response: Response, data: st.DataObject) -> None:
+    """Whatever is missing at its end."""
+    bench = Bench()
+    bench.receive(*cut(data, response.content[: data.draw(st.integers(0, len(response.content) - 1))]))
+    bench.end()
+    assert bench.hand.outcomes[DISCONNECTED] == 1
+    assert bench.hand.bytes_received == 0
+
+
+@given(responses("GET"), st.sampled_from([b"x", b"HTTP/1.1", PLAIN, b"\0", b"0\r\n\r\n"]), st.data())
+def test_what_comes_with_a_response_answers_nobody(
+    response: Response, surplus: bytes, data: st.DataObject
+) -> None:
+    """The response counts, the connection is given up, and nothing of it is remembered."""
+    bench = Bench()
+    pieces = [piece for piece in cut(data, response.content) if piece]
+    pieces[-1] += surplus
+    if data.draw(st.booleans()):
+        bench.receive(response.content)  # it is known then, if it may be
+        bench.connect()
+        bench.kept.clear()
+    ended = bench.hand.ended
+
+    bench.receive(*pieces)
+
+    assert bench.kept == [False]
+    assert bench.hand.ended == ended + 1
+    assert bench.hand.statuses.keys() <= {response.status}
+    assert bench.known.find(pieces[-1]) is None
+
+
+@given(content=st.binary(max_size=200), is_http=st.booleans())
+def test_any_bytes_end_in_one_outcome_for_each_request(content: bytes, *, is_http: bool) -> None:
+    """Whatever a server sends."""
+    bench = Bench()
+    bench.receive(b"HTTP/1.1 200 OK\r\n" * is_http + content)
+    bench.end()
+    assert bench.hand.ended == sum(bench.hand.outcomes) == len(bench.kept)
+    assert bench.hand.in_flight == 0
+
+
+@pytest.mark.parametrize("length", [1, LONGEST_BYTES, LONGEST_BYTES + 1, 10 * LONGEST_BYTES])
+def test_responses_that_differ_by_a_byte(length: int) -> None:
+    """Are different ones, known or not."""
+    bench = Bench()
+    heads = [b"HTTP/1.1 %d Any\r\nContent-Length: %d\r\n\r\n" % (status, length) for status in (200, 201)]
+    shorter = b"HTTP/1.1 200 Any\r\nContent-Length: %d\r\n\r\n" % (length - 1) + b"x" * (length - 1)
+    for _ in range(3):
+        for head in heads:
+            bench.receive(head + b"x" * length, head + b"y" * length)
+        bench.receive(shorter)
+    assert bench.hand.statuses == {200: 9, 201: 6}
+    assert bench.hand.bytes_received == 12 * length + 3 * (length - 1)
+
+
+def test_more_responses_than_can_be_known() -> None:
+    """Count like any others."""
+    bench = Bench()
+    for turn in range(3):
+        for kind in range(400):
+            bench.receive(
+                b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: %d\r\n\r\n" % (kind, turn) + b"x" * turn
+            )
+    assert bench.hand.statuses == {200: 1200}
+    assert bench.hand.bytes_received == 400 * (0 + 1 + 2)
+
+
+def test_the_parser_goes_on_after_a_known_response() -> None:
+    """It has not seen it, and need not have."""
+    bench = Bench()
+    bench.receive(PLAIN, PLAIN, PLAIN[:5], PLAIN[5:], PLAIN, PLAIN[:-1], PLAIN[-1:], PLAIN)
+    assert bench.tell() == ([6, 0, 0, 0, 0, 0], {200: 6}, 12, [True] * 6)
+
+
+def test_the_end_of_one_response_is_not_taken_for_another() -> None:
+    """A piece that looks like a known response is part of the body that it is in."""
+    bench = Bench()
+    bench.receive(PLAIN)
+    bench.receive(b"HTTP/1.1 201 Any\r\nContent-Length: %d\r\n\r\n" % (2 * len(PLAIN)), PLAIN, PLAIN)
+    assert bench.hand.statuses == {200: 1, 201: 1}
+    assert bench.hand.bytes_received == 2 + 2 * len(PLAIN)
+
+
+UNTIL_CLOSE = [
+    b"HTTP/1.0 200 OK\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nX-Content-Length: 99\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+    b"\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+]
+WITH_LENGTH = [
+    b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nCONTENT-LENGTH:9\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length : 9\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: gzip, chunked\r\n\r\n9\r\n",
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: gzip,\r\n chunked\r\n\r\n9\r\n",
+    b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n",
+    b"\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("head", UNTIL_CLOSE)
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_body_without_a_length_ends_with_its_connection(head: bytes, *, is_whole: bool) -> None:
+    """Orderly, that is: a reset is no end of a body."""
+    for error in (None, ConnectionResetError()):
+        bench = Bench()
+        bench.receive(*([head + b"hi"] if is_whole else [head[:-3], head[-3:], b"h", b"i"]))
+        assert bench.hand.ended == 0
+        bench.end(error)
+        outcome = OK if error is None else DISCONNECTED
+        assert (bench.hand.outcomes[outcome], bench.kept) == (1, [False])
+        assert bench.hand.bytes_received == (2 if error is None else 0)
+
+
+@pytest.mark.parametrize("head", WITH_LENGTH)
+def test_a_body_with_a_length_does_not(head: bytes) -> None:
+    """Whatever is written between name and number."""
+    bench = Bench()
+    bench.receive(head + b"hi")
+    bench.end()
+    assert (bench.hand.outcomes[DISCONNECTED], bench.hand.bytes_received) == (1, 0)
+
+
+@pytest.mark.parametrize("where", ["idle", "before the head", "in the head", "in the body", "after it"])
+def test_a_connection_that_ends_in_any_state(where: str) -> None:
+    """The request in flight has one outcome, and where there is none nothing is counted."""
+    bench = Bench()
+    if where == "idle":
+        bench.go_on = lambda connection, now_ns: connection.rest(now_ns)  # type: ignore[method-assign]
+    parts = {"before the head": 0, "in the head": 9, "in the body": len(PLAIN) - 1}
+    bench.receive(PLAIN[: parts.get(where, len(PLAIN))])
+    bench.end()
+    is_answered = where in ("idle", "after it")
+    assert bench.hand.outcomes[OK] == is_answered
+    assert bench.hand.outcomes[DISCONNECTED] == (where != "idle")
+
+
+def test_a_closed_connection_says_nothing_more() -> None:
+    """Neither what still comes nor its end counts for anybody."""
+    bench = Bench()
+    bench.connection.close()
+    bench.connection.data_received(PLAIN)
+    bench.connection.connection_lost(None)
+    assert (bench.hand.ended, bench.kept) == (0, [])
+    assert not bench.connection.is_usable
+
+
+def test_what_nobody_asked_for_ends_an_idle_connection() -> None:
+    """Known or not."""
+    for surplus in (PLAIN, b"x"):
+        bench = Bench()
+        bench.go_on = lambda connection, now_ns: connection.rest(now_ns)  # type: ignore[method-assign]
+        bench.receive(PLAIN)
+        assert bench.connection.is_usable
+        bench.receive(surplus)
+        assert bench.transport.is_aborted
+        assert bench.hand.ended == 1
+
+
+def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
+    """Also where it was seen before."""
+    bench = Bench()
+    bench.receive(PLAIN)
+    bench.limit_ns = 0
+    bench.receive(PLAIN, PLAIN[:5], PLAIN[5:])
+    assert (bench.hand.outcomes[OK], bench.hand.outcomes[TIMEOUT]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000,
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * LONGEST_HEAD_BYTES,
+        b"HTTP/1.1 103 Hints\r\n\r\n" * 20_000,
+    ],
+)
+@pytest.mark.parametrize("piece", [100, 10_000, 10**6])
+def test_a_head_without_end(head: bytes, piece: int) -> None:
+    """Is a `protocol_error` soon, in small pieces and in large ones."""
+    bench = Bench()
+    bench.receive(*(head[at : at + piece] for at in range(0, len(head), piece)))
+    assert bench.hand.outcomes[PROTOCOL_ERROR] == 1
+    assert str(LONGEST_HEAD_BYTES) in str(bench.reasons[0])
+
+
+def test_a_head_that_is_just_short_enough() -> None:
+    """With a body behind it that is not."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nX: "
+    head += b"y" * (LONGEST_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n"
+    bench = Bench()
+    bench.receive(head + b"x" * 100_000)
+    assert (bench.hand.outcomes[OK], bench.hand.bytes_received) == (1, 100_000)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("is_large", [True, False])
+def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
+    """Ends the connection: the rest would stand between the server and the next request."""
+    bench = Bench()
+    if is_known:
+        bench.receive(PLAIN)
+    bench.connection.send(bench.hand, 1, b"x" * (100_000 if is_large else 10), 0)
+    bench.transport.unsent = 50_000 if is_large else 0
+    bench.receive(PLAIN)
+    assert bench.hand.outcomes[TIMEOUT] + bench.hand.outcomes[OK] == 1 + is_known
+    assert bench.kept[-1] is not is_large
+
+
+def test_the_same_response_to_head_and_get() -> None:
+    """Means different things, and is remembered by each engine for itself."""
+    with_body, without = Bench("GET"), Bench("HEAD")
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+    without.receive(head, head, head)
+    with_body.receive(head, b"hi", head + b"hi")
+    assert without.tell() == ([3, 0, 0, 0, 0, 0], {200: 3}, 0, [True] * 3)
+    assert with_body.tell() == ([2, 0, 0, 0, 0, 0], {200: 2}, 4, [True] * 2)
+
+
+def test_a_body_in_answer_to_head() -> None:
+    """Is none, and the connection is of no more use."""
+    bench = Bench("HEAD")
+    bench.receive(PLAIN)
+    assert bench.tell() == ([1, 0, 0, 0, 0, 0], {200: 1}, 0, [False])

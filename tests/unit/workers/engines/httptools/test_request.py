@@ -1,0 +1,148 @@
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from oku_core.spec.spec import Spec
+from oku_workers.engines.httptools.request import build_request
+from oku_workers.engines.urls import parse_origin
+
+INDICES = st.integers(0, 10**15)
+TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
+TEXTS = st.lists(st.sampled_from(["{i}", "%", "%d", "%%", "%b", "ü", "{", "}", "\r\n", "\0", "x"])).map(
+    "".join
+)
+
+
+def build(index: int, url: str = "http://h/", **fields: Any) -> bytes:
+    """The bytes of one request."""
+    return build_request(Spec(urls=(url,), **fields), url, parse_origin(url))(index)
+
+
+def split(request: bytes) -> tuple[str, list[tuple[str, str]], bytes]:
+    """Request line, headers and body."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    line, *headers = head.decode().split("\r\n")
+    return line, [(name, value.strip()) for name, _, value in (h.partition(":") for h in headers)], body
+
+
+def test_a_request_is_as_short_as_that() -> None:
+    """Nothing is in it that no target needs."""
+    assert build(7, "http://h:8080/{i}") == (
+        b"GET /7 HTTP/1.1\r\nHost: h:8080\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n"
+        b"User-Agent: oku/0.1\r\n\r\n"
+    )
+
+
+@given(
+    path=st.text(TARGET_CHARACTERS),
+    query=st.none() | st.text(TARGET_CHARACTERS + "?"),
+    places=st.lists(st.integers(0), max_size=3),
+    index=INDICES,
+)
+def test_what_a_url_may_contain_is_sent_as_it_is_written(
+    path: str, query: str | None, places: list[int], index: int
+) -> None:
+    """Dots, escapes and all; only the index is put in, wherever it stands and however often."""
+    target = f"/{path}" + (f"?{query}" if query else "")
+    for place in places:
+        at = 1 + place % len(target)
+        target = target[:at] + "{i}" + target[at:]
+    target = target.replace("{{i}i}", "{i}")
+    line, _, _ = split(build(index, f"http://127.0.0.1:8080{target}"))
+    assert line == f"GET {target.replace('{i}', str(index))} HTTP/1.1"
+
+
+@given(index=INDICES, body=TEXTS)
+def test_a_body_has_its_length(index: int, body: str) -> None:
+    """In bytes, with the index in it; what looks like a format of Python is text."""
+    expected = body.replace("{i}", str(index)).encode()
+    request = build(index, method="POST", body=body)
+    line, headers, sent = split(request)
+    assert line == "POST / HTTP/1.1"
+    assert sent == expected
+    assert [value for name, value in headers if name == "Content-Length"] == [str(len(expected))]
+    assert dict(headers)["Content-Type"] == "application/octet-stream"
+
+
+@given(
+    index=INDICES,
+    headers=st.lists(
+        st.tuples(
+            st.sampled_from(["A", "a", "B-c", "User-Agent", "accept", "HOST", "Content-Type"]),
+            st.sampled_from(["", "x", "{i}", "x{i}y{i}", "a:b", "ü%d%"]),
+        )
+    ),
+    body=st.none() | st.just("b{i}"),
+)
+def test_headers_are_those_of_the_spec(index: int, headers: list[tuple[str, str]], body: str | None) -> None:
+    """In their order and spelling, repeated ones too; Oku's own only where the spec has none of that name."""
+    _, sent, _ = split(build(index, headers=tuple(f"{name}: {value}" for name, value in headers), body=body))
+    named = {name.lower() for name, _ in headers}
+    expected = [(name, value.replace("{i}", str(index))) for name, value in headers]
+    assert [(name, value) for name, value in sent if name.lower() in named] == expected
+    own = {"Host", "Accept", "Accept-Encoding", "User-Agent"}
+    own |= {"Content-Type", "Content-Length"} if body is not None else set()
+    assert {name for name, _ in sent if name.lower() not in named} == {
+        name for name in own if name.lower() not in named
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://h:80/", "h"),
+        ("https://h:443/", "h"),
+        ("https://h:80/", "h:80"),
+        ("http://H.Example:8080/", "h.example:8080"),
+        ("http://[::1]/", "[::1]"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+        ("http://straße.example/", "xn--strae-oqa.example"),
+        ("http://user:secret@h:8080/", "h:8080"),
+    ],
+)
+def test_the_host_is_that_of_the_url(url: str, host: str) -> None:
+    """With its port unless that is the one of the scheme."""
+    assert dict(split(build(0, url))[1])["Host"] == host
+
+
+@pytest.mark.parametrize(
+    ("user", "credentials"),
+    [("me:secret", "bWU6c2VjcmV0"), ("me", "bWU6"), ("a%40b:c%3A", "YUBiOmM6")],
+)
+def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
+    """As an Authorization header, unless the spec has one."""
+    assert dict(split(build(0, f"http://{user}@h/"))[1])["Authorization"] == f"Basic {credentials}"
+    _, headers, _ = split(build(0, f"http://{user}@h/", headers=("authorization: mine",)))
+    assert [value for name, value in headers if name.lower() == "authorization"] == ["mine"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "PURGE"])
+def test_a_method_that_has_a_body_says_when_there_is_none(method: str) -> None:
+    """So that nobody waits for it."""
+    assert dict(split(build(0, method=method))[1])["Content-Length"] == "0"
+
+
+def test_a_length_that_the_spec_gives_stands() -> None:
+    """Right or wrong: it may be what is to be tested."""
+    _, headers, body = split(build(0, method="POST", body="abc", headers=("Content-Length: 2",)))
+    assert [value for name, value in headers if name == "Content-Length"] == ["2"]
+    assert body == b"abc"
+
+
+@pytest.mark.parametrize("header", ["A: b\r\nC: d", "A: \0", "A\r: b"])
+def test_a_line_that_would_be_two_cannot_be_sent(header: str) -> None:
+    """It is refused when the engine is built, not when it is too late."""
+    with pytest.raises(ValueError, match="has a line break or NUL"):
+        build(0, headers=(header,))
+
+
+@given(INDICES, INDICES)
+def test_what_has_no_index_is_written_once(first: int, second: int) -> None:
+    """The same bytes, not equal ones."""
+    spec = Spec(urls=("http://h/",), method="POST", body="x")
+    request = build_request(spec, "http://h/", URL("http://h"))
+    assert request(first) is request(second)

@@ -1,0 +1,29 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, MOST, KnownResponses
+
+RESPONSES = st.tuples(st.integers(0, 2 * MOST), st.sampled_from([1, LONGEST_BYTES, LONGEST_BYTES + 1]))
+
+
+@given(st.lists(RESPONSES, max_size=3 * MOST))
+def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
+    """Whatever was forgotten meanwhile, and never too much of it."""
+    known = KnownResponses()
+    for number, length in told:
+        response = b"%d " % number + b"x" * (length - len(b"%d " % number))
+        parsed = (200, number, True)
+        known.add(response, parsed)
+        assert known.find(response) == (parsed if len(response) <= LONGEST_BYTES else None)
+    assert len(known._parsed) <= MOST
+
+
+def test_it_is_quick_again_after_it_was_full() -> None:
+    """A target with more answers than fit is no reason to give up on those that come often."""
+    known = KnownResponses()
+    for number in range(MOST + 1):
+        known.add(b"%d" % number, (200, number, True))
+    assert known.find(b"%d" % MOST) == (200, MOST, True)
+    assert known.find(b"0") is None
+    known.add(b"0", (404, 0, False))
+    assert known.find(b"0") == (404, 0, False)

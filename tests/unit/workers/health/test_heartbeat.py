@@ -1,0 +1,235 @@
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import msgspec
+import pytest
+from tests.kit.message_key import MESSAGE_KEY
+
+from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, build_app
+from oku_core.messaging.codec import decode_progress
+from oku_core.messaging.progress import Progress
+from oku_core.process.supervision import Health
+from oku_workers.health import heartbeat as beat_module
+from oku_workers.health.heartbeat import EXIT_STUCK, Beat, IdleWatch
+
+
+def test_idle_beside_waiting_leases_for_too_long_is_stuck() -> None:
+    """At every look, from the first to the last."""
+    watch = IdleWatch(30.0)
+    looks = [watch.is_stuck(is_idle=True, waiting=2, now=now) for now in (100.0, 115.0, 129.9, 130.0)]
+    assert looks == [False, False, False, True]
+
+
+@pytest.mark.parametrize(("is_idle", "waiting"), [(False, 2), (True, 0), (False, 0)])
+def test_a_lease_in_hand_or_none_to_be_had_is_a_new_beginning(*, is_idle: bool, waiting: int) -> None:
+    """Whoever is at work, or has nothing to take, is not stuck."""
+    watch = IdleWatch(30.0)
+    watch.is_stuck(is_idle=True, waiting=2, now=100.0)
+    assert not watch.is_stuck(is_idle=is_idle, waiting=waiting, now=200.0)
+    assert not watch.is_stuck(is_idle=True, waiting=2, now=201.0)
+    assert not watch.is_stuck(is_idle=True, waiting=2, now=230.9)
+    assert watch.is_stuck(is_idle=True, waiting=2, now=231.0)
+
+
+def test_time_without_a_broker_does_not_count() -> None:
+    """No lease could come."""
+    watch = IdleWatch(30.0)
+    watch.is_stuck(is_idle=True, waiting=2, now=100.0)
+    watch.forgive()
+    assert not watch.is_stuck(is_idle=True, waiting=2, now=200.0)
+
+
+class TransportError(Exception):
+    """What a transport raises that nobody has heard of."""
+
+
+class ChannelError(Exception):
+    """An empty queue, as Redis has it."""
+
+
+class FakeBroker:
+    """Application, connection, channel and dispatcher in one; the test says what fails."""
+
+    channel_errors = (ChannelError,)
+
+    def __init__(self) -> None:
+        app = build_app("redis://host", MESSAGE_KEY)
+        self.conf, self.signer = app.conf, app.signer
+        self.events = self
+        self.default_channel = self
+        self.sent: list[tuple[str, Any]] = []
+        self.connects = 0
+        self.waiting: int | None = 0
+        self.before_send: Callable[[], None] = lambda: None
+
+    @property
+    def message_count(self) -> int:
+        """How many leases wait."""
+        if self.waiting is None:
+            raise ChannelError
+        return self.waiting
+
+    def connection_for_write(
+        self, *, transport_options: dict[str, Any]
+    ) -> AbstractContextManager["FakeBroker"]:
+        """As Celery."""
+        assert transport_options["socket_timeout"] < self.conf.broker_transport_options["socket_timeout"]
+        self.connects += 1
+        return nullcontext(self)
+
+    def Dispatcher(self, connection: object, *, buffer_while_offline: bool) -> "FakeBroker":  # noqa: N802  # Celery's
+        """As Celery."""
+        assert connection is self
+        assert not buffer_while_offline
+        return self
+
+    def send(self, event: str, *, progress: Any) -> None:
+        """As Celery."""
+        self.sent.append((event, progress))
+        self.before_send()
+
+    def queue_declare(self, queue: str, *, passive: bool) -> "FakeBroker":
+        """As kombu."""
+        assert (queue, passive) == (LEASES_QUEUE, True)
+        return self
+
+
+class FakeStation:
+    """Does at once what it is asked, or is too busy."""
+
+    def __init__(self) -> None:
+        self.is_busy = False
+
+    def ask(self, call: Callable[[], Any], timeout_s: float) -> Any:
+        """As the station."""
+        assert timeout_s > 0
+        if self.is_busy:
+            raise TimeoutError
+        return call()
+
+
+class FakeCrew:
+    """Has no lease."""
+
+    is_stopping = False
+
+    def __init__(self) -> None:
+        self.lease_ids: list[str] = []
+        self.refused: set[str] = set()
+
+    def build_progress(self, *, coarse: bool) -> Progress:
+        """As the crew."""
+        self.is_coarse = coarse
+        return Progress(worker="w1", boot="b1", at=1.7e9)
+
+
+class Stage:
+    """A beat that runs in the test's own thread, without waiting."""
+
+    def __init__(self, idle_limit_s: float = 30.0) -> None:
+        self.broker, self.station, self.crew = FakeBroker(), FakeStation(), FakeCrew()
+        self.exits: list[int] = []
+        self.beat = Beat(self.broker, Health("beat", 0.0), self.station, self.crew, idle_limit_s, self.exit)  # type: ignore[arg-type]
+
+    def exit(self, code: int) -> None:
+        """Stands for the end of the process."""
+        self.exits.append(code)
+        self.beat._ending.set()
+
+    def run(self, beats: int) -> None:
+        """Beat so often, and once more for the end."""
+
+        def end_in_time() -> None:
+            if len(self.broker.sent) >= beats:
+                self.beat._ending.set()
+
+        self.broker.before_send = end_in_time
+        self.beat.run()
+
+
+@pytest.fixture(autouse=True)
+def haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals of no time."""
+    for interval in ("_INTERVAL_S", "_QUEUE_LOOK_S"):
+        monkeypatch.setattr(beat_module, interval, 0.0)
+
+
+def test_progress_goes_out_as_an_event() -> None:
+    """Again and again, and a last time at the end."""
+    stage = Stage()
+    stage.run(beats=3)
+    assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
+    sealed = msgspec.json.encode({"progress": stage.broker.sent[0][1]})
+    assert decode_progress(stage.broker.signer, sealed).worker == "w1"
+    assert stage.broker.connects == 1
+
+
+@pytest.mark.parametrize("error", [OSError(), TransportError(), RuntimeError()])
+def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
+    """Whatever a transport raises: a worker that is silent counts as dead."""
+    stage = Stage()
+
+    def fail() -> None:
+        if len(stage.broker.sent) < 3:
+            raise error
+        stage.beat._ending.set()
+
+    stage.broker.before_send = fail
+    stage.beat.run()
+    assert len(stage.broker.sent) == 4
+    assert stage.broker.connects == 3
+
+
+def test_a_loop_that_does_not_answer_is_not_spoken_for() -> None:
+    """Then no event goes out, and the worker counts as dead."""
+    stage = Stage(idle_limit_s=0.0)
+    stage.station.is_busy = True
+    stage.broker.waiting = 1
+    stage.beat.run()
+    assert stage.broker.sent == []
+
+
+def test_a_stuck_worker_ends_itself() -> None:
+    """With an exit code of its own, so that whoever starts it again can tell."""
+    stage = Stage(idle_limit_s=0.0)
+    stage.broker.waiting = 1
+    stage.run(beats=1000)
+    assert stage.exits == [EXIT_STUCK]
+
+
+@pytest.mark.parametrize("waiting", [0, None])
+def test_a_worker_without_work_stays(waiting: int | None) -> None:
+    """On Redis a queue without a message does not exist."""
+    stage = Stage(idle_limit_s=0.0)
+    stage.broker.waiting = waiting
+    stage.run(beats=20)
+    assert stage.exits == []
+
+
+def test_a_worker_at_work_stays() -> None:
+    """Leases may wait for other workers."""
+    stage = Stage(idle_limit_s=0.0)
+    stage.broker.waiting = 5
+    stage.crew.lease_ids = ["l1"]
+    stage.run(beats=20)
+    assert stage.exits == []
+
+
+def test_who_speaks_less_often_says_it_shorter() -> None:
+    """Many workers do."""
+    stage = Stage()
+    stage.run(beats=1)
+    assert not stage.crew.is_coarse
+    stage = Stage()
+    stage.beat.set_interval(0.001)
+    stage.run(beats=1)
+    assert stage.crew.is_coarse
+
+
+@pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])
+def test_the_pace_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
+    """Not more often than by itself, and not so seldom that it would count as dead for ever."""
+    stage = Stage()
+    stage.beat.set_interval(told_s)
+    assert stage.beat._interval_s == interval_s

@@ -1,0 +1,58 @@
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from oku_workers.health.loop_thread import Station
+
+
+@pytest.fixture
+def station() -> Iterator[Station]:
+    """A running event loop."""
+    station = Station()
+    station.start()
+    yield station
+    station.end()
+
+
+def test_calls_and_coroutines_run_in_the_thread_of_the_loop(station: Station) -> None:
+    """And their results come back to whoever asked."""
+
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return threading.current_thread().name
+
+    assert station.await_result(work()) == "requests"
+    assert station.ask(lambda: threading.current_thread().name) == "requests"
+
+
+def test_errors_come_back(station: Station) -> None:
+    """To whoever asked."""
+
+    def fail() -> None:
+        raise LookupError("nothing there")
+
+    with pytest.raises(LookupError, match="nothing there"):
+        station.ask(fail)
+
+
+def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(station: Station) -> None:
+    """What nobody waits for any more is not done: a late look at the last second would lose it."""
+    free, is_busy, calls = threading.Event(), threading.Event(), []
+
+    def hold() -> None:
+        is_busy.set()
+        free.wait(5)
+
+    holder = threading.Thread(target=station.ask, args=[hold])
+    holder.start()
+    is_busy.wait(5)
+    with pytest.raises(TimeoutError):
+        station.ask(lambda: calls.append("late"), 0.01)
+    free.set()
+    holder.join()
+
+    station.ask(lambda: calls.append("next"))
+
+    assert calls == ["next"]

@@ -1,0 +1,234 @@
+import asyncio
+from collections.abc import Callable
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from oku_core.messaging.lease import Lease, Report, find_fault
+from oku_core.results.histogram import HIGHEST_US
+from oku_core.spec.spec import Spec
+from oku_workers.leases.execution import Hand
+from oku_workers.leases.feed import Feed
+from oku_workers.leases.progress_meter import Second, SecondMeter
+
+BuildHand = Callable[..., Hand]
+
+FAILURES = range(2, 6)
+
+
+class FeedMachine(RuleBasedStateMachine):
+    """Leases come, are taken from, answered, failed, cut off and withdrawn in any order, and looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.feed = Feed()
+        self.meter = SecondMeter()
+        self.meter.start()
+        self.seconds: list[Second] = []
+        self.hands: list[Hand] = []
+        self.withdrawn: set[Hand] = set()
+        self.let_go: set[Hand] = set()
+        self.in_flight: list[tuple[Hand, int]] = []
+        self.taken: dict[Hand, list[int]] = {}
+        self.at = 0
+
+    def teardown(self) -> None:
+        """Whatever happened, the seconds are together what the leases report."""
+        self.look()
+        for position, hands in enumerate(zip(*(hand.outcomes for hand in self.hands), strict=True)):
+            assert sum(hands) == sum(second.outcomes[position] for second in self.seconds)
+        assert sum(h.bytes_received for h in self.hands) == sum(s.bytes_received for s in self.seconds)
+        assert sum(h.sum_us for h in self.hands) == sum(s.latency.sum_us for s in self.seconds)
+        assert sum(map(count_buckets, self.hands)) == sum(s.latency.total for s in self.seconds)
+        assert all(second.latency.find_fault() is None for second in self.seconds)
+        self.loop.close()
+
+    @rule(length=st.integers(-1, 6), is_stopped=st.booleans())
+    def add(self, length: int, *, is_stopped: bool) -> None:
+        """A lease comes, perhaps after its own stop; one without an index may be forged."""
+        lease = Lease(
+            id=str(len(self.hands)),
+            run="r1",
+            start=self.at,
+            stop=self.at + length,
+            start_by=0.0,
+            spec=Spec(),
+        )
+        self.at += max(length, 0)
+        hand = Hand(lease, self.loop.create_future())
+        self.hands.append(hand)
+        self.taken[hand] = []
+        if is_stopped:
+            self.withdrawn.add(hand)
+            hand.withdraw()
+        self.feed.add(hand)
+
+    @precondition(lambda self: self.feed.current)
+    @rule(count=st.integers(1, 4))
+    def take(self, count: int) -> None:
+        """Slots take indices."""
+        for _ in range(count):
+            hand = self.feed.current
+            if hand is None:
+                return
+            index = self.feed.take(hand)
+            self.taken[hand].append(index)
+            self.in_flight.append((hand, index))
+
+    @precondition(lambda self: self.in_flight)
+    @rule(
+        data=st.data(),
+        status=st.sampled_from([200, 404, 999]),
+        latency_us=st.integers(0, 5000) | st.integers(0, 2 * HIGHEST_US),
+        received=st.integers(0, 100),
+    )
+    def answer(self, data: st.DataObject, status: int, latency_us: int, received: int) -> None:
+        """Some request is answered."""
+        hand, _ = self.end_one(data)
+        hand.answer(status, latency_us, received, expected=status == 200)
+
+    @precondition(lambda self: self.in_flight)
+    @rule(data=st.data(), outcome=st.sampled_from(FAILURES))
+    def fail(self, data: st.DataObject, outcome: int) -> None:
+        """Some request fails."""
+        hand, _ = self.end_one(data)
+        hand.fail(outcome)
+
+    @precondition(lambda self: self.withdrawn & {hand for hand, _ in self.in_flight})
+    @rule(data=st.data())
+    def cut_off(self, data: st.DataObject) -> None:
+        """The grace time of a lease is over: what is in flight of it is given back."""
+        hand = data.draw(st.sampled_from([hand for hand, _ in self.in_flight if hand in self.withdrawn]))
+        for position, index in enumerate([index for other, index in self.in_flight if other is hand]):
+            hand.give_back(index)
+            assert hand.unfinished.count(index) == 1, position
+        self.in_flight = [(other, index) for other, index in self.in_flight if other is not hand]
+
+    @precondition(lambda self: self.hands)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        """A lease is stopped, the current one or any other."""
+        hand = data.draw(st.sampled_from(self.hands))
+        self.withdrawn.add(hand)
+        self.feed.withdraw(hand)
+
+    @rule()
+    def look(self) -> None:
+        """A second is over."""
+        self.seconds.append(self.meter.take(hand for hand in self.hands if hand not in self.let_go))
+
+    @precondition(lambda self: any(h.finished.done() and h not in self.let_go for h in self.hands))
+    @rule(data=st.data())
+    def forget(self, data: st.DataObject) -> None:
+        """A report has reached the broker."""
+        done = [hand for hand in self.hands if hand.finished.done() and hand not in self.let_go]
+        hand = data.draw(st.sampled_from(done))
+        self.let_go.add(hand)
+        self.meter.forget(hand)
+
+    @invariant()
+    def each_index_is_taken_once_and_in_order(self) -> None:
+        """What was taken of a lease is a prefix of it, index by index."""
+        for hand in self.hands:
+            assert self.taken[hand] == list(range(hand.lease.start, hand.next_index))
+            assert hand.next_index <= max(hand.lease.start, hand.lease.stop)
+
+    @invariant()
+    def leases_are_taken_in_the_order_in_which_they_came(self) -> None:
+        """The current one is the first with an index left, and there is one as long as there is an index."""
+        left = [hand for hand in self.hands if self.has_index_left(hand)]
+        assert self.feed.current is (left[0] if left else None)
+
+    @invariant()
+    def a_lease_is_finished_when_nothing_of_it_is_left(self) -> None:
+        """Neither an index to take nor a request in flight; not before, and not later."""
+        for hand in self.hands:
+            in_flight = sum(other is hand for other, _ in self.in_flight)
+            assert hand.in_flight == in_flight
+            assert hand.finished.done() == (not in_flight and not self.has_index_left(hand))
+
+    @invariant()
+    def a_finished_lease_has_a_true_report(self) -> None:
+        """The coordinator would believe it."""
+        for hand in self.hands:
+            if hand.finished.done():
+                stop = max(hand.lease.start, hand.lease.stop)
+                assert find_fault(build_report(hand), hand.lease.start, stop) is None
+
+    def has_index_left(self, hand: Hand) -> bool:
+        """Whether an index can still be taken."""
+        return hand not in self.withdrawn and len(self.taken[hand]) < hand.lease.stop - hand.lease.start
+
+    def end_one(self, data: st.DataObject) -> tuple[Hand, int]:
+        """Some request in flight, which is none any more."""
+        return self.in_flight.pop(data.draw(st.integers(0, len(self.in_flight) - 1)))
+
+
+TestFeedMachine = FeedMachine.TestCase
+TestFeedMachine.settings = settings(max_examples=40, stateful_step_count=40)
+
+
+def count_buckets(hand: Hand) -> int:
+    """How many latencies a lease has recorded."""
+    return sum(hand.counts)
+
+
+def build_report(hand: Hand) -> Report:
+    """What a finished lease says, in the words of a report."""
+    return Report(
+        lease=hand.lease.id,
+        execution="e1",
+        worker="w1",
+        boot="b1",
+        start=hand.lease.start,
+        done=hand.next_index,
+        unfinished=hand.unfinished,
+        outcomes=hand.outcomes,
+        statuses={str(status): count for status, count in hand.statuses.items()},
+        bytes_received=hand.bytes_received,
+        latency=hand.build_latency(),
+        started_at=hand.started_at,
+        ended_at=hand.ended_at,
+    )
+
+
+async def test_who_waits_is_woken_by_a_lease(build_hand: BuildHand) -> None:
+    """All of them, also when one of them has gone away meanwhile."""
+    feed = Feed()
+    waiting = [asyncio.ensure_future(feed.wait()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+
+    feed.add(build_hand(0, 5))
+
+    await asyncio.wait_for(asyncio.gather(waiting[0], waiting[2]), 1)
+    assert waiting[1].cancelled()
+
+
+async def test_an_empty_lease_wakes_nobody(build_hand: BuildHand) -> None:
+    """There is nothing to take."""
+    feed = Feed()
+    waiting = asyncio.ensure_future(feed.wait())
+    await asyncio.sleep(0)
+
+    feed.add(build_hand(3, 3))
+    await asyncio.sleep(0)
+
+    assert not waiting.done()
+    assert feed.current is None
+    waiting.cancel()
+
+
+def test_the_clock_of_a_lease_starts_with_its_turn(build_hand: BuildHand) -> None:
+    """One that waits behind another begins when the other has no index left."""
+    now = 100.0
+    feed, first, second = Feed(), build_hand(0, 1, lambda: now), build_hand(1, 2, lambda: now)
+    feed.add(first)
+    feed.add(second)
+    now = 107.0
+
+    feed.take(first)
+
+    assert (first.started_at, second.started_at) == (100.0, 107.0)

@@ -1,0 +1,86 @@
+import time
+from collections.abc import Callable
+
+import pytest
+
+from oku_core.results.histogram import HIGHEST_US, Latency
+from oku_workers.leases.execution import TIMEOUT, Hand
+from oku_workers.leases.progress_meter import SecondMeter
+
+BuildHand = Callable[[int, int], Hand]
+
+
+@pytest.fixture
+def hand(build_hand: BuildHand) -> Hand:
+    """A lease whose indices are all in flight."""
+    hand = build_hand(0, 1000)
+    hand.next_index = hand.stop
+    return hand
+
+
+def test_a_second_has_what_happened_in_it(hand: Hand) -> None:
+    """And nothing of what was there before."""
+    meter = SecondMeter()
+    hand.answer(200, 1000, 7, expected=True)
+    meter.take([hand])
+    hand.answer(200, 1000, 5, expected=True)
+    hand.answer(500, 1500, 6, expected=False)
+    hand.fail(TIMEOUT)
+
+    second = meter.take([hand])
+
+    assert second.outcomes == [1, 1, 1, 0, 0, 0]
+    assert second.bytes_received == 11
+    assert second.latency == Latency(buckets=[1000, 1, 1500, 1], sum_us=2500, min_us=1000, max_us=1500)
+
+
+def test_a_second_without_answers_is_empty(hand: Hand) -> None:
+    """Also when there was something before."""
+    meter = SecondMeter()
+    hand.answer(200, 1000, 7, expected=True)
+    meter.take([hand])
+    second = meter.take([hand])
+    assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, Latency())
+
+
+def test_leases_in_hand_are_added_up(build_hand: BuildHand) -> None:
+    """A second is one of the worker, not of a lease."""
+    meter, hands = SecondMeter(), [build_hand(0, 10), build_hand(10, 20)]
+    for hand in hands:
+        hand.next_index = hand.stop
+        hand.answer(200, 3000, 1, expected=True)
+    second = meter.take(hands)
+    assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
+
+
+def test_a_lease_that_leaves_is_looked_at_once_more(hand: Hand) -> None:
+    """What it did since the last look is not lost, and not counted twice."""
+    meter = SecondMeter()
+    hand.answer(200, 10, 1, expected=True)
+    meter.take([hand])
+    hand.answer(200, 10, 1, expected=True)
+    meter.forget(hand)
+    assert [sum(meter.take([]).outcomes) for _ in range(3)] == [1, 0, 0]
+
+
+def test_the_longest_latency_is_no_fault(hand: Hand) -> None:
+    """The last bucket reaches beyond an hour; a second does not."""
+    meter = SecondMeter()
+    hand.answer(200, 2 * HIGHEST_US, 0, expected=True)
+    latency = meter.take([hand]).latency
+    assert latency.max_us == HIGHEST_US
+    assert latency.find_fault() is None
+
+
+def test_the_processor_share_is_of_the_time_since_the_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processor time over wall time; nothing when no time has passed."""
+    cpu_s, now = 5.0, 100.0
+    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    meter = SecondMeter()
+    meter.start()
+    assert meter.take([]).cpu_share == 0.0
+    cpu_s, now = 5.5, 102.0
+    assert meter.take([]).cpu_share == 0.25
+    cpu_s, now = 6.5, 103.0
+    assert meter.take([]).cpu_share == 1.0

@@ -1,0 +1,87 @@
+"""Celery's consumer, made to outlive a broker that goes and comes back, and messages that are not ours."""
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from celery.worker.consumer import Consumer
+from kombu.transport.pyamqp import Transport as AmqpTransport
+
+from oku_core.messaging.celery_app import LEASE_TASK, LEASES_IN_HAND, read_json_body
+from oku_core.messaging.codec import open_task
+from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError
+from oku_core.messaging.signing import MessageKind
+
+_log = logging.getLogger(__name__)
+
+TASKS = 16
+"""So many tasks a worker may do at a time.
+
+It takes `LEASES_IN_HAND` messages from the broker, but those that it had from a connection that is gone do
+not count, and what comes with full hands must be claimed, or refused, as soon as any other.
+"""
+
+
+class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
+    """What a worker has in hand it does whether the broker is there or not.
+
+    When a connection breaks, kombu would put the messages of what is in hand back, for others, who refuse
+    such copies; and it acknowledges them later over the channel that is gone. Without a broker both end with
+    an AttributeError, and the process with it (Celery 5.7.0, kombu 5.7.0).
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **(options | {"initial_prefetch_count": self.max_prefetch_count}))
+        errors: tuple[type[Exception], ...] = self.conninfo.connection_errors
+        # A broker that takes no writes, as on a full disk, answers with errors of the channel.
+        self.connection_errors = (*errors, *self.conninfo.channel_errors, AttributeError)
+
+    @property
+    def max_prefetch_count(self) -> int:
+        """Messages that the broker gives before one is acknowledged; Celery's is one for each task."""
+        return LEASES_IN_HAND
+
+    def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:
+        """What is done with each message of the queue; one that the coordinator has not signed is dropped.
+
+        Of a signed one Celery gets that alone: what else stands in a message has it wait, run other tasks or
+        answer anybody.
+        """
+        handle = super().create_task_handler(*arguments, **options)
+
+        def take(message: Any) -> None:
+            try:
+                sealed = open_task(self.app.signer, MessageKind.LEASE, read_json_body(message))
+            except RejectedMessageError as error:
+                self.app.reject(error)
+                message.ack_log_error(_log, self.connection_errors)
+                return
+            message.body = msgspec.json.encode([[sealed], {}, {}])
+            message.headers = {"lang": "py", "task": LEASE_TASK, "id": secrets.token_hex(8)}
+            message.properties.pop("reply_to", None)
+            handle(message)
+
+        return take
+
+    def on_decode_error(self, message: Any, exc: Exception) -> None:
+        """Drop what kombu could not unpack."""
+        self.app.reject(MalformedMessageError(str(exc)))
+        message.ack_log_error(_log, self.connection_errors)
+
+    def connect(self) -> Any:
+        """Connect, for the first time or again."""
+        connection = super().connect()
+        connection.default_channel.do_restore = False
+        return connection
+
+
+def is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether a line of Celery's says something new.
+
+    Each lease that outlives its connection ends with an acknowledgement for which there is none any more.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    is_late = isinstance(error, (AttributeError, *AmqpTransport.recoverable_connection_errors))
+    return not (is_late and str(record.msg).startswith("Couldn't ack"))

@@ -1,0 +1,88 @@
+"""What the coordinator tells all workers at once: heard beside the leases, and obeyed if it is new.
+
+Celery's own remote control is off. It would take some forty commands from whoever reaches the broker, among
+them to shut down and to consume other queues, and answer where it is told to.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from celery import bootsteps
+from kombu.messaging import Consumer
+
+from oku_core.messaging.celery_app import App, build_orders_queue, read_json_body
+from oku_core.messaging.codec import decode_order
+from oku_core.messaging.order import Order, Pace, Stop
+from oku_core.messaging.rejection import RejectedMessageError
+from oku_workers.health.heartbeat import Beat
+from oku_workers.health.loop_thread import Station
+from oku_workers.leases.lease_runner import Crew
+
+_PACE_HOLDS_S = 60.0
+"""A coordinator repeats its pace every few seconds. After so long without one, any is taken: the clock of a
+new coordinator may be behind that of the one before."""
+
+
+class Orders:
+    """Obeys orders.
+
+    Args:
+        station: the event loop.
+        crew: has the leases.
+        beat: sends progress.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, station: Station, crew: Crew, beat: Beat, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._station = station
+        self._crew = crew
+        self._beat = beat
+        self._clock = clock
+        self._pace_number = 0
+        self._paced_at = -math.inf
+
+    def obey(self, order: Order) -> None:
+        """Do as told."""
+        if isinstance(order, Stop):
+            self._station.ask(lambda: self._crew.stop(order))
+        else:
+            self._take_pace(order)
+
+    def _take_pace(self, pace: Pace) -> None:
+        now = self._clock()
+        if pace.number <= self._pace_number and now - self._paced_at < _PACE_HOLDS_S:
+            return
+        self._pace_number, self._paced_at = pace.number, now
+        self._beat.set_interval(pace.progress_every_s)
+
+
+def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None:
+    """Have the Celery worker of an application listen to orders, over the connection that it has.
+
+    Args:
+        app: the application.
+        name: of the process, no two alike.
+        obey: called with each order of the coordinator.
+    """
+
+    def take(envelope: Any) -> None:
+        try:
+            order = decode_order(app.signer, read_json_body(envelope))
+        except RejectedMessageError as error:
+            app.reject(error)
+        else:
+            obey(order)
+
+    class OrderStep(bootsteps.ConsumerStep):  # type: ignore[misc]  # Celery has no types
+        """Listens from each connection to its loss."""
+
+        def get_consumers(self, channel: Any) -> list[Consumer]:
+            """As Celery wants it."""
+            queue = build_orders_queue(name)
+            return [Consumer(channel, [queue], on_message=take, no_ack=True, accept=["json"])]
+
+    app.steps["consumer"].add(OrderStep)

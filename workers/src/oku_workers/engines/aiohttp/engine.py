@@ -1,0 +1,234 @@
+"""The default engine: aiohttp's client, one coroutine for each request in flight.
+
+Each of the `concurrency` slots takes an index, sends its request, waits for the end of the body, and takes
+the next. What each setting is worth is written down in docs/decisions/0005-aiohttp-engine.md.
+"""
+
+import asyncio
+import ssl
+from functools import partial
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from oku_core.process.supervision import Health, Supervisor
+from oku_core.spec.spec import Spec, build_expected_statuses
+from oku_workers.engines.aiohttp.exception_outcome import classify
+from oku_workers.engines.aiohttp.redirects import Redirects
+from oku_workers.engines.aiohttp.request import build_arguments, build_urls
+from oku_workers.engines.aiohttp.session import build_session
+from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.window import choose_window
+from oku_workers.leases.execution import TIMEOUT, Hand
+from oku_workers.leases.feed import Feed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp import ClientResponse
+
+_GIVEN_BACK = -1
+"""What a slot is told, beside an outcome, when its request is cut off."""
+_SWEEP_S = 0.25
+_SHORTEST_SWEEP_S = 0.005
+
+
+class _Slot:
+    """One request in flight, or none while `sent_ns` is 0.
+
+    Attributes:
+        task: runs it.
+        hand: the lease that its index is from.
+        sent_ns: when it was sent.
+        verdict: how a request that is being cut off is to be accounted for.
+    """
+
+    __slots__ = ("hand", "sent_ns", "task", "verdict")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.hand: Hand | None = None
+        self.sent_ns = 0
+        self.verdict: int | None = None
+
+    def cut(self, verdict: int) -> None:
+        """End the request that is in flight; its slot accounts for it with `verdict`."""
+        if self.task is not None and self.sent_ns and self.verdict is None:
+            self.verdict = verdict
+            self.task.cancel()
+
+    def close(self) -> None:
+        """End, whatever is in flight."""
+        if self.sent_ns:
+            self.cut(_GIVEN_BACK)
+        elif self.task is not None:
+            self.task.cancel()
+
+
+class AiohttpEngine:
+    """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        feed: Feed,
+        supervisor: Supervisor,
+        local_address: str | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._feed = feed
+        self._supervisor = supervisor
+        self._health = supervisor.enlist("requests")
+        """Of all slots together."""
+        self._resting = 0
+        """Slots that have failed and will begin again."""
+        self._method = spec.method
+        self._limit_ns = int(spec.timeout_s * 1e9)
+        self._expected = build_expected_statuses(spec)
+        self._build_url = build_urls(spec)
+        self._build_arguments = build_arguments(spec)
+        self._window = choose_window(spec)
+        self._slots: list[_Slot] = []
+        self._recruiter: asyncio.Task[None] | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._errors = FirstErrors()
+        self._session = build_session(spec, local_address, tls)
+        self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return sum(slot.sent_ns != 0 for slot in self._slots)
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        self._recruiter = self._supervisor.start("slots", self._recruit)
+        self._sweeper = self._supervisor.start("timeouts", self._sweep)
+
+    def cut_off(self, hand: Hand) -> None:
+        """Drop the requests of a lease that are in flight and give their indices back."""
+        for slot in self._slots:
+            if slot.hand is hand:
+                slot.cut(_GIVEN_BACK)
+
+    async def close(self) -> None:
+        """Stop, give back what is in flight, and close every connection."""
+        self._is_closing = True
+        chores = [task for task in (self._sweeper, self._recruiter) if task is not None]
+        for chore in chores:
+            chore.cancel()
+        for slot in self._slots:
+            slot.close()
+        tasks = (*chores, *(slot.task for slot in self._slots))
+        await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+        await self._session.close()
+        self._supervisor.dismiss(self._health)
+
+    async def _recruit(self, health: Health) -> None:
+        """Have a slot for each index that can be taken, and no more: a million of them take 1.6 GB."""
+        while len(self._slots) < self._window:
+            idle = len(self._slots) - self.in_flight - self._resting
+            missing = min(self._window - len(self._slots), self._feed.remaining - idle)
+            for _ in range(missing):
+                self._slots.append(_Slot())
+                self._start_slot(self._slots[-1])
+            health.note_well()
+            # Until another lease has its turn: of this one no index is left without a slot.
+            await self._feed.wait()
+
+    def _start_slot(self, slot: _Slot) -> None:
+        # A task of its own for each beginning: the supervisor's would keep every request's frames deeper.
+        slot.task = asyncio.ensure_future(self._work(slot))
+        slot.task.add_done_callback(partial(self._end_slot, slot))
+
+    def _end_slot(self, slot: _Slot, task: asyncio.Task[None]) -> None:
+        """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        slot.sent_ns, slot.verdict = 0, None
+        if slot.hand is not None:
+            slot.hand.abandon(error)
+        if isinstance(error, Exception):
+            self._resting += 1
+            pause_s = self._health.note_failure(error)
+            asyncio.get_running_loop().call_later(pause_s, self._restart_slot, slot)
+
+    def _restart_slot(self, slot: _Slot) -> None:
+        self._resting -= 1
+        if not self._is_closing:
+            self._start_slot(slot)
+
+    async def _work(self, slot: _Slot) -> None:
+        feed, method, expected = self._feed, self._method, self._expected
+        request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
+        build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
+        while not self._is_closing:
+            hand = feed.current
+            if hand is None:
+                await feed.wait()
+                continue
+            index = feed.take(hand)
+            slot.hand = hand
+            slot.sent_ns = sent_ns = perf_counter_ns()
+            try:
+                # Passing no mapping of arguments is quicker than passing an empty one.
+                response = (
+                    await request(method, build_url(index), allow_redirects=False)
+                    if build_arguments is None
+                    else await request(method, build_url(index), **build_arguments(index))
+                )
+                if response.connection is not None:  # its body has not arrived in one piece with its headers
+                    try:
+                        await response.content.readany()
+                    finally:
+                        response.close()
+            except asyncio.CancelledError:
+                if slot.verdict is None:  # the event loop itself ends
+                    hand.give_back(index)
+                    raise
+                self._account_cut(slot, hand, index)
+            except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
+                self._account_error(slot, hand, index, error)
+                slot.sent_ns = 0
+                await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
+            else:
+                latency_ns = perf_counter_ns() - sent_ns
+                if latency_ns > limit_ns:
+                    hand.fail(TIMEOUT)
+                else:
+                    status, received = response.status, response.content.total_bytes
+                    hand.answer(status, latency_ns // 1000, received, expected=status in expected)
+            slot.sent_ns = 0
+            slot.verdict = None
+
+    def _account_error(self, slot: _Slot, hand: Hand, index: int, error: Exception) -> None:
+        if slot.verdict is not None:
+            # aiohttp made something else of the cancellation.
+            self._account_cut(slot, hand, index)
+            return
+        is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
+        outcome = TIMEOUT if is_late else classify(error)
+        self._errors.tell(outcome, error)
+        hand.fail(outcome)
+
+    @staticmethod
+    def _account_cut(slot: _Slot, hand: Hand, index: int) -> None:
+        if slot.task is not None:
+            slot.task.uncancel()
+        if slot.verdict is None or slot.verdict == _GIVEN_BACK:
+            hand.give_back(index)
+        else:
+            hand.fail(slot.verdict)
+
+    async def _sweep(self, health: Health) -> None:
+        """One timer for all requests: aiohttp's own costs a timer each (dependencies: 10 % of a request)."""
+        pause_s = min(_SWEEP_S, max(self._limit_ns / 50e9, _SHORTEST_SWEEP_S))
+        while True:
+            await asyncio.sleep(pause_s)
+            oldest_ns = perf_counter_ns() - self._limit_ns
+            for slot in self._slots:
+                if 0 < slot.sent_ns < oldest_ns:
+                    slot.cut(TIMEOUT)
+            health.note_well()
+            if not self._resting:
+                self._health.note_well()

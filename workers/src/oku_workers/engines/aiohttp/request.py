@@ -1,0 +1,95 @@
+"""What request `i` is, in the terms of aiohttp: its URL, its headers and its body.
+
+What is the same for every index is worked out beforehand. A spec that aiohttp cannot send raises when a
+request is asked for, not here, so that each of them ends in an outcome.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from yarl import URL
+
+from oku_core.spec.request import build_headers, build_template, is_constant
+from oku_core.spec.spec import Spec
+from oku_workers.engines.urls import parse_origin, parse_target
+
+
+def build_urls(spec: Spec) -> Callable[[int], URL]:
+    """A function from an index to its URL; with several URLs, index `i` asks the `i` modulo how many.
+
+    Path and query are sent as they are written; what a URL cannot contain is percent-encoded.
+    """
+    builders = [_build_url(url) for url in spec.urls]
+    if len(builders) == 1:
+        return builders[0]
+    return lambda index: builders[index % len(builders)](index)
+
+
+def build_shared_headers(spec: Spec) -> list[tuple[str, str]]:
+    """The headers of the spec that all requests share."""
+    shared, _ = _split_headers(spec)
+    return build_headers(shared)(0)
+
+
+def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
+    """A function from an index to the arguments of its request beside method and URL.
+
+    They are for `Redirects` where the spec allows redirections, else for aiohttp. None when every request is
+    without any, but for `allow_redirects=False`: that is the quicker call.
+    """
+    _, own = _split_headers(spec)
+    headers = build_headers(own) if own.headers else None
+    body = None if spec.body is None else build_template(spec.body)
+    if headers is None and body is None and not spec.max_redirects:
+        return None
+    # `Redirects` follows them, where any are to be followed.
+    redirects = {} if spec.max_redirects else {"allow_redirects": False}
+
+    def build(index: int) -> Mapping[str, Any]:
+        arguments: dict[str, Any] = dict(redirects)
+        if headers is not None:
+            arguments["headers"] = headers(index)
+        if body is not None:
+            arguments["data"] = body(index).encode()
+        return arguments
+
+    return build
+
+
+def _build_url(template: str) -> Callable[[int], URL]:
+    try:
+        origin, target = parse_origin(template), parse_target(template)
+    except ValueError:
+        return lambda _: URL(template)
+    scheme, authority, build = origin.scheme, origin.raw_authority, URL.build
+    path, query = build_template(target.path), build_template(target.query)
+
+    def build_for(index: int) -> URL:
+        return build(
+            scheme=scheme, authority=authority, path=path(index), query_string=query(index), encoded=True
+        )
+
+    if not is_constant(template):
+        return build_for
+    url = build_for(0)
+    return lambda _: url
+
+
+def _split_headers(spec: Spec) -> tuple[Spec, Spec]:
+    """The spec with those headers only that all requests share, and with the others.
+
+    A name goes to one side as a whole, for what a request says replaces what all share.
+    """
+    if spec.max_redirects:
+        # What a session has goes to everybody, wherever a redirection leads.
+        return msgspec.structs.replace(spec, headers=()), spec
+    own = {_name(header) for header in spec.headers if not is_constant(header)}
+    return (
+        msgspec.structs.replace(spec, headers=tuple(h for h in spec.headers if _name(h) not in own)),
+        msgspec.structs.replace(spec, headers=tuple(h for h in spec.headers if _name(h) in own)),
+    )
+
+
+def _name(header: str) -> str:
+    return header.partition(":")[0].lower()

@@ -1,0 +1,1 @@
+"""The engine for throughput: protocols of uvloop and the parser of httptools."""

@@ -1,0 +1,249 @@
+"""One connection of the httptools engine: request, response, next request.
+
+This is the hot path of the engine. A response that is the same, byte for byte, as one that was parsed before
+is not parsed again: what the parser makes of a whole response depends on its bytes alone. All others go
+through a `ResponseReader`, which is made when it is needed first.
+"""
+
+import asyncio
+import os
+from time import perf_counter_ns
+from typing import Protocol, cast
+
+from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.request import BuildRequest
+from oku_workers.engines.httptools.response_cache import KnownResponses, Parsed
+from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
+from oku_workers.leases.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
+from oku_workers.leases.feed import Feed
+
+LARGE_REQUEST_BYTES = 16_384
+"""A longer request may not be out when it is answered; shorter ones are, unless the socket was full."""
+
+_CONNECTING, _IDLE, _SENDING, _SENT, _READING, _CLOSED = range(6)
+_NO_FILE = -1
+
+
+class Owner(Protocol):
+    """What a connection knows of the engine that it belongs to.
+
+    Attributes:
+        limit_ns: longest time of a request.
+        expected: the statuses that count as ok.
+        has_bodies: whether responses have bodies; those to HEAD have none.
+        keeps_connections: whether another request may follow on a connection; the spec may say no.
+        known: the responses that need no parsing.
+        feed: where the indices come from.
+        build: the bytes of request `i`, where all go to one URL; None where several take turns.
+    """
+
+    limit_ns: int
+    expected: frozenset[int]
+    has_bodies: bool
+    keeps_connections: bool
+    known: KnownResponses
+    feed: Feed
+    build: BuildRequest | None
+
+    def go_on(self, connection: "Connection", now_ns: int) -> None:
+        """A response is complete, its connection is free for another request."""
+        ...
+
+    def lose(self, connection: "Connection", outcome: int, reason: object) -> None:
+        """A connection is of no further use; its request, if it has one, ends with an outcome."""
+        ...
+
+    def release(self, connection: "Connection") -> None:
+        """A response is complete, its connection cannot take another request."""
+        ...
+
+    def forget(self, connection: "Connection") -> None:
+        """Nothing will come of a connection any more."""
+        ...
+
+
+class Connection(asyncio.Protocol):
+    """See the module.
+
+    Attributes:
+        origin: where it goes.
+        hand: the lease that the request in flight is from; None without one.
+        index: of that request.
+        since_ns: when that request was sent (connecting included), or when the connection became idle.
+    """
+
+    __slots__ = (
+        "_build",
+        "_feed",
+        "_file",
+        "_find_known",
+        "_owner",
+        "_reader",
+        "_request",
+        "_state",
+        "_transport",
+        "hand",
+        "index",
+        "origin",
+        "since_ns",
+    )
+
+    _transport: asyncio.Transport
+
+    def __init__(self, owner: Owner, origin: Origin, hand: Hand, index: int, request: bytes) -> None:
+        """A connection that is still to be made, for the first request on it."""
+        self.origin = origin
+        self.hand: Hand | None = hand
+        self.index = index
+        self.since_ns = perf_counter_ns()
+        self._owner = owner
+        self._find_known = owner.known.find
+        self._feed = owner.feed
+        self._build = owner.build
+        self._file = _NO_FILE
+        self._state = _CONNECTING
+        self._request = request
+        """What to send first."""
+        self._reader: ResponseReader | None = None
+
+    def send(self, hand: Hand, index: int, request: bytes, now_ns: int) -> None:
+        """Send a request; there is none in flight."""
+        self.hand = hand
+        self.index = index
+        self.since_ns = now_ns
+        self._state = _SENT
+        self._write(request)
+
+    def rest(self, now_ns: int) -> None:
+        """There is no request for it now."""
+        self.hand = None
+        self.since_ns = now_ns
+        self._state = _IDLE
+
+    def close(self) -> None:
+        """End the connection at once; the caller has accounted for what is in flight on it."""
+        if self._state not in (_CONNECTING, _CLOSED):
+            self._transport.abort()
+        self._state = _CLOSED
+        self.hand = None
+        if self._reader is not None:
+            self._reader.end()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is idle and the server has not hung up."""
+        return self._state == _IDLE and not self._transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is connected, TLS included: the first request can be sent."""
+        transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
+        if self._state == _CLOSED:
+            transport.abort()
+            return
+        self._transport = transport
+        if transport.get_extra_info("ssl_object") is None:
+            self._file = transport.get_extra_info("socket").fileno()
+        self._state = _SENT
+        request, self._request = self._request, b""
+        self._write(request)
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of a response came, mostly the whole of it."""
+        if self._state == _SENT and (known := self._find_known(data)) is not None:
+            now_ns = perf_counter_ns()
+            hand, latency_ns = self.hand, now_ns - self.since_ns
+            following, build = self._feed.current, self._build
+            if following is None or build is None:
+                self._owner.go_on(self, now_ns)
+            else:  # as `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request
+                self.hand = following
+                self.index = index = following.next_index
+                self.since_ns = now_ns
+                following.next_index = index + 1
+                if following.next_index == following.stop:
+                    self._feed.advance()
+                self._write(build(index))
+            status, received, is_expected = known
+            if hand is None or latency_ns > self._owner.limit_ns:
+                self._count(hand, known, latency_ns)
+                return
+            try:  # as `_count`
+                hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+            except Exception as error:
+                hand.abandon(error)
+                raise
+        else:
+            self._read(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        reader = self._reader
+        if reader is not None and reader.ends_by_close and exc is None and self.hand is not None:
+            self._finish(reader)
+        elif self._state != _CLOSED:
+            self._owner.lose(self, DISCONNECTED, exc or "the server hung up")
+        self._owner.forget(self)
+
+    def _write(self, request: bytes) -> None:
+        """Send at once what the socket takes; the transport would first deal with all that came elsewhere."""
+        sent = 0
+        if self._file != _NO_FILE:
+            try:  # noqa: SIM105  # `suppress` takes longer than all else here
+                sent = os.write(self._file, request)
+            except OSError:  # the transport will find out and tell
+                pass
+        if sent < len(request):
+            self._file = _NO_FILE  # what follows must not overtake the rest
+            self._transport.write(request[sent:])
+            if sent or len(request) > LARGE_REQUEST_BYTES:
+                self._state = _SENDING
+
+    def _read(self, data: bytes) -> None:
+        if self.hand is None:
+            if self._state != _CLOSED:  # nobody has asked for anything
+                self._owner.lose(self, PROTOCOL_ERROR, "an answer without a request")
+            return
+        is_whole = self._state == _SENT
+        self._state = _READING
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = ResponseReader(has_bodies=self._owner.has_bodies)
+        try:
+            reader.feed(data)
+        except MalformedResponseError as error:
+            self._owner.lose(self, PROTOCOL_ERROR, error)
+            return
+        if reader.is_complete:
+            if is_whole and reader.is_kept and self._owner.keeps_connections:
+                self._owner.known.add(data, self._build_parsed(reader))
+            self._finish(reader)
+
+    def _finish(self, reader: ResponseReader) -> None:
+        """A response that was read is complete."""
+        now_ns = perf_counter_ns()
+        hand, latency_ns = self.hand, now_ns - self.since_ns
+        # Who answers before the request is out need not read the rest, and what follows would wait for it.
+        is_free = not self._transport.get_write_buffer_size()
+        is_kept = reader.is_kept and self._owner.keeps_connections and is_free
+        parsed = self._build_parsed(reader)
+        reader.begin()
+        if is_kept:
+            self._owner.go_on(self, now_ns)
+        else:
+            self._owner.release(self)
+        self._count(hand, parsed, latency_ns)
+
+    def _build_parsed(self, reader: ResponseReader) -> Parsed:
+        return reader.status, reader.received, reader.status in self._owner.expected
+
+    def _count(self, hand: Hand | None, parsed: Parsed, latency_ns: int) -> None:
+        assert hand is not None
+        try:
+            if latency_ns > self._owner.limit_ns:
+                hand.fail(TIMEOUT)
+            else:
+                status, received, is_expected = parsed
+                hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+        except Exception as error:  # a fault of our own, and the lease must not hang then
+            hand.abandon(error)
+            raise

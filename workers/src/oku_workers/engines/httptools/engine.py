@@ -1,0 +1,262 @@
+"""The engine for throughput: protocols of uvloop and the parser of httptools.
+
+One request is in flight on a connection at a time.
+
+There is no task, no future and no timer for a request: connections take indices from the feed as their
+responses come in, and one sweep ends what takes too long. What each part is worth is written down in
+docs/decisions/0011-httptools-engine.md.
+"""
+
+import asyncio
+import logging
+import ssl
+from functools import partial
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from oku_core.process.open_files import read_open_files
+from oku_core.process.supervision import Health, Supervisor
+from oku_core.spec.framing import asks_to_close
+from oku_core.spec.spec import Spec, build_expected_statuses
+from oku_workers.engines.defaults import KEEPALIVE_S
+from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.httptools.connection import Connection
+from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.request import BuildRequest, build_request
+from oku_workers.engines.httptools.response_cache import KnownResponses
+from oku_workers.engines.urls import parse_origin
+from oku_workers.engines.window import FILES_BESIDE, choose_window
+from oku_workers.leases.execution import CONNECT_ERROR, TIMEOUT, Hand
+from oku_workers.leases.feed import Feed
+
+if TYPE_CHECKING:
+    from yarl import URL
+
+_log = logging.getLogger(__name__)
+
+CONNECTING_AT_ONCE = 256
+"""How many connections are set up at a time, so that the queue of a listening server does not overflow."""
+SPARE_CONNECTIONS = 16
+SWEEP_S = 0.25
+SHORTEST_SWEEP_S = 0.005
+MOST_FAILURES_AT_ONCE = 100
+"""After so many requests that fail without waiting, others get their turn in the event loop."""
+
+
+class HttptoolsEngine:
+    """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        feed: Feed,
+        supervisor: Supervisor,
+        local_address: str | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._supervisor = supervisor
+        self.limit_ns = int(spec.timeout_s * 1e9)
+        self.expected = build_expected_statuses(spec)
+        self.has_bodies = spec.method != "HEAD"
+        self.keeps_connections = not asks_to_close(spec.headers)
+        self.known = KnownResponses()
+        self.feed = feed
+        self._window = self._free = choose_window(spec)
+        self._urls = _build_urls(spec, local_address, tls)
+        self._turns = len(self._urls)
+        self.build = self._urls[0][0] if self._turns == 1 else None
+        self._origins = list({origin for _, origin in self._urls if origin is not None})
+        self._most_connections = _choose_most_connections(self._window, len(self._origins))
+        self._connections: set[Connection] = set()
+        self._connecting: dict[Connection, asyncio.Task[None]] = {}
+        self._errors = FirstErrors()
+        self._is_closing = False
+        self._chores: list[asyncio.Task[None]] = []
+        self._all_gone: asyncio.Future[None] | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return self._window - self._free
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        start = self._supervisor.start
+        self._chores = [start("feed", self._follow_feed), start("timeouts", self._sweep)]
+
+    def cut_off(self, hand: Hand) -> None:
+        """Drop the requests of a lease that are in flight and give their indices back."""
+        for connection in list(self._connections):
+            if connection.hand is hand:
+                self._give_back(connection)
+        self._fill()
+
+    async def close(self) -> None:
+        """Stop, give back what is in flight, and close every connection."""
+        self._is_closing = True
+        for chore in self._chores:
+            chore.cancel()
+        connecting = list(self._connecting.values())
+        for origin in self._origins:
+            origin.close()
+        for connection in list(self._connections):
+            if connection.hand is not None:
+                self._give_back(connection)
+            else:
+                connection.close()
+        await asyncio.gather(*self._chores, *connecting, return_exceptions=True)
+        if self._connections:
+            self._all_gone = asyncio.get_running_loop().create_future()
+            await self._all_gone
+
+    # What the connections call.
+
+    def go_on(self, connection: Connection, now_ns: int) -> None:
+        """A response is complete, its connection is free for another request."""
+        hand = self.feed.current
+        if hand is not None:
+            build, origin = self._urls[hand.next_index % self._turns]
+            if origin is connection.origin:
+                index = self.feed.take(hand)
+                connection.send(hand, index, build(index), now_ns)
+                return
+        connection.rest(now_ns)
+        connection.origin.idle[connection] = None
+        self._free += 1
+        if hand is not None:
+            self._fill()
+
+    def release(self, connection: Connection) -> None:
+        """A response is complete, its connection cannot take another request."""
+        connection.close()
+        self._free += 1
+        self._fill()
+
+    def lose(self, connection: Connection, outcome: int, reason: object) -> None:
+        """A connection is of no further use; its request, if it has one, ends with an outcome."""
+        hand = connection.hand
+        self._drop(connection)
+        if hand is None:
+            return
+        self._errors.tell(outcome, reason)
+        self._free += 1
+        hand.fail(outcome)
+        self._fill()
+
+    def forget(self, connection: Connection) -> None:
+        """Nothing will come of a connection any more."""
+        self._connections.discard(connection)
+        if self._all_gone is not None and not self._connections and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+    async def _follow_feed(self, health: Health) -> None:
+        while True:
+            self._fill()
+            health.note_well()
+            await self.feed.wait()
+
+    def _fill(self) -> None:
+        """Take indices for the places in the window that are free, as far as connections may be made."""
+        feed, failed = self.feed, 0
+        while self._free and not self._is_closing and (hand := feed.current) is not None:
+            build, origin = self._urls[hand.next_index % self._turns]
+            if origin is None:
+                failed += 1
+                if failed > MOST_FAILURES_AT_ONCE:
+                    asyncio.get_running_loop().call_soon(self._fill)
+                    return
+                feed.take(hand)
+                hand.fail(CONNECT_ERROR)
+                continue
+            connection = origin.pop_idle()
+            if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
+                return
+            self._free -= 1
+            index = feed.take(hand)
+            if connection is not None:
+                connection.send(hand, index, build(index), perf_counter_ns())
+                continue
+            if len(self._connections) >= self._most_connections:
+                self._close_idle()
+            connection = Connection(self, origin, hand, index, build(index))
+            self._connections.add(connection)
+            # A callback, for a task that is cancelled before its first step runs none of its own code.
+            connecting = asyncio.ensure_future(origin.connect(connection))
+            connecting.add_done_callback(partial(self._end_connecting, connection))
+            self._connecting[connection] = connecting
+
+    def _close_idle(self) -> None:
+        """Make room for a connection where there is the most that nobody needs."""
+        origin = max(self._origins, key=lambda origin: len(origin.idle))
+        if origin.idle:
+            oldest = next(iter(origin.idle))
+            self._drop(oldest)
+
+    def _end_connecting(self, connection: Connection, connecting: asyncio.Task[None]) -> None:
+        """It is made, or cannot be, or nobody wants it any more: its request is accounted for then."""
+        self._connecting.pop(connection, None)
+        if connecting.cancelled():
+            self.forget(connection)
+        elif (error := connecting.exception()) is not None:
+            self.lose(connection, CONNECT_ERROR, error)
+            self.forget(connection)
+        self._fill()
+
+    def _give_back(self, connection: Connection) -> None:
+        hand, index = connection.hand, connection.index
+        assert hand is not None
+        self._drop(connection)
+        self._free += 1
+        hand.give_back(index)
+
+    def _drop(self, connection: Connection) -> None:
+        connection.origin.idle.pop(connection, None)
+        connection.close()
+        if (connecting := self._connecting.get(connection)) is not None:
+            connecting.cancel()
+
+    async def _sweep(self, health: Health) -> None:
+        pause_s = min(SWEEP_S, max(self.limit_ns / 50e9, SHORTEST_SWEEP_S))
+        while True:
+            await asyncio.sleep(pause_s)
+            now_ns = perf_counter_ns()
+            oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
+            for connection in list(self._connections):
+                if connection.since_ns < (oldest_idle_ns if connection.hand is None else oldest_ns):
+                    self.lose(connection, TIMEOUT, "no complete response within the limit")
+            health.note_well()
+
+
+def _choose_most_connections(window: int, origins: int) -> int:
+    """How many connections there may be: more than the window where several origins take turns.
+
+    Which of them is asked next is not the one that has just answered: with none to spare, connections would
+    be closed here and made there all the time.
+    """
+    spare = 0 if origins <= 1 else SPARE_CONNECTIONS + window // 4
+    return max(window, min(window + spare, read_open_files() - FILES_BESIDE))
+
+
+def _build_urls(
+    spec: Spec, local_address: str | None, tls: ssl.SSLContext | None
+) -> list[tuple[BuildRequest, Origin | None]]:
+    """For each URL the bytes of its requests, and where they go; None where nobody can be asked."""
+    origins: dict[URL, Origin] = {}
+    urls: list[tuple[BuildRequest, Origin | None]] = []
+    for url in spec.urls:
+        try:
+            origin = parse_origin(url)
+            build = build_request(spec, url, origin)
+        except ValueError as error:
+            _log.warning("requests to %s cannot be sent: %s", url, error)
+            urls.append((_build_nothing, None))
+            continue
+        place = origin.with_user(None)
+        if place not in origins:
+            origins[place] = Origin(place, tls if origin.scheme == "https" else None, local_address)
+        urls.append((build, origins[place]))
+    return urls
+
+
+def _build_nothing(_: int) -> bytes:
+    return b""

@@ -1,0 +1,57 @@
+"""Where connections of the httptools engine go, and what is idle there."""
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING
+
+from yarl import URL
+
+from oku_workers.engines.addresses import Addresses
+
+if TYPE_CHECKING:
+    from oku_workers.engines.httptools.connection import Connection
+
+
+class Origin:
+    """One scheme, host and port.
+
+    Args:
+        url: scheme, host and port.
+        tls: how to speak TLS; None to speak none.
+        local_address: what to connect from; the system chooses unless given.
+    """
+
+    def __init__(self, url: URL, tls: ssl.SSLContext | None, local_address: str | None = None) -> None:
+        self.idle: dict[Connection, None] = {}
+        """Connections that wait for a request, the one that was used last at the end."""
+        self._host = url.raw_host or ""
+        self._tls = tls
+        self._port = url.port or 0
+        self._addresses = Addresses(self._host, self._port, local_address)
+
+    def pop_idle(self) -> "Connection | None":
+        """A connection that can take a request, if there is one."""
+        while self.idle:
+            connection, _ = self.idle.popitem()
+            if connection.is_usable:
+                return connection
+        return None
+
+    async def connect(self, connection: "Connection") -> None:
+        """Make a connection to one of the addresses.
+
+        Raises:
+            OSError: none of them can be reached, or TLS cannot be agreed on.
+        """
+        loop, tls = asyncio.get_running_loop(), self._tls
+        name = self._host if tls is not None else None
+        lone = await self._addresses.find_lone()
+        if lone is not None:
+            await loop.create_connection(lambda: connection, lone, self._port, ssl=tls, server_hostname=name)
+            return
+        lent = await self._addresses.connect()
+        await loop.create_connection(lambda: connection, sock=lent, ssl=tls, server_hostname=name)
+
+    def close(self) -> None:
+        """Wait for no lookup any more; the connections are closed by their engine."""
+        self._addresses.close()

@@ -1,0 +1,82 @@
+"""What request `i` is, as the bytes that go over the wire.
+
+Everything but the index is written down beforehand: a request is one formatting of bytes.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+
+from yarl import URL
+
+from oku_core.spec.spec import Spec
+from oku_core.spec.target import INDEX_PLACEHOLDER
+from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
+from oku_workers.engines.urls import parse_target
+
+BuildRequest = Callable[[int], bytes]
+
+_MALFORMED = re.compile(r"[\r\n\0]")
+_PLACEHOLDER = INDEX_PLACEHOLDER.encode()
+
+
+def build_request(spec: Spec, url: str, origin: URL) -> BuildRequest:
+    """A function from an index to the bytes of its request; `ValueError` when it cannot be written down.
+
+    Args:
+        spec: what to send.
+        url: one URL of it.
+        origin: where that URL goes.
+    """
+    lines = [f"{spec.method} {_build_target(url)} HTTP/1.1", *_list_headers(spec, origin)]
+    for line in lines:
+        if _MALFORMED.search(line):
+            raise ValueError(f"{line.partition(':')[0]!r} has a line break or NUL in its value")
+    body = "" if spec.body is None else spec.body
+    if _has_header(spec, "content-length") or (spec.body is None and spec.method in METHODS_WITHOUT_BODY):
+        return _build_template("\r\n".join([*lines, "", body]))
+    if INDEX_PLACEHOLDER not in body:
+        return _build_template("\r\n".join([*lines, f"Content-Length: {len(body.encode())}", "", body]))
+    build_head, build_body = _build_template("\r\n".join(lines)), _build_template(body)
+
+    def build(index: int) -> bytes:
+        content = build_body(index)
+        return b"%b\r\nContent-Length: %d\r\n\r\n%b" % (build_head(index), len(content), content)
+
+    return build
+
+
+def _build_target(url: str) -> str:
+    target = parse_target(url)
+    return f"{target.path}?{target.query}" if target.query else target.path
+
+
+def _list_headers(spec: Spec, origin: URL) -> Iterator[str]:
+    """Oku's own first, unless the spec gives one of that name."""
+    own = {"Host": origin.host_port_subcomponent or "", **DEFAULT_HEADERS}
+    if origin.user is not None or origin.password is not None:
+        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
+        own["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
+    if spec.body is not None:
+        own["Content-Type"] = BODY_TYPE
+    for name, value in own.items():
+        if not _has_header(spec, name.lower()):
+            yield f"{name}: {value}"
+    for header in spec.headers:
+        name, _, value = header.partition(":")
+        yield f"{name}: {value.strip()}"
+
+
+def _has_header(spec: Spec, name: str) -> bool:
+    return any(header.partition(":")[0].lower() == name for header in spec.headers)
+
+
+def _build_template(text: str) -> BuildRequest:
+    parts = text.encode().split(_PLACEHOLDER)
+    if len(parts) == 1:
+        return lambda _: parts[0]
+    template = b"%d".join(part.replace(b"%", b"%%") for part in parts)
+    if len(parts) == 2:
+        return template.__mod__
+    places = len(parts) - 1
+    return lambda index: template % ((index,) * places)

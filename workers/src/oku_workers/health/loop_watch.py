@@ -1,0 +1,86 @@
+"""The watch over the event loop of a worker: one that is stuck ends the process, to be started anew.
+
+A thread of its own asks the loop again and again, and touches a file whenever it answers, which a liveness
+probe can look at. Threads that are stuck are not seen here: they hold no other run up.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from oku_core.process.supervision import Health, keep_going
+from oku_workers.health.heartbeat import EXIT_STUCK
+from oku_workers.health.loop_thread import Station
+
+_log = logging.getLogger(__name__)
+
+_ROUND_S = 1.0
+
+
+class LoopWatch(threading.Thread):
+    """Watches from `start` to `end`.
+
+    Args:
+        health: of this thread.
+        station: the event loop.
+        limit_s: not having answered for so long means stuck.
+        alive_file: the file to touch, if any.
+        exit_process: ends the process at once, with a code.
+    """
+
+    def __init__(
+        self,
+        health: Health,
+        station: Station,
+        limit_s: float,
+        alive_file: Path | None = None,
+        exit_process: Callable[[int], object] = os._exit,
+    ) -> None:
+        super().__init__(name=health.name, daemon=True)
+        self._health = health
+        self._station = station
+        self._limit_s = limit_s
+        self._alive_file = alive_file
+        self._exit_process = exit_process
+        self._ending = threading.Event()
+
+    def run(self) -> None:
+        """Ask, and ask again after a pause."""
+        keep_going(self._health, self._watch, self._ending)
+
+    def _watch(self) -> None:
+        while not self._ending.is_set():
+            answered = threading.Event()
+            self._station.post(answered.set)
+            if not self._wait(answered):
+                return
+            if self._alive_file is not None:
+                self._alive_file.touch()
+            self._health.note_well()
+            self._ending.wait(_ROUND_S)
+
+    def end(self) -> None:
+        """Watch no more; the loop may stop now."""
+        self._ending.set()
+        self.join(2 * _ROUND_S)
+
+    def _wait(self, answered: threading.Event) -> bool:
+        """Wait for an answer; False when there is no point in another question."""
+        # Rounds are counted, not time: a process that was frozen has missed one of them, whatever the clock
+        # says, and its loop answers in the next.
+        waited_s = 0.0
+        while not answered.wait(_ROUND_S):
+            waited_s += _ROUND_S
+            if self._ending.is_set():
+                return False
+            if waited_s >= self._limit_s:
+                _log.error(
+                    "the event loop has not answered for %.0f s, it is at %s: ending, to be started anew",
+                    waited_s, self._station.find_place(),
+                )  # fmt: skip
+                self._ending.set()
+                self._exit_process(EXIT_STUCK)
+                return False
+        return True

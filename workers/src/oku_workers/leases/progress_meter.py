@@ -1,0 +1,109 @@
+"""What happened in the last second: the difference of two looks at the leases in hand.
+
+Nothing is recorded twice in the hot path for this; the difference of two histograms is taken once a second.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.results.histogram import HIGHEST_US, Latency, bucket_bounds_us
+from oku_workers.leases.execution import Hand
+
+_SHORTEST_S = 1e-6
+
+
+@dataclass
+class Second:
+    """What one second, or some, brought; minimum and maximum latency are those of the buckets."""
+
+    seconds: float
+    cpu_share: float
+    outcomes: list[int]
+    bytes_received: int
+    latency: Latency
+
+
+@dataclass
+class _Seen:
+    """How a lease stood at the last look."""
+
+    outcomes: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
+    bytes_received: int = 0
+    sum_us: int = 0
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+class SecondMeter:
+    """Takes the differences. A lease that leaves between two looks is looked at once more as it leaves."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Hand, _Seen] = {}
+        self._left: list[Hand] = []
+        self._cpu_s = self._at = 0.0
+
+    def start(self) -> None:
+        """Begin to measure."""
+        self._cpu_s, self._at = time.process_time(), time.monotonic()
+
+    def forget(self, hand: Hand) -> None:
+        """A lease leaves; the next look is the last at it."""
+        self._left.append(hand)
+
+    def take(self, hands: Iterable[Hand]) -> Second:
+        """What happened since the last call of this."""
+        outcomes = [0] * len(OUTCOMES)
+        counts: dict[int, int] = {}
+        received = sum_us = 0
+        for hand in (*hands, *self._left):
+            seen = self._seen.setdefault(hand, _Seen())
+            for index, count in enumerate(hand.outcomes):
+                outcomes[index] += count - seen.outcomes[index]
+            received += hand.bytes_received - seen.bytes_received
+            sum_us += hand.sum_us - seen.sum_us
+            seen.outcomes, seen.bytes_received, seen.sum_us = (
+                list(hand.outcomes),
+                hand.bytes_received,
+                hand.sum_us,
+            )
+            _add_new_counts(counts, hand, seen.counts)
+        for hand in self._left:
+            self._seen.pop(hand, None)
+        self._left.clear()
+        return self._take_times(outcomes, received, _build_latency(counts, sum_us))
+
+    def _take_times(self, outcomes: list[int], received: int, latency: Latency) -> Second:
+        cpu_s, at = time.process_time(), time.monotonic()
+        seconds = max(at - self._at, _SHORTEST_S)
+        second = Second(
+            seconds=seconds,
+            cpu_share=(cpu_s - self._cpu_s) / seconds,
+            outcomes=outcomes,
+            bytes_received=received,
+            latency=latency,
+        )
+        self._cpu_s, self._at = cpu_s, at
+        return second
+
+
+def _add_new_counts(counts: dict[int, int], hand: Hand, seen: dict[int, int]) -> None:
+    buckets = hand.bucket_range()
+    for bucket, count in zip(buckets, hand.counts[buckets.start : buckets.stop], strict=True):
+        if count and (new := count - seen.get(bucket, 0)):
+            counts[bucket] = counts.get(bucket, 0) + new
+            seen[bucket] = count
+
+
+def _build_latency(counts: dict[int, int], sum_us: int) -> Latency:
+    if not counts:
+        return Latency()
+    buckets: list[int] = []
+    for bucket in sorted(counts):
+        buckets += (bucket, counts[bucket])
+    return Latency(
+        buckets=buckets,
+        sum_us=sum_us,
+        min_us=bucket_bounds_us(buckets[0])[0],
+        max_us=min(bucket_bounds_us(buckets[-2])[1], HIGHEST_US),
+    )

@@ -1,0 +1,82 @@
+"""Which requests ended while their worker was short of processor time, or its event loop was late.
+
+Judged over whole seconds with requests in flight all the time: a burst of 0.1 s, start-up and idle time say
+nothing of a latency. docs/metrics.md gives the reasons for the two limits.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from oku_workers.health.vitals import measure_busy_s
+from oku_workers.leases.execution import Hand
+
+SATURATED_SHARE = 0.9
+"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
+LATE_S = 0.1
+"""An event loop that is later than this measures itself rather than the target."""
+_WHOLE_S = 1.0
+
+
+class _Verdict(NamedTuple):
+    busy_share: float
+    late_s: float
+
+
+_NOTHING_KNOWN = _Verdict(0.0, 0.0)
+
+
+class StrainMeter:
+    """Takes a look every 50 ms, and judges what ended in each whole second.
+
+    Args:
+        measure_busy_s: time that the worker ran or waited for a processor.
+        clock: monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        measure_busy_s: Callable[[], float] = measure_busy_s,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._measure_busy_s = measure_busy_s
+        self._clock = clock
+        self._since: float | None = None
+        self._busy_s = self._worst_late_s = 0.0
+        self._last = _NOTHING_KNOWN
+
+    def look(self, hands: Collection[Hand], late_s: float) -> None:
+        """One look at the leases in hand, by an event loop that was so late."""
+        if not any(hand.in_flight for hand in hands):
+            self._since, self._last = None, _NOTHING_KNOWN
+            return
+        now = self._clock()
+        self._worst_late_s = max(self._worst_late_s, late_s)
+        if self._since is None:
+            for hand in hands:
+                _count(hand, _NOTHING_KNOWN)
+        elif now - self._since < _WHOLE_S:
+            return
+        else:
+            share = (self._measure_busy_s() - self._busy_s) / (now - self._since)
+            self._last = _Verdict(min(share, 1.0), self._worst_late_s)
+            for hand in hands:
+                _count(hand, self._last)
+        # Answers that came while the loop was late are read after this look, and belong to the lateness, too.
+        self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
+
+    def settle(self, hand: Hand) -> None:
+        """A lease has ended: what came after the last whole second is as that was."""
+        _count(hand, self._last)
+
+
+def _count(hand: Hand, verdict: _Verdict) -> None:
+    covered = hand.ended - len(hand.unfinished)
+    new, hand.judged = covered - hand.judged, covered
+    if not new:
+        return
+    hand.max_busy_share = max(hand.max_busy_share, verdict.busy_share)
+    if verdict.busy_share >= SATURATED_SHARE:
+        hand.saturated += new
+    if verdict.late_s >= LATE_S:
+        hand.lagged += new
