@@ -279,21 +279,21 @@ def _draw_lines(place: Place, panel: Json, shown: Sequence[Shown], times: Times)
 
 
 def _draw_stack(axes: Axes, shown: Sequence[Shown], times: Times, *, is_bars: bool) -> None:
-    moments = sorted({at for one in shown for at in one.frame.times_s})
-    floor = dict.fromkeys(moments, 0.0)
+    samples = sorted({at for one in shown for at in one.frame.times_s})
+    floor = dict.fromkeys(samples, 0.0)
     for one in shown:
         values = dict(zip(one.frame.times_s, one.frame.values, strict=True))
-        heights = [values.get(at, 0.0) for at in moments]
-        bottoms = [floor[at] for at in moments]
+        heights = [values.get(at, 0.0) for at in samples]
+        bottoms = [floor[at] for at in samples]
         tops = [low + height for low, height in zip(bottoms, heights, strict=True)]
-        days = [_to_day(at) for at in moments]
+        days = [_to_day(at) for at in samples]
         if is_bars:
             axes.bar(
                 days, heights, bottom=bottoms, width=times.step_s / 86400 * 0.9, color=one.colour, alpha=0.85
             )
         else:
             axes.fill_between(days, bottoms, tops, color=one.colour, alpha=0.6, linewidth=0)
-        floor = dict(zip(moments, tops, strict=True))
+        floor = dict(zip(samples, tops, strict=True))
 
 
 def _draw_heatmap(place: Place, panel: Json, shown: Sequence[Shown], times: Times) -> None:
@@ -376,9 +376,9 @@ def _draw_logs(place: Place, panel: Json, shown: Sequence[Shown], times: Times) 
     most = int((place.height_px - 40) // 17)
     for number, (at, text) in enumerate(lines[:most]):
         y = 1 - (number + 0.5) * 17 / (place.height_px - 38)
-        moment = datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+        sample = datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
         room = int((place.width_px - 100) / 6.9)
-        axes.text(0, y, moment, va="center", size=8, color=FAINT, family="monospace")
+        axes.text(0, y, sample, va="center", size=8, color=FAINT, family="monospace")
         said = text if len(text) <= room else text[: room - 1] + "…"
         axes.text(70 / place.width_px, y, said, va="center", size=8, family="monospace")
 

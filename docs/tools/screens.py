@@ -24,7 +24,7 @@ from oku_cli.local.local_run import build_plan
 from oku_cli.local.stack import LocalStack
 from oku_cli.remote.client import Client
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.palette import ACCENT
 from oku_cli.terminal.trend import Pace
 from oku_cli.views.summary_view import build_summary
@@ -87,7 +87,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.shown: Moment | None = None
+        self.shown: SeenTick | None = None
         self.summary: Summary | None = None
 
     def log(self, line: str) -> None:
@@ -119,9 +119,9 @@ async def _follow(client: Client, run: str, data_dir: DataDir, recording: Record
         if isinstance(item, Summary):
             recording.summary = item
             return
-        moment = Moment(tick=item, trend=pace.add(item), seen_at_s=time.monotonic())
+        sample = SeenTick(tick=item, trend=pace.add(item), seen_at_s=time.monotonic())
         if item.state == RunState.RUNNING and item.active_s < _SHOW_AFTER_S:
-            recording.shown = moment
+            recording.shown = sample
         if item.active_s > _KILL_AFTER_S and not is_killed:
             is_killed = True
             os.kill(json.loads(data_dir.stack_file.read_text())["children"][_VICTIM], signal.SIGKILL)

@@ -14,7 +14,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 
 _WORKERS = 1_000
 _BATCH = 100
@@ -78,19 +78,19 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
         cut = partial(ledger.cut_leases, LONG_RUN, [lambda _: LEASE_LENGTH] * _BATCH, now)
         leases += watch.measure(f"cut {_BATCH} leases", cut)
     claims = [
-        Claim(lease=lease.id, execution="e9", worker=f"w{place % _WORKERS}", boot="b", at=now)
+        Claim(lease=lease.id, execution="e9", worker=f"w{place % _WORKERS}", incarnation="b", at=now)
         for place, lease in enumerate(leases)
     ]
     for place in range(0, len(claims), _BATCH):
         take_in = partial(ledger.apply, claims[place : place + _BATCH], now)
         watch.measure(f"take {_BATCH} claims in", take_in)
     for second in range(_SECONDS):
-        moment = Moment(
+        sample = Sample(
             at=now + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
             resent_at_most=0, in_flight=0.0, workers=_WORKERS,
         )  # fmt: skip
-        watch.measure("keep a second", partial(ledger.keep_moment, LONG_RUN, moment))
-        watch.measure("find the run that has its turn", ledger.fetch_next_run)
+        watch.measure("keep a second", partial(ledger.keep_sample, LONG_RUN, sample))
+        watch.measure("find the run that has its turn", ledger.fetch_current_run)
         watch.measure("find what owes a summary", ledger.fetch_owing)
         watch.measure("see how far a run is", lambda: ledger.fetch_standing(LONG_RUN))
     event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 is here")

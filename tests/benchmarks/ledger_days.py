@@ -90,7 +90,7 @@ def measure(plan: Plan, folder: Path) -> Results:
     data.mkdir()
     began = time.monotonic()
     make_long_ledger(
-        data / "ledger.sqlite3", runs=plan.days_runs, leases=plan.days_leases, moments=plan.days_moments
+        data / "ledger.sqlite3", runs=plan.days_runs, leases=plan.days_leases, samples=plan.days_moments
     )
     ledger_mb = round((data / "ledger.sqlite3").stat().st_size / _MB, 1)
     log(f"  a ledger of {ledger_mb} MB, made in {time.monotonic() - began:.0f} s")
@@ -144,7 +144,7 @@ async def _use(stack: Stack, folder: Path) -> dict[str, Any]:
             await client.act(LONG_RUN, "pause")
             with _probe(endpoint, folder, "reading", figures):
                 began, size = time.monotonic(), 0
-                async for line in client.read_dossier(LONG_RUN):
+                async for line in client.read_run_history(LONG_RUN):
                     size += len(line) + 1
                 figures |= {"history_mb": round(size / _MB, 1)}
                 figures |= {"history_s": round(time.monotonic() - began, 1)}

@@ -16,7 +16,7 @@ from oku_cli.remote.client import Client
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 
@@ -137,9 +137,9 @@ def _measure_holes(path: Path) -> Holes:
     ledger.apply(
         [
             Report(
-                lease=lease.id, execution="e", worker="w", boot="b", start=0, done=requests,
+                lease=lease.id, execution="e", worker="w", incarnation="b", start=0, done=requests,
                 unfinished=unfinished, outcomes=[covered, 0, 0, 0, 0, 0], statuses={"200": covered},
-                latency=Latency(
+                latency=HistogramSnapshot(
                     buckets=[1000, covered], sum_us=1000 * covered, min_us=1000, max_us=1000
                 ),
                 started_at=2.0, ended_at=3.0,

@@ -46,10 +46,10 @@ def assert_times_are_right(run: LocalRun, began: float) -> None:
         history = ledger.fetch_history(summary["run"])
     finally:
         ledger.close()
-    ats = [moment.at for moment in history.moments]
+    ats = [sample.at for sample in history.samples]
     assert ats == sorted(ats)
     assert ats[-1] - ats[0] <= took_s + 1
-    assert sum(moment.seconds for moment in history.moments) == pytest.approx(summary["active_s"], abs=2.5)
+    assert sum(sample.seconds for sample in history.samples) == pytest.approx(summary["active_s"], abs=2.5)
 
 
 @pytest.mark.parametrize("role", ["coordinator", "worker", "server"])

@@ -16,9 +16,9 @@ def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     run = start_load(55_000)
     run.wait_for_leases()
     workers = {name: run.pid(name) for name in ("worker-1", "worker-2")}
-    moments = random.Random(1)
+    samples = random.Random(1)
     for _ in range(10):
-        time.sleep(moments.uniform(0.2, 2.0))
+        time.sleep(samples.uniform(0.2, 2.0))
         old_pid = run.kill("coordinator")
         run.wait_for_restart("coordinator", old_pid)
     assert {name: run.pid(name) for name in workers} == workers

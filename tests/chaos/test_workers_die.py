@@ -130,10 +130,10 @@ def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> N
     """They are started again, which is said each time, but not for ever; the run can be resumed."""
     run = start("run", "--requests", "50", "--workers", "1", "--delay", "30s", "--timeout", "60s")
     run.wait_for_leases()
-    boots: set[str] = set()
+    incarnations: set[str] = set()
     for death in range(1, 6):
-        wait_until(lambda: not list_boots(run) <= boots, 30, f"worker {death} has begun with a lease")  # noqa: B023  # it is called at once
-        boots |= list_boots(run)
+        wait_until(lambda: not list_boots(run) <= incarnations, 30, f"worker {death} has begun with a lease")  # noqa: B023  # it is called at once
+        incarnations |= list_boots(run)
         old_pid = run.kill("worker-1")
         run.wait_for_restart("worker-1", old_pid)
 
@@ -151,6 +151,10 @@ def list_boots(run: LocalRun) -> set[str]:
     """The processes that have begun with leases of a run and still have them."""
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        return {lease.boot for lease in ledger.fetch_active_leases(run.run_id()) if lease.boot is not None}
+        return {
+            lease.incarnation
+            for lease in ledger.fetch_active_leases(run.run_id())
+            if lease.incarnation is not None
+        }
     finally:
         ledger.close()

@@ -15,7 +15,7 @@ from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -118,7 +118,7 @@ class Port:
 async def port(tmp_path: Path) -> AsyncIterator[Port]:
     """An API with few places."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    counter, conditions = ServedCounter(NamedServers([]), ledger), Conditions(ledger, Roster(5.0))
+    counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(5.0))
     runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
     server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: True), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))

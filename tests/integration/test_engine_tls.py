@@ -198,10 +198,10 @@ async def test_a_stop_at_any_moment(
 
     server: HostileServer = await serve(script, tls=files.server)
     spec = build_spec(engine, server.url, cacert=files.cacert, concurrency=20)
-    for moment in range(12):
+    for sample in range(12):
         server.requests.clear()
-        running = asyncio.ensure_future(worker.run(spec, 500, start=500 * moment))
-        await asyncio.sleep(moment * 0.004)
+        running = asyncio.ensure_future(worker.run(spec, 500, start=500 * sample))
+        await asyncio.sleep(sample * 0.004)
         worker.stop(grace_s=0)
         report = await running
         await asyncio.sleep(0.02)  # what was cut off may still be on its way

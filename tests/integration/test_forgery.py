@@ -110,10 +110,10 @@ def test_forged_claims_reports_and_progress_change_nothing(
         run = api.submit(**SPEC)
         lease = worker.take_lease()
         forger = SimulatedWorker(broker_url)
-        forger.app, forger.boot = build_app(broker_url, FORGED_KEY), worker.boot
+        forger.app, forger.incarnation = build_app(broker_url, FORGED_KEY), worker.incarnation
         for _ in range(50):
             forger.send(forger.build_claim(lease, "x"), forger.build_report(lease, "x"))
-            ghost = Progress(worker="ghost", boot="g", at=time.time(), sequence=1)
+            ghost = Progress(worker="ghost", incarnation="g", at=time.time(), sequence=1)
             publish_progress(forger.app, seal_progress(forger.app.signer, ghost))
         forged = 'oku_messages_rejected_total{reason="forged"}'
         wait_until(lambda: read_metric(api, forged) == 150, 20, "150 messages are rejected")
@@ -143,8 +143,10 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
         lease = worker.take_lease()
         worker.send(worker.build_claim(lease, "e"))
         signer = worker.app.signer
-        old = Progress(worker=worker.name, boot="before", at=time.time() - 60, sequence=900)
-        leaving = Progress(worker=worker.name, boot=worker.boot, at=time.time(), sequence=1, stopping=True)
+        old = Progress(worker=worker.name, incarnation="before", at=time.time() - 60, sequence=900)
+        leaving = Progress(
+            worker=worker.name, incarnation=worker.incarnation, at=time.time(), sequence=1, stopping=True
+        )
         heard = read_metric(api, "oku_progress_total")
         for _ in range(5):
             for copy in (old, leaving):

@@ -26,7 +26,7 @@ latency = Histogram()
 for _ in range(5):
     latency.record(1000)
 while lease := ledger.cut_lease("r1", 5, 1.0):
-    names = {"lease": lease.id, "execution": "e1", "worker": "w1", "boot": "b1"}
+    names = {"lease": lease.id, "execution": "e1", "worker": "w1", "incarnation": "b1"}
     report = Report(
         **names, start=lease.start, done=lease.stop, outcomes=[5, 0, 0, 0, 0, 0], statuses={"200": 5},
         latency=latency.build_latency(), started_at=1.0, ended_at=2.0,

@@ -68,7 +68,7 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
         assert ledger.fetch_run(run).state == RunState.COMPLETED
         assert ledger.fetch_lengths(run).accounted == _REQUESTS
     ledger.close()
-    assert {"create_run", "change_state", "cut_leases", "apply", "keep_moment", "put_summary"} <= {
+    assert {"create_run", "change_state", "cut_leases", "apply", "keep_sample", "put_summary"} <= {
         place.call for place in faults.places
     }
     # Some are executed only after another fault.

@@ -34,7 +34,7 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
 
         def send() -> None:
             for lease in sent:
-                send_message(app, Claim(lease=lease, execution="e", worker="w", boot="b", at=0.0))
+                send_message(app, Claim(lease=lease, execution="e", worker="w", incarnation="b", at=0.0))
                 time.sleep(_EVERY_S)
 
         sender = threading.Thread(target=send)
@@ -91,11 +91,11 @@ def speaking(url: str) -> Iterator[None]:
 
     def speak() -> None:
         app = build_app(url, MESSAGE_KEY)
-        progress = seal_progress(app.signer, Progress(worker="w", boot="b", at=0.0))
+        progress = seal_progress(app.signer, Progress(worker="w", incarnation="b", at=0.0))
         while not ending.wait(0.1):
             with suppress(OperationalError, ConnectionError), app.connection_for_write() as connection:
                 app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=progress)
-            send_message(app, Claim(lease="l", execution="e", worker="w", boot="b", at=0.0))
+            send_message(app, Claim(lease="l", execution="e", worker="w", incarnation="b", at=0.0))
 
     speaker = threading.Thread(target=speak)
     speaker.start()

@@ -12,7 +12,7 @@ from tests.kit.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.local_run import wait_until
 from tests.kit.simulated_worker import SimulatedWorker
 
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 
 SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
 """Three leases; nobody sends a request."""
@@ -175,7 +175,7 @@ def test_a_prefix_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWork
     """A report may cover a part; the rest and what was unfinished are dealt out again."""
     run = api.submit(**SPEC)
     lease = worker.take_lease()
-    latency = Latency(buckets=[1000, 49], sum_us=49_000, min_us=1000, max_us=1000)
+    latency = HistogramSnapshot(buckets=[1000, 49], sum_us=49_000, min_us=1000, max_us=1000)
     half = worker.build_report(
         lease, "e1", done=lease.start + 50, unfinished=[lease.start + 10], latency=latency,
         outcomes=[49, 0, 0, 0, 0, 0], statuses={"200": 49},

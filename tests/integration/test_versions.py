@@ -63,7 +63,9 @@ def test_a_worker_of_another_version_gets_nothing_and_is_told_of(tmp_path: Path)
         build_app(url, MESSAGE_KEY) as app,
     ):
         run = api.submit(**SPEC)
-        document = msgspec.to_builtins(Progress(worker="stranger", boot="b", at=time.time(), sequence=1))
+        document = msgspec.to_builtins(
+            Progress(worker="stranger", incarnation="b", at=time.time(), sequence=1)
+        )
 
         def is_told() -> bool:
             with app.connection_for_write() as connection:
@@ -78,9 +80,15 @@ def test_a_worker_of_another_version_gets_nothing_and_is_told_of(tmp_path: Path)
         with SimulatedWorker(url) as worker:
             lease = worker.take_lease()
             refusal = {
-                "type": "report", "lease": lease.id, "execution": "x", "worker": "stranger", "boot": "b",
-                "start": lease.start, "refusal": "the lease cannot be read", "lane": 7,
-            }  # fmt: skip
+                "type": "report",
+                "lease": lease.id,
+                "execution": "x",
+                "worker": "stranger",
+                "incarnation": "b",
+                "start": lease.start,
+                "refusal": "the lease cannot be read",
+                "lane": 7,
+            }
             sealed = seal(app, MessageKind.REPORT, refusal)
             app.send_task(REPORT_TASK, args=[sealed], queue=REPORTS_QUEUE)
             worker.leases.discard(lease.id)

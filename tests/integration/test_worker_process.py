@@ -157,7 +157,7 @@ def test_a_lease_is_claimed_carried_out_and_reported(desk: Desk, worker: "subpro
     assert isinstance(claim, Claim)
     assert isinstance(report, Report)
     assert (claim.lease, claim.worker) == (lease.id, "w")
-    assert (report.execution, report.boot) == (claim.execution, claim.boot)
+    assert (report.execution, report.incarnation) == (claim.execution, claim.incarnation)
     assert claim.at <= report.started_at <= report.ended_at
     assert find_fault(report, lease.start, lease.stop) is None
     assert report.outcomes == [50, 0, 0, 0, 0, 0]

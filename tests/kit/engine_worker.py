@@ -14,8 +14,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SpecSources
 from oku_core.spec.spec import Spec
-from oku_workers.health.loop_thread import Station
-from oku_workers.leases.lease_runner import Crew
+from oku_workers.health.loop_thread import LoopThread
+from oku_workers.leases.lease_runner import LeaseRunner
 
 PATIENCE_S = 30.0
 
@@ -31,11 +31,11 @@ class EngineWorker:
     def __init__(self, local_address: str | None = None, supervisor: Supervisor | None = None) -> None:
         # What was there before need not be searched for leftovers in the end: most tests take less time.
         gc.freeze()
-        self._station = Station()
+        self._station = LoopThread()
         self._complaints = _Complaints()
         self._leases = 0
         sources = SpecSources(files=EVERYWHERE)
-        self.crew = Crew("w1", "b1", supervisor or Supervisor(), local_address, sources=sources)
+        self.crew = LeaseRunner("w1", "b1", supervisor or Supervisor(), local_address, sources=sources)
         self._station.start()
         self._station.ask(self.crew.start)
 

@@ -12,7 +12,7 @@ from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
 from oku_core.results.histogram import Histogram
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 from oku_core.spec.spec import Spec
 
 LONG_RUN = "long-run"
@@ -24,20 +24,20 @@ _WORKERS = 1000
 _EVENTS = 20
 
 
-def make_long_ledger(path: Path, *, runs: int, leases: int, moments: int, body: str = "") -> None:
+def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: str = "") -> None:
     """Make a ledger at `path`, which must not be there.
 
     Args:
         path: of its file.
         runs: that are completed.
         leases: of `LONG_RUN`, all reported; it is paused.
-        moments: of each run, at most 120 of a completed one.
+        samples: of each run, at most 120 of a completed one.
         body: of the requests of completed runs.
     """
     with closing(Ledger(path)) as ledger:
         if runs:
             _carry_out(ledger, "run-0", Spec(requests=4000, name="short", method="POST", body=body), 4000)
-            _keep_history(ledger, "run-0", min(moments, 120))
+            _keep_history(ledger, "run-0", min(samples, 120))
         requests = leases * LEASE_LENGTH + REST
         # Nobody asks this address: whoever goes on with the run sends nothing.
         spec = Spec(
@@ -45,7 +45,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, moments: int, body: 
             concurrency=10,
         )  # fmt: skip
         _carry_out(ledger, LONG_RUN, spec, leases * LEASE_LENGTH)
-        _keep_history(ledger, LONG_RUN, moments)
+        _keep_history(ledger, LONG_RUN, samples)
         ledger.change_state(LONG_RUN, RunState.PAUSING, _BEGIN + 7200)
     with closing(sqlite3.connect(path)) as database, database:
         _copy_run(database, "run-0", runs)
@@ -62,28 +62,36 @@ def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
     histogram.record(12_345)
     latency = histogram.build_latency()
     report = Report(
-        lease=lease.id, execution="e1", worker="worker-0", boot="b1", start=lease.start, done=lease.stop,
-        outcomes=[requests, 0, 0, 0, 0, 0], statuses={"200": requests}, bytes_received=13 * requests,
+        lease=lease.id,
+        execution="e1",
+        worker="worker-0",
+        incarnation="b1",
+        start=lease.start,
+        done=lease.stop,
+        outcomes=[requests, 0, 0, 0, 0, 0],
+        statuses={"200": requests},
+        bytes_received=13 * requests,
         latency=type(latency)(
             buckets=[latency.buckets[0], requests], sum_us=12_345 * requests, min_us=12_345, max_us=12_345
         ),
-        started_at=_BEGIN + 1, ended_at=_BEGIN + 60,
-    )  # fmt: skip
+        started_at=_BEGIN + 1,
+        ended_at=_BEGIN + 60,
+    )
     ledger.apply([report], _BEGIN + 60)
 
 
-def _keep_history(ledger: Ledger, run: str, moments: int) -> None:
+def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
     histogram = Histogram()
     for place in range(200):
         histogram.record(1000 + 97 * place)
     latency = histogram.build_latency()
-    for second in range(moments):
-        moment = Moment(
+    for second in range(samples):
+        sample = Sample(
             at=_BEGIN + 2 + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0,
             done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=[200, 0, 0, 0, 0, 0],
             latency=latency,
         )  # fmt: skip
-        ledger.keep_moment(run, moment)
+        ledger.keep_sample(run, sample)
     events = [
         Event(at=_BEGIN + place, type=EventType.WORKER_JOINED, text=f"worker worker-{place} is here")
         for place in range(_EVENTS)
@@ -120,7 +128,7 @@ def _tile(database: sqlite3.Connection, leases: int) -> None:
         "WITH RECURSIVE numbers(number) AS (VALUES (0) UNION ALL SELECT number + 1 FROM numbers"
         f" WHERE number < {leases - 1})"
         " INSERT INTO leases"
-        " (id, run, start, stop, state, cut_at, execution, worker, boot, closed_at, covered)"
+        " (id, run, start, stop, state, cut_at, execution, worker, incarnation, closed_at, covered)"
         f" SELECT printf('{LONG_RUN}.%09d.%08x', number + 1, number), '{LONG_RUN}',"
         f" number * {LEASE_LENGTH}, (number + 1) * {LEASE_LENGTH}, 'reported',"
         f" {_BEGIN} + 7000.0 * number / {leases}, printf('e%08x', number),"

@@ -37,7 +37,7 @@ class SimulatedWorker:
     def __init__(self, broker_url: str, name: str = "simulated") -> None:
         self.app = build_app(broker_url, MESSAGE_KEY)
         self.name = name
-        self.boot = secrets.token_hex(4)
+        self.incarnation = secrets.token_hex(4)
         self.leases: set[str] = set()
         self._sequence = itertools.count(1)
         self._ending = threading.Event()
@@ -67,7 +67,13 @@ class SimulatedWorker:
 
     def build_claim(self, lease: Lease, execution: str) -> Claim:
         """The claim of a lease."""
-        return Claim(lease=lease.id, execution=execution, worker=self.name, boot=self.boot, at=time.time())
+        return Claim(
+            lease=lease.id,
+            execution=execution,
+            worker=self.name,
+            incarnation=self.incarnation,
+            at=time.time(),
+        )
 
     def build_report(self, lease: Lease, execution: str, **changes: Any) -> Report:
         """The report of a lease whose requests all got a 200 in a millisecond, but for `changes`."""
@@ -79,7 +85,7 @@ class SimulatedWorker:
             lease=lease.id,
             execution=execution,
             worker=self.name,
-            boot=self.boot,
+            incarnation=self.incarnation,
             start=lease.start,
             done=lease.stop,
             outcomes=[count, 0, 0, 0, 0, 0],
@@ -113,7 +119,7 @@ class SimulatedWorker:
             while not self._ending.wait(_BEAT_S):
                 progress = Progress(
                     worker=self.name,
-                    boot=self.boot,
+                    incarnation=self.incarnation,
                     at=time.time(),
                     sequence=next(self._sequence),
                     leases={lease: [0] * 6 for lease in tuple(self.leases)},

@@ -22,25 +22,25 @@ from oku_coordinator.api.server import ApiServer
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.dispatcher import Dispatcher
-from oku_coordinator.leasing.reaper import LeaseWatch
+from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import BreachError, RunRecord, UnknownRunError, Verdict
 from oku_coordinator.ledger.schema import lock_ledger
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.queue_watch import QueueWatch
-from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
-from oku_coordinator.telemetry.history_recorder import Chronicle
+from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
-from oku_coordinator.telemetry.ticker import Pulse
+from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.heartbeat_interval import Pacemaker
 from oku_coordinator.workers.liveness import Roster
-from oku_coordinator.workers.version_skew import Strangers
+from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.messaging.celery_app import build_app, find_connection_errors
 from oku_core.messaging.codec import OtherProtocolError
@@ -54,7 +54,7 @@ from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.results.history import Event, EventType
 
 if TYPE_CHECKING:
-    from oku_coordinator.kube.facade import KubePart
+    from oku_coordinator.kube.facade import KubeFacade
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Coordinator:
         self._ending = asyncio.Event()
         self._metrics = Metrics()
         self._rejections = RejectionLog(_log, self._metrics.count_rejected)
-        self._strangers = Strangers()
+        self._strangers = VersionSkew()
         app = build_app(settings.broker_url, settings.message_key, self._reject)
         passing = (OSError, sqlite3.OperationalError, *find_connection_errors(app))
         self._supervisor = build_supervisor(is_fatal, passing, self._rest)
@@ -121,7 +121,7 @@ class Coordinator:
         self._server_watch = (
             ServerWatch(counter, self._ledger, self._wake, self._clock.now) if settings.server_urls else None
         )
-        self._conditions = Conditions(
+        self._conditions = Readiness(
             self._ledger,
             self._roster,
             lambda: not self._broker.is_away,
@@ -141,7 +141,7 @@ class Coordinator:
         self._breaker = CircuitBreaker(
             self._ledger, self._roster, self._conditions.expects_workers, self._clock.now
         )
-        self._lease_watch = LeaseWatch(
+        self._lease_watch = Reaper(
             self._ledger, self._roster, self._broker, self._metrics, self._clock.now, self._breaker.note_lost
         )
         self._pacemaker = Pacemaker(self._broker)
@@ -149,8 +149,10 @@ class Coordinator:
             self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions, self._clock.now
         )
         self._retention = Retention(self._ledger, settings.reports_path, settings.retention, self._clock.now)
-        chronicle = Chronicle(self._ledger, publishes=settings.loki is not None)
-        self._pulse = Pulse(self._ledger, self._roster, self._runs, chronicle, self._metrics, self._clock.now)
+        chronicle = HistoryRecorder(self._ledger, publishes=settings.loki is not None)
+        self._pulse = Ticker(
+            self._ledger, self._roster, self._runs, chronicle, self._metrics, self._clock.now
+        )
         self._resting: dict[str, float] = {}
         """Runs at rest whose last figures have not been kept, and until when a server may come back first."""
         self._has_noted_start = False
@@ -252,7 +254,7 @@ class Coordinator:
             await self._lease_watch.look(now)
             self._breaker.look(now)
             self._queue_watch.look(now)
-            self._pacemaker.step(self._roster.pace_s, now)
+            self._pacemaker.step(self._roster.heartbeat_interval_s, now)
             for owing in self._ledger.fetch_owing():
                 self._resting.setdefault(owing, now + _SERVERS_COME_BACK_S)
             if self._publisher is not None:
@@ -268,7 +270,7 @@ class Coordinator:
         step_s = self._clock.find_step()
         if not step_s and not self._clock.wall_ahead_s:
             return
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.state in ACTIVE_STATES:
@@ -293,7 +295,7 @@ class Coordinator:
                 del self._resting[resting]
 
     def _note_start(self) -> None:
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is not None and run.state in ACTIVE_STATES:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self._clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
@@ -370,12 +372,12 @@ def is_fatal(error: Exception) -> bool:
 
 def _enter_cluster(
     settings: CoordinatorSettings, ledger: Ledger, wake: Callable[[], None]
-) -> "KubePart | None":
+) -> "KubeFacade | None":
     if settings.kube is None:
         return None
-    from oku_coordinator.kube.facade import KubePart  # noqa: PLC0415  # nobody else has the client library
+    from oku_coordinator.kube.facade import KubeFacade  # noqa: PLC0415  # nobody else has the client library
 
-    return KubePart(settings.kube, settings.server_urls, ledger, wake)
+    return KubeFacade(settings.kube, settings.server_urls, ledger, wake)
 
 
 def serve(settings: CoordinatorSettings) -> None:

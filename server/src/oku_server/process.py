@@ -24,7 +24,7 @@ from oku_server.counts.count_store import CountStore, FileStore, MemoryStore
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Description
 from oku_server.http.connection import Connection
-from oku_server.http.request_timeouts import UnfinishedRequests
+from oku_server.http.request_timeouts import PendingRequests
 from oku_server.process_sizes import RecentSizes
 from oku_server.service import Service
 from oku_server.settings import ServerSettings
@@ -93,7 +93,7 @@ def _run(
 
     def build_service(loop: asyncio.AbstractEventLoop) -> Service:
         wheel = Wheel(loop.call_later, time.monotonic)
-        unfinished = UnfinishedRequests(loop.call_later, time.monotonic)
+        unfinished = PendingRequests(loop.call_later, time.monotonic)
         return Service(planner, settings.body, counts, wheel, unfinished, describe)
 
     # What is there by now stays: the garbage collector need not look at it again.

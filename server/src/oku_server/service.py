@@ -6,16 +6,16 @@ wish another delay or seed get a planner of their own kind; the last of these ar
 
 from functools import lru_cache
 
-from oku_server.behaviour.overrides import MOST, NO_WISH, Wish
+from oku_server.behaviour.overrides import MOST, NO_WISH, Overrides
 from oku_server.behaviour.plan import Planner
 from oku_server.behaviour.timing_wheel import Wheel
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Describe, answer_question
 from oku_server.http.answer import build_refusal
-from oku_server.http.head_cache import KnownHeads
+from oku_server.http.head_cache import HeadCache
 from oku_server.http.reply import Replies, Reply, build_reply
 from oku_server.http.request_reader import OWN_PREFIX, Request
-from oku_server.http.request_timeouts import UnfinishedRequests
+from oku_server.http.request_timeouts import PendingRequests
 from oku_server.http.responder import Responder
 
 
@@ -40,11 +40,11 @@ class Service:
         body: bytes,
         counts: CountTable,
         wheel: Wheel,
-        unfinished: UnfinishedRequests,
+        unfinished: PendingRequests,
         describe: Describe,
     ) -> None:
         self.counts = counts
-        self.known_heads = KnownHeads()
+        self.known_heads = HeadCache()
         self.wheel = wheel
         self.unfinished = unfinished
         self._planner = planner
@@ -53,7 +53,7 @@ class Service:
         self._own = Responder(planner, self._replies)
         self._find_wished = lru_cache(maxsize=MOST)(self._build_wished)
 
-    def find_responder(self, wish: Wish) -> Responder:
+    def find_responder(self, wish: Overrides) -> Responder:
         """Who replies to requests with this wish."""
         return self._own if wish == NO_WISH else self._find_wished(wish)
 
@@ -68,5 +68,5 @@ class Service:
         responder = self.find_responder(request.wish)
         return responder.build(request.name, is_head=request.is_head, connection=connection)
 
-    def _build_wished(self, wish: Wish) -> Responder:
+    def _build_wished(self, wish: Overrides) -> Responder:
         return Responder(self._planner.build_wished(wish), self._replies)

@@ -4,16 +4,16 @@ from collections import Counter
 from functools import lru_cache
 from random import Random
 
-from oku_core.results.histogram import Latency, bucket_bounds_us, bucket_index, coarsen
+from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index, coarsen
 
 _DRAWS = 20_000
 
 
 @lru_cache(maxsize=64)
-def build_latency(count: int) -> Latency:
+def build_latency(count: int) -> HistogramSnapshot:
     """So many latencies as in the posts' own case: 0, 1, 2 or 3 s, and some milliseconds (log-normal)."""
     if not count:
-        return Latency()
+        return HistogramSnapshot()
     random = Random(1)
     drawn = Counter(
         bucket_index(random.randint(0, 3) * 1_000_000 + int(random.lognormvariate(0, 0.8) * 3_000))
@@ -28,7 +28,7 @@ def build_latency(count: int) -> Latency:
             buckets += (index, due - given)
             sum_us += (due - given) * bucket_bounds_us(index)[0]
             given = due
-    return Latency(
+    return HistogramSnapshot(
         buckets=buckets,
         sum_us=sum_us,
         min_us=bucket_bounds_us(buckets[0])[0],
@@ -37,6 +37,6 @@ def build_latency(count: int) -> Latency:
 
 
 @lru_cache(maxsize=64)
-def build_coarse_latency(count: int) -> Latency:
+def build_coarse_latency(count: int) -> HistogramSnapshot:
     """The same as workers send it that were told to send progress less often."""
     return coarsen(build_latency(count))

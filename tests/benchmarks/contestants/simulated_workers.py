@@ -28,7 +28,7 @@ from tests.benchmarks.contestants.simulated_latency import build_coarse_latency,
 from tests.kit.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import (
-    LEASES_IN_HAND,
+    LEASE_SLOTS,
     LEASES_QUEUE,
     ORDERS_EXCHANGE,
     PROGRESS_EVENT,
@@ -74,7 +74,7 @@ class Envelope:
 def _make_report(app: Any, connection: Any) -> dict[str, Any]:
     queue = app.amqp.queues[REPORTS_QUEUE](connection.default_channel)
     queue.declare()
-    send_message(app, Claim(lease="", execution="", worker="", boot="", at=0))
+    send_message(app, Claim(lease="", execution="", worker="", incarnation="", at=0))
     message: dict[str, Any] = connection.default_channel._get(queue.name)
     return message
 
@@ -142,9 +142,9 @@ class Fleet:
         self._in_hand[number][lease.id] = [0] * 6
         heapq.heappush(self._under_way, (ends_at, next(self._order), number, lease, execution))
         self.taken.append((lease.id, now))
-        boot = self._boots[number]
+        incarnation = self._boots[number]
         return self._fill_task(
-            Claim(lease=lease.id, execution=execution, worker=_name(number), boot=boot, at=now)
+            Claim(lease=lease.id, execution=execution, worker=_name(number), incarnation=incarnation, at=now)
         )
 
     def finish_due(self, now: float) -> Iterator[bytes]:
@@ -164,25 +164,25 @@ class Fleet:
             at, number = self._beats[0]
             if not self._has_arrived[number]:
                 self._has_arrived[number] = True
-                self._free_hands += [number] * LEASES_IN_HAND
+                self._free_hands += [number] * LEASE_SLOTS
             heapq.heapreplace(self._beats, (at + self.progress_every_s, number))
             self.beats += 1
             yield self._build_event(number, time.time())
 
     def _build_event(self, number: int, now: float) -> bytes:
-        leases, pace_s = self._in_hand[number], self.progress_every_s
-        ended = round(self._rate_rps * pace_s) if leases else 0
+        leases, heartbeat_interval_s = self._in_hand[number], self.progress_every_s
+        ended = round(self._rate_rps * heartbeat_interval_s) if leases else 0
         progress = Progress(
             worker=_name(number),
-            boot=self._boots[number],
+            incarnation=self._boots[number],
             at=now,
             sequence=self.beats,
-            seconds=pace_s,
+            seconds=heartbeat_interval_s,
             leases=leases,
             in_flight=1000,
             outcomes=[ended, 0, 0, 0, 0, 0],
             bytes_received=ended * _BYTES_OF_ANSWER,
-            latency=build_latency(ended) if pace_s == 1.0 else build_coarse_latency(ended),
+            latency=build_latency(ended) if heartbeat_interval_s == 1.0 else build_coarse_latency(ended),
             lag_s=0.0021,
             cpu_share=0.512,
             rss_mb=90.1,
@@ -197,7 +197,7 @@ class Fleet:
             lease=lease.id,
             execution=execution,
             worker=_name(number),
-            boot=self._boots[number],
+            incarnation=self._boots[number],
             start=lease.start,
             done=lease.stop,
             outcomes=[count, 0, 0, 0, 0, 0],

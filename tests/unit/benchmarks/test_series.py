@@ -7,7 +7,7 @@ from tests.benchmarks.vitals import Vitals
 
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 
 
 def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:
@@ -34,7 +34,7 @@ def build_tick(at: float, in_flight: int) -> Tick:
     return Tick(
         run="r", at=at, seconds=1.0, state=RunState.RUNNING, active_s=0.0, rate_rps=0.0,
         in_flight=in_flight, lag_s=0.0, outcomes=[0] * 6,
-        total_outcomes=[0] * 6, latency=Latency(), p50_ms=None, p99_ms=None, notices=[],
+        total_outcomes=[0] * 6, latency=HistogramSnapshot(), p50_ms=None, p99_ms=None, notices=[],
         **fields,
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ from oku_cli.terminal.console import Terminal
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
 from oku_core.results import hdr
-from oku_core.results.histogram import Histogram, Latency
+from oku_core.results.histogram import Histogram, HistogramSnapshot
 from oku_core.results.summary import (
     OutcomeCounts,
     ServersSummary,
@@ -74,7 +74,7 @@ def make_tick() -> Callable[..., Tick]:
             "outcomes": [16_340, 0, 0, 0, 0, 0],
             "total_outcomes": [412_345, 0, 0, 0, 0, 0],
             "bytes_received": 212_420,
-            "latency": Latency(),
+            "latency": HistogramSnapshot(),
             "p50_ms": 1.7,
             "p99_ms": 6.04,
             "workers": 2,

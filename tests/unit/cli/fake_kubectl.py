@@ -49,7 +49,7 @@ def forward(ports: str, target: list[str | int]) -> int:
 
 
 def pump(source: socket.socket, sink: socket.socket) -> None:
-    """Hand bytes on until there are no more."""
+    """Execution bytes on until there are no more."""
     try:
         while data := source.recv(65_536):
             sink.sendall(data)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oku_cli import formatting as f
 from oku_cli.formatting import format_count
 from oku_cli.report.exports import decode_latency
-from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.layout import FEWEST_COLUMNS
 from oku_cli.terminal.trend import Pace
 from oku_cli.views.histogram_view import build_bars
@@ -147,7 +147,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
         f.format_latency(latency_ms) for latency_ms in (tick.p50_ms, tick.p99_ms) if latency_ms is not None
     ]
 
-    frame = build_frame("x" * 50, Moment(tick=tick, trend=trend, seen_at_s=0.0), 0.0)
+    frame = build_frame("x" * 50, SeenTick(tick=tick, trend=trend, seen_at_s=0.0), 0.0)
 
     check(render(frame, width), width, figures)
 

@@ -63,7 +63,7 @@ def make_claim() -> Callable[..., Claim]:
     """Makes the claim of a lease, by worker w1 at 3 s, changed as wanted."""
 
     def make(lease: LeaseRecord, /, **changes: Any) -> Claim:
-        claim = Claim(lease=lease.id, execution="e1", worker="w1", boot="b1", at=3.0)
+        claim = Claim(lease=lease.id, execution="e1", worker="w1", incarnation="b1", at=3.0)
         return msgspec.structs.replace(claim, **changes)
 
     return make
@@ -85,7 +85,7 @@ def make_report() -> Callable[..., Report]:
             lease=lease.id,
             execution="e1",
             worker="w1",
-            boot="b1",
+            incarnation="b1",
             start=lease.start,
             done=done,
             unfinished=list(unfinished),

@@ -142,7 +142,7 @@ async def test_who_follows_a_run_is_told_of_its_end(
     await coordinator._watch_end(ledger.fetch_run("r1"))
     await coordinator._watch_end(ledger.change_state("r1", RunState.RUNNING, 1.0))
     assert rests == []
-    for place in ("keep_moment", "put_summary", "put_summary"):
+    for place in ("keep_sample", "put_summary", "put_summary"):
         with monkeypatch.context() as fault:
             fault.setattr(ledger, place, fail)
             with pytest.raises(sqlite3.OperationalError):
@@ -173,7 +173,9 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(
     """Such as the last second of a run that has just come to rest."""
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
-    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)])
+    coordinator._hear(
+        [Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)]
+    )
     coordinator._pulse.tick()
     ledger.create_run("r1", Spec(requests=100), 0.0)
     coordinator._pulse.tick()
@@ -187,7 +189,9 @@ def test_what_workers_say_while_a_run_waits_is_in_no_tick(
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
     ledger.create_run("r1", Spec(requests=100), 0.0)
-    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)])
+    coordinator._hear(
+        [Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)]
+    )
     coordinator._pulse.tick()
     assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
 
@@ -203,7 +207,9 @@ def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
     ledger.change_state("r1", RunState.RUNNING, 1.0)
     coordinator._runs._followers[asyncio.Queue()] = "r2"
     coordinator._reports.is_connected = coordinator._progress.is_connected = True
-    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)])
+    coordinator._hear(
+        [Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)]
+    )
     coordinator._pulse.tick()
     assert [(tick.run, tick.rate_rps, tick.in_flight, tick.notices) for tick in ticks] == [
         ("r1", 9.0, 5, []),
@@ -223,8 +229,8 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
         "note_worker",
         lambda type_, worker, *_, **__: noted.append((type_, worker)),
     )
-    coordinator._hear([Progress(worker="drained", boot="b1", at=0.0, stopping=True)])
-    coordinator._hear([Progress(worker="died", boot="b2", at=0.0)])
+    coordinator._hear([Progress(worker="drained", incarnation="b1", at=0.0, stopping=True)])
+    coordinator._hear([Progress(worker="died", incarnation="b2", at=0.0)])
     await coordinator._round(time.monotonic() + 11.0)
     told = {
         (record.levelname, record.message.partition(":")[0])
@@ -239,7 +245,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
 async def test_nobody_dies_while_more_waits_than_can_be_taken(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch, listener: str
 ) -> None:
-    """Silence of workers whose words wait in the broker is none."""
+    """Outage of workers whose words wait in the broker is none."""
     forgiven: list[float] = []
     monkeypatch.setattr(coordinator._roster, "forgive", forgiven.append)
     getattr(coordinator, listener).caught_up_at -= 3.0
@@ -265,6 +271,6 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     monkeypatch.setattr(coordinator._lease_watch, "look", look)
     for now in (1.0, 1.1, 1.9, 2.0, 2.1):
         await coordinator._round(now)
-    coordinator._hear([Progress(worker="w1", boot="b1", at=0.0)])
+    coordinator._hear([Progress(worker="w1", incarnation="b1", at=0.0)])
     await coordinator._round(2.2)
     assert looks == [1.0, 2.0, 2.2]

@@ -13,7 +13,7 @@ from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry
 from oku_server.http.admin import Description
 from oku_server.http.connection import Connection
-from oku_server.http.request_timeouts import UnfinishedRequests
+from oku_server.http.request_timeouts import PendingRequests
 from oku_server.service import Service
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
@@ -130,7 +130,7 @@ class Server:
         self.time = Time()
         planner = Planner(parse_delay(delay), FaultRates(**rates), 0, lambda: 0.0)
         wheel = Wheel(self.time.set_timer, self.time.clock)
-        unfinished = UnfinishedRequests(self.time.set_timer, self.time.clock)
+        unfinished = PendingRequests(self.time.set_timer, self.time.clock)
         table = CountTable(self.block, build_registry())
         self.service = Service(planner, body, table, wheel, unfinished, self.describe)
 

@@ -2,7 +2,7 @@ import pytest
 from tests.unit.server.client import Client, Server
 
 from oku_core.spec.delay import parse_delay
-from oku_server.behaviour.overrides import MOST, NO_WISH, Wish
+from oku_server.behaviour.overrides import MOST, NO_WISH, Overrides
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n"
 
@@ -97,9 +97,9 @@ def test_a_wish_that_cannot_be_read_is_refused(headers: bytes) -> None:
 def test_who_replies_to_a_wish_is_kept_for_the_last_ones() -> None:
     """A server has a planner for each wish, and no more of them than so many."""
     service = Server().service
-    first = service.find_responder(Wish("1s", 0))
-    assert service.find_responder(Wish("1s", 0)) is first
-    assert service.find_responder(NO_WISH) is service.find_responder(Wish(None, None)) is not first
+    first = service.find_responder(Overrides("1s", 0))
+    assert service.find_responder(Overrides("1s", 0)) is first
+    assert service.find_responder(NO_WISH) is service.find_responder(Overrides(None, None)) is not first
     for seed in range(1, MOST + 1):
-        service.find_responder(Wish("1s", seed))
-    assert service.find_responder(Wish("1s", 0)) is not first
+        service.find_responder(Overrides("1s", seed))
+    assert service.find_responder(Overrides("1s", 0)) is not first

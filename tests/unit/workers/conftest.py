@@ -11,7 +11,7 @@ from hypothesis import settings
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.health import vitals
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 
 settings.register_profile("oku", deadline=None)
 settings.load_profile("oku")
@@ -26,12 +26,12 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @pytest.fixture
-def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[..., Hand]:
+def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]:
     """Makes hands with a lease on `[start, stop)`, and a clock if the test has one."""
 
-    def build(start: int, stop: int, now: Callable[[], float] = time.time) -> Hand:
+    def build(start: int, stop: int, now: Callable[[], float] = time.time) -> Execution:
         lease = Lease(id=f"{start}-{stop}", run="r1", start=start, stop=stop, start_by=0.0, spec=Spec())
-        return Hand(lease, loop.create_future(), now)
+        return Execution(lease, loop.create_future(), now)
 
     return build
 

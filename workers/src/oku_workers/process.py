@@ -35,10 +35,10 @@ from oku_core.process.supervision import Supervisor
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.orders import Orders, listen_to_orders
 from oku_workers.broker.tasks import register_lease_task
-from oku_workers.health.heartbeat import EXIT_STUCK, LONGEST_PAUSE_S, Beat
-from oku_workers.health.loop_thread import Station
+from oku_workers.health.heartbeat import EXIT_STUCK, LONGEST_PAUSE_S, Heartbeat
+from oku_workers.health.loop_thread import LoopThread
 from oku_workers.health.loop_watch import LoopWatch
-from oku_workers.leases.lease_runner import Crew
+from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.settings import WorkerSettings
 
 _log = logging.getLogger(__name__)
@@ -60,21 +60,23 @@ class Worker:
         self, settings: WorkerSettings, build_supervisor: Callable[..., Supervisor] = Supervisor
     ) -> None:
         self._settings = settings
-        boot, clock = secrets.token_hex(8), SteadyClock()
+        incarnation, clock = secrets.token_hex(8), SteadyClock()
         self._app = build_worker_app(settings.broker_url, settings.message_key)
-        self._station = Station()
+        self._station = LoopThread()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        self._crew = Crew(settings.name, boot, supervisor, settings.local_address, clock, settings.sources)
+        self._crew = LeaseRunner(
+            settings.name, incarnation, supervisor, settings.local_address, clock, settings.sources
+        )
         # Nobody hears of the beat's own trouble: its silence is the notice.
         health = supervisor.build_health("beat", LONGEST_PAUSE_S)
-        self._beat = Beat(self._app, health, self._station, self._crew, settings.idle_limit_s)
+        self._beat = Heartbeat(self._app, health, self._station, self._crew, settings.idle_limit_s)
         watching = supervisor.enlist("loop watch", LONGEST_PAUSE_S)
         self._loop_watch = LoopWatch(watching, self._station, settings.loop_limit_s, settings.alive_file)
         self._consumer: Any = None
         self._has_signal = False
-        register_lease_task(self._app, self._station, self._crew, settings.name, boot, clock.now)
+        register_lease_task(self._app, self._station, self._crew, settings.name, incarnation, clock.now)
         orders = Orders(self._station, self._crew, self._beat)
-        listen_to_orders(self._app, f"{settings.name}.{boot}", orders.obey)
+        listen_to_orders(self._app, f"{settings.name}.{incarnation}", orders.obey)
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""

@@ -8,7 +8,7 @@ import click
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import DataDir
 from oku_cli.options.spec_options import data_dir_option, remote_options
-from oku_cli.remote.client import Client, Place
+from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_line
 from oku_coordinator.ledger import Ledger
@@ -20,7 +20,7 @@ from oku_core.errors import UserError
 @click.argument("run")
 @data_dir_option
 @remote_options
-def command(run: str, data_dir: Path, elsewhere: Place | None) -> int:
+def command(run: str, data_dir: Path, elsewhere: CoordinatorRef | None) -> int:
     """End RUN for good; what is in flight may finish, what is accounted stays."""
     folder = DataDir(data_dir)
     place = elsewhere or folder.find_endpoint()
@@ -43,7 +43,7 @@ def _cancel(ledger: Ledger, run: str) -> None:
     ledger.change_state(run, RunState.CANCELLED, time.time())
 
 
-async def _cancel_at(place: Place, run: str) -> ExitCode:
+async def _cancel_at(place: CoordinatorRef, run: str) -> ExitCode:
     async with Client(place) as client:
         document = await client.act(run, "cancel")
     write_line(f"run {run} is {document['state']}")

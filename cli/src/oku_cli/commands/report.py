@@ -9,10 +9,10 @@ import click
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import DataDir
 from oku_cli.options.spec_options import data_dir_option, remote_options
-from oku_cli.remote.client import Client, Place
+from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
-from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter, read_dossier
+from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter, read_run_history
 from oku_cli.report.page import build_page
 from oku_core.errors import UserError
 
@@ -29,7 +29,7 @@ from oku_core.errors import UserError
 def command(
     run: str,
     data_dir: Path,
-    elsewhere: Place | None,
+    elsewhere: CoordinatorRef | None,
     show_secrets: bool,  # noqa: FBT001  # click passes flags so
     **files: str | None,
 ) -> int:
@@ -44,16 +44,18 @@ def command(
         return run_async(_report_at(place, run, outputs, show_secrets=show_secrets))
     folder.require_run(run)
     with ReportWriter(outputs, show_secrets=show_secrets) as writer:
-        for line in read_dossier(folder, run, time.time()):
+        for line in read_run_history(folder, run, time.time()):
             writer.take(line)
         writer.finish()
     return ExitCode.COMPLETED
 
 
-async def _report_at(place: Place, run: str, outputs: list[OutputFile], *, show_secrets: bool) -> ExitCode:
+async def _report_at(
+    place: CoordinatorRef, run: str, outputs: list[OutputFile], *, show_secrets: bool
+) -> ExitCode:
     with ReportWriter(outputs, show_secrets=show_secrets) as writer:
         async with Client(place) as client:
-            async for line in client.read_dossier(run):
+            async for line in client.read_run_history(run):
                 writer.take(line)
         writer.finish()
     return ExitCode.COMPLETED

@@ -16,8 +16,8 @@ from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.spec_options import data_dir_option, remote_options, watch_options
 from oku_cli.process.interrupt import Interrupts
-from oku_cli.process.interrupt_hints import Parting, describe_unbegun
-from oku_cli.remote.client import Client, Place
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
+from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import Driver, Watch, run_async
 from oku_core.accounting.run_state import FINAL_STATES, is_resumable
 from oku_core.errors import UserError
@@ -38,7 +38,7 @@ from oku_core.spec.spec import Spec
 def command(
     run: str,
     data_dir: Path,
-    elsewhere: Place | None,
+    elsewhere: CoordinatorRef | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
     secrets: SecretSource,
@@ -55,7 +55,7 @@ def command(
         refuse_loki(loki)
         refuse_secrets(secrets)
         refuse_shape(given, elsewhere)
-        parting = Parting((elsewhere or folder).flags, outlives=True)
+        parting = InterruptHints((elsewhere or folder).flags, outlives=True)
         return run_async(_resume_at(place, run, watch, parting))
     spec = _fetch_spec(folder, run)
     shape = msgspec.structs.replace(
@@ -65,14 +65,14 @@ def command(
     return run_async(_resume_here(folder, run, spec, plan, watch))
 
 
-def refuse_shape(given: Spec, elsewhere: Place | None) -> None:
+def refuse_shape(given: Spec, elsewhere: CoordinatorRef | None) -> None:
     """A coordinator elsewhere resumes a run with what its spec says."""
     for key in ("workers", "servers"):
         if elsewhere is not None and getattr(given, key) is not None:
             raise UserError(f"--{key}: shapes a local stack, it does not go together with --coordinator")
 
 
-async def _resume_at(place: Place, run: str, watch: Watch, parting: Parting) -> ExitCode:
+async def _resume_at(place: CoordinatorRef, run: str, watch: Watch, parting: InterruptHints) -> ExitCode:
     interrupts = Interrupts()
     async with AsyncExitStack() as open_client:
         opening = open_client.enter_async_context(Client(place))

@@ -8,7 +8,7 @@ import click
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import DataDir
 from oku_cli.options.spec_options import data_dir_option, remote_options
-from oku_cli.remote.client import Client, Place
+from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_error, write_line
 from oku_coordinator.ledger import Ledger
@@ -20,7 +20,7 @@ from oku_core.errors import UserError
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @data_dir_option
 @remote_options
-def command(runs: Sequence[str], data_dir: Path, elsewhere: Place | None) -> int:
+def command(runs: Sequence[str], data_dir: Path, elsewhere: CoordinatorRef | None) -> int:
     """Delete each RUN, which must be over or paused: its account, its history, its report.
 
     The exit code is 2 when one of them could not be deleted; the others are.
@@ -33,7 +33,7 @@ def command(runs: Sequence[str], data_dir: Path, elsewhere: Place | None) -> int
     return _delete_here(folder, runs)
 
 
-async def _delete_at(place: Place, runs: Sequence[str]) -> ExitCode:
+async def _delete_at(place: CoordinatorRef, runs: Sequence[str]) -> ExitCode:
     code = ExitCode.COMPLETED
     async with Client(place) as client:
         for run in runs:

@@ -24,8 +24,8 @@ from oku_cli.options.spec_options import (
     watch_options,
 )
 from oku_cli.process.interrupt import Interrupts
-from oku_cli.process.interrupt_hints import Parting, describe_unbegun
-from oku_cli.remote.client import Client, Place
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
+from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import Driver, Watch, run_async
 from oku_core.errors import UserError
 from oku_core.spec.files import EVERYWHERE
@@ -48,7 +48,7 @@ _FILES = ("cacert", "cert", "key")
 def command(
     targets: tuple[str, ...],
     data_dir: Path,
-    elsewhere: Place | None,
+    elsewhere: CoordinatorRef | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
     secrets: SecretSource,
@@ -99,8 +99,8 @@ async def _run_here(data_dir: DataDir, spec: Spec, plan: StackPlan, watch: Watch
         data_dir.release()
 
 
-async def _run_remotely(place: Place, spec: Spec, watch: Watch) -> ExitCode:
-    interrupts, parting = Interrupts(), Parting(place.flags, outlives=True)
+async def _run_remotely(place: CoordinatorRef, spec: Spec, watch: Watch) -> ExitCode:
+    interrupts, parting = Interrupts(), InterruptHints(place.flags, outlives=True)
     async with AsyncExitStack() as open_client:
         opening = open_client.enter_async_context(Client(place))
         client = await interrupts.cut(opening, describe_unbegun(None))

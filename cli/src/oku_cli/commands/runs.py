@@ -9,8 +9,8 @@ import click
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import DataDir
 from oku_cli.options.spec_options import data_dir_option, remote_options
-from oku_cli.process.interrupt_hints import Parting
-from oku_cli.remote.client import Client, Place
+from oku_cli.process.interrupt_hints import InterruptHints
+from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
@@ -34,7 +34,7 @@ def command(
     limit: int,
     lists_all: bool,  # noqa: FBT001  # click passes flags so
     data_dir: Path,
-    elsewhere: Place | None,
+    elsewhere: CoordinatorRef | None,
 ) -> int:
     """List the runs, newest first."""
     most = None if lists_all else limit
@@ -43,18 +43,18 @@ def command(
     folder = DataDir(data_dir)
     ledger = folder.open_settled_ledger()
     listed = ledger.fetch_runs(-1 if most is None else most + 1) if ledger else []
-    _show([build_listed_object(run) for run in listed], most, Parting(folder.flags))
+    _show([build_listed_object(run) for run in listed], most, InterruptHints(folder.flags))
     return ExitCode.COMPLETED
 
 
-async def _list_at(place: Place, most: int | None) -> ExitCode:
+async def _list_at(place: CoordinatorRef, most: int | None) -> ExitCode:
     async with Client(place) as client:
         runs = await client.fetch_runs(None if most is None else most + 1)
-    _show(runs, most, Parting(place.flags))
+    _show(runs, most, InterruptHints(place.flags))
     return ExitCode.COMPLETED
 
 
-def _show(runs: list[dict[str, Any]], most: int | None, parting: Parting) -> None:
+def _show(runs: list[dict[str, Any]], most: int | None, parting: InterruptHints) -> None:
     """Show so many of them at most; one more says that there are more."""
     rows = [
         RunRow(

@@ -14,7 +14,7 @@ from oku_cli.local.stack import LocalStack, StackError, StackPlan
 from oku_cli.options.allow_options import build_secret_flags
 from oku_cli.options.loki_options import LokiOptions
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
-from oku_cli.process.interrupt_hints import Parting, describe_unbegun
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.follow import Driver, Watch
 from oku_cli.report.output_files import leave_report
@@ -60,7 +60,7 @@ async def run_locally(
         for driver in drivers:
             driver.log(line)
 
-    parting = Parting((*data_dir.flags, *build_secret_flags(plan.secrets)))
+    parting = InterruptHints((*data_dir.flags, *build_secret_flags(plan.secrets)))
     stack = LocalStack(data_dir, plan, log)
     at_once, run = True, ""
     try:
@@ -153,7 +153,7 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
     return spec.servers or max(processes, needed)
 
 
-def _give_up(console: Terminal, parting: Parting, run: str, error: Exception) -> ExitCode:
+def _give_up(console: Terminal, parting: InterruptHints, run: str, error: Exception) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
     if run:
         resume = parting.build_command("resume", run)

@@ -10,7 +10,7 @@ import click
 
 from oku_cli.local.data_dir import DEFAULT, Endpoint
 from oku_cli.remote.api_token import read_token
-from oku_cli.remote.client import Place
+from oku_cli.remote.client import CoordinatorRef
 from oku_cli.remote.kube import KubeEndpoint
 from oku_core.errors import UserError
 from oku_core.spec.fields import FIELDS
@@ -86,7 +86,7 @@ class RemoteOptions:
     release: str | None = None
     context: str | None = None
 
-    def build_place(self) -> Place | None:
+    def build_place(self) -> CoordinatorRef | None:
         """The coordinator that was named, or None for a local one; `UserError` when it cannot be."""
         if self.kube:
             if self.coordinator is not None:

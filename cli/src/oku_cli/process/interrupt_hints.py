@@ -22,7 +22,7 @@ class Delivery(Enum):
 
 
 @dataclass(frozen=True)
-class Parting:
+class InterruptHints:
     """What is to be said, by where the run is.
 
     Args:

@@ -40,7 +40,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Moment, level and sentence, then facts as `name=value`; without the process id, which few want.
+    """Sample, level and sentence, then facts as `name=value`; without the process id, which few want.
 
     What others have written, such as the path of a request, cannot begin a line or move the cursor.
     """

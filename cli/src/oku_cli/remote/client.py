@@ -38,7 +38,7 @@ class Way(Protocol):
         """Tells what is wrong on the way; empty for nothing that is known."""
 
 
-class Place(Protocol):
+class CoordinatorRef(Protocol):
     """A coordinator, wherever it is."""
 
     @property
@@ -56,7 +56,7 @@ class UnreachableError(Exception):
 class Client:
     """Calls of the API. An answer that blames the caller becomes a `UserError` of one line."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CoordinatorRef) -> None:
         self._place = place
         self._ways = AsyncExitStack()
         self._session: aiohttp.ClientSession | None = None
@@ -107,7 +107,7 @@ class Client:
         """A run as it stands."""
         return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
 
-    async def read_dossier(self, run: str) -> AsyncIterator[bytes]:
+    async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
         """The lines of all that is kept of a run, without their ends; there may be millions."""
         rest = b""
         try:

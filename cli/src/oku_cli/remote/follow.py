@@ -11,9 +11,9 @@ import msgspec
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
-from oku_cli.process.interrupt_hints import Delivery, Parting
+from oku_cli.process.interrupt_hints import Delivery, InterruptHints
 from oku_cli.remote.client import Client, UnreachableError
-from oku_cli.remote.outage import Silence
+from oku_cli.remote.outage import Outage
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.printable import escape_json, write_error
 from oku_cli.terminal.screen import View, build_view
@@ -62,7 +62,7 @@ class Driver:
         interrupts: the signals that end it before.
     """
 
-    def __init__(self, client: Client, watch: Watch, parting: Parting, interrupts: Interrupts) -> None:
+    def __init__(self, client: Client, watch: Watch, parting: InterruptHints, interrupts: Interrupts) -> None:
         self._client = client
         self._watch = watch
         self._parting = parting
@@ -104,7 +104,7 @@ class Driver:
         return judge(summary)
 
     async def _follow(self, run: str) -> Summary:
-        silence = Silence(self.view.warn, "the coordinator answers again")
+        silence = Outage(self.view.warn, "the coordinator answers again")
         while True:
             reason = "the coordinator has ended the ticks of a run that goes on"
             try:
@@ -128,7 +128,7 @@ class Driver:
         raise InterruptedAtOnceError(self._parting.describe_second(run, delivery))
 
     async def _pause(self, run: str) -> Delivery:
-        silence = Silence(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
+        silence = Outage(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
         while True:
             try:
                 async with asyncio.timeout(_PAUSE_TRY_S):

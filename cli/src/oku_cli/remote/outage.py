@@ -10,7 +10,7 @@ _SHARE = 0.1
 """A pause is this part of the silence so far, so that its end is noticed a tenth later at most."""
 
 
-class Silence:
+class Outage:
     """Counts from the moment when it is made, and anew from each `end`.
 
     Args:

@@ -10,12 +10,12 @@ import msgspec
 
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
-from oku_cli.report.run_history import Dossier, decode_head
-from oku_coordinator.telemetry.lines import build_moment_fields
+from oku_cli.report.run_history import RunHistory, decode_head
+from oku_coordinator.telemetry.lines import build_sample_fields
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results import hdr
-from oku_core.results.histogram import Latency
-from oku_core.results.history import QUANTILES, Moment
+from oku_core.results.histogram import HistogramSnapshot
+from oku_core.results.history import QUANTILES, Sample
 from oku_core.results.summary import Summary
 
 CSV_COLUMNS = (
@@ -31,22 +31,22 @@ def mask_head(line: bytes) -> bytes:
     return msgspec.json.encode(msgspec.structs.replace(head, spec=mask_spec(head.spec)))[:-1]
 
 
-def build_csv(dossier: Dossier) -> str:
+def build_csv(dossier: RunHistory) -> str:
     """A line for each moment; what is not known is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for moment in dossier.moments:
-        writer.writerow(_build_row(moment, dossier.summary.requests))
+    for sample in dossier.samples:
+        writer.writerow(_build_row(sample, dossier.summary.requests))
     return text.getvalue()
 
 
-def build_hgrm_text(dossier: Dossier) -> str:
+def build_hgrm_text(dossier: RunHistory) -> str:
     """The latencies of the whole run, in ms."""
     return build_hgrm(_decode(dossier.summary))
 
 
-def decode_latency(summary: Summary) -> Latency:
+def decode_latency(summary: Summary) -> HistogramSnapshot:
     """The latencies of a run with their exact ends, for which the exchange format has no place."""
     latency = _decode(summary)
     figures = summary.latency_ms
@@ -57,19 +57,19 @@ def decode_latency(summary: Summary) -> Latency:
     )
 
 
-def _decode(summary: Summary) -> Latency:
+def _decode(summary: Summary) -> HistogramSnapshot:
     return hdr.decode(base64.b64decode(summary.histogram))
 
 
-def _build_row(moment: Moment, total: int) -> Mapping[str, Any]:
+def _build_row(sample: Sample, total: int) -> Mapping[str, Any]:
     return {
-        "at": round(moment.at, 3),
-        "seconds": round(moment.seconds, 3),
-        **build_moment_fields(moment, total),
-        "rate_rps": round(moment.rate_rps, 1),
-        "in_flight": round(moment.in_flight, 1),
-        **{name: getattr(moment, name) for name in QUANTILES},
-        "resent_at_most": moment.resent_at_most,
-        "workers": moment.workers,
-        "lag_s": round(moment.lag_s, 4),
+        "at": round(sample.at, 3),
+        "seconds": round(sample.seconds, 3),
+        **build_sample_fields(sample, total),
+        "rate_rps": round(sample.rate_rps, 1),
+        "in_flight": round(sample.in_flight, 1),
+        **{name: getattr(sample, name) for name in QUANTILES},
+        "resent_at_most": sample.resent_at_most,
+        "workers": sample.workers,
+        "lag_s": round(sample.lag_s, 4),
     }

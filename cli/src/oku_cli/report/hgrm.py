@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from oku_core.results.histogram import BUCKETS, SUB_BUCKET_BITS, Latency, bucket_bounds_us
+from oku_core.results.histogram import BUCKETS, SUB_BUCKET_BITS, HistogramSnapshot, bucket_bounds_us
 
 TICKS_PER_HALF = 5
 """Steps for each half of the distance to 100 %, the default of HdrHistogram."""
@@ -24,7 +24,7 @@ class PercentileRow(NamedTuple):
     total: int
 
 
-def build_percentile_rows(latency: Latency) -> Iterator[PercentileRow]:
+def build_percentile_rows(latency: HistogramSnapshot) -> Iterator[PercentileRow]:
     """The rows of the distribution, rising; none when there is no latency."""
     whole, percent = latency.total, 0.0
     highest_us = 0
@@ -39,7 +39,7 @@ def build_percentile_rows(latency: Latency) -> Iterator[PercentileRow]:
         yield PercentileRow(highest_us, 1.0, whole)
 
 
-def build_hgrm(latency: Latency) -> str:
+def build_hgrm(latency: HistogramSnapshot) -> str:
     """The text of `outputPercentileDistribution`, in ms."""
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     for value_us, level, total in build_percentile_rows(latency):
@@ -64,7 +64,7 @@ def _climb(percent: float) -> float:
     return percent + 100 / (TICKS_PER_HALF << halves)
 
 
-def _measure_spread_us(latency: Latency) -> tuple[float, float]:
+def _measure_spread_us(latency: HistogramSnapshot) -> tuple[float, float]:
     """Mean and standard deviation of the middles of the buckets, as HdrHistogram has them."""
     if not latency.buckets:
         return 0.0, 0.0

@@ -10,9 +10,9 @@ from typing import Self
 from oku_cli.local.data_dir import DataDir
 from oku_cli.report.exports import mask_head
 from oku_cli.report.page import build_page
-from oku_cli.report.run_history import Dossier, DossierReader
+from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_cli.terminal.printable import escape_json, write_note
-from oku_coordinator.runs.run_history import write_dossier
+from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.errors import UserError
 from oku_core.process.private_files import make_private_folder, write_private
@@ -33,7 +33,7 @@ class OutputFile:
 
     flag: str
     path: str | None
-    build: Callable[[Dossier], str | bytes] | None
+    build: Callable[[RunHistory], str | bytes] | None
 
     def check(self) -> None:
         """Find out early whether it can be written; `UserError` if not."""
@@ -43,7 +43,7 @@ class OutputFile:
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise UserError(f"{self.flag}: {self.path} is no file that can be written")
 
-    def write(self, dossier: Dossier) -> None:
+    def write(self, dossier: RunHistory) -> None:
         """Write it and say so; `UserError` if it cannot be written."""
         if self.path is None or self.build is None:
             return
@@ -85,7 +85,7 @@ class ReportWriter:
     def __init__(self, outputs: Sequence[OutputFile], *, show_secrets: bool = False) -> None:
         self._outputs = outputs
         self._show_secrets = show_secrets
-        self._reader = DossierReader()
+        self._reader = RunHistoryReader()
         self._files = ExitStack()
         self._writers: list[Callable[[bytes], None]] | None = None
 
@@ -129,15 +129,15 @@ def leave_report(data_dir: DataDir, run: str, now: float) -> Path:
     """Write the page of a run into the data folder; gives its path, as the folder was named."""
     make_private_folder(data_dir.reports)
     name = f"{run}.html"
-    reader = DossierReader()
-    for line in read_dossier(data_dir, run, now):
+    reader = RunHistoryReader()
+    for line in read_run_history(data_dir, run, now):
         reader.take(line)
     write_private(data_dir.reports / name, build_page(reader.finish()))
     return data_dir.path / data_dir.reports.name / name
 
 
-def read_dossier(data_dir: DataDir, run: str, now: float) -> Iterator[bytes]:
+def read_run_history(data_dir: DataDir, run: str, now: float) -> Iterator[bytes]:
     """The lines of the dossier of a run in a data folder, which must be there."""
     with closing(data_dir.open_ledger()) as ledger:
-        for piece in write_dossier(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
+        for piece in write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
             yield from piece.splitlines()

@@ -28,7 +28,7 @@ from oku_cli.report.exports import decode_latency
 from oku_cli.report.head import build_account, build_head, build_outcomes
 from oku_cli.report.markup import Html, element
 from oku_cli.report.masking import has_mask, mask_spec
-from oku_cli.report.run_history import Dossier
+from oku_cli.report.run_history import RunHistory
 from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
 
@@ -56,7 +56,7 @@ class _ReadOut:
         )
 
 
-def build_page(dossier: Dossier, *, show_secrets: bool = False) -> str:
+def build_page(dossier: RunHistory, *, show_secrets: bool = False) -> str:
     """The report of a run, whatever its state, as HTML; what may be a secret only if it is to be shown."""
     read_out = _ReadOut()
     sections = [*_build_sections(dossier, read_out), _build_spec(dossier.spec, show_secrets=show_secrets)]
@@ -82,11 +82,11 @@ def build_page(dossier: Dossier, *, show_secrets: bool = False) -> str:
     )
 
 
-def _build_sections(dossier: Dossier, read_out: _ReadOut) -> Iterator[Html]:
-    timeline = build_timeline(dossier.moments, dossier.leases.bands)
+def _build_sections(dossier: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
+    timeline = build_timeline(dossier.samples, dossier.leases.bands)
     course = None
     if timeline is not None:
-        course = build_course(dossier.moments, timeline, build_marks(dossier.events, timeline))
+        course = build_course(dossier.samples, timeline, build_marks(dossier.events, timeline))
     yield build_account(dossier.summary)
     yield _build_course(dossier, course, read_out)
     if distribution := _build_distribution(dossier, read_out):
@@ -98,21 +98,21 @@ def _build_sections(dossier: Dossier, read_out: _ReadOut) -> Iterator[Html]:
     yield build_events(dossier.events, timeline.start if timeline else None)
 
 
-def _build_course(dossier: Dossier, course: Course | None, read_out: _ReadOut) -> Html:
+def _build_course(dossier: RunHistory, course: Course | None, read_out: _ReadOut) -> Html:
     if course is None or not course.columns:
         return build_section("Over time", element("p", _NOTHING_OVER_TIME, class_="note"), id_="over-time")
     charts = [
         build_rate_chart(course),
         build_trouble_chart(course),
         build_quantile_chart(course),
-        build_heatmap(dossier.moments, course),
+        build_heatmap(dossier.samples, course),
         build_load_chart(course),
     ]
     read_out.tracks[TRACK] = build_track(course)
     return build_section("Over time", *_build_charts(charts, read_out), id_="over-time")
 
 
-def _build_distribution(dossier: Dossier, read_out: _ReadOut) -> Html | None:
+def _build_distribution(dossier: RunHistory, read_out: _ReadOut) -> Html | None:
     latency = decode_latency(dossier.summary) if dossier.summary.histogram else None
     if latency is None or not latency.total:
         return None
@@ -133,7 +133,7 @@ def _build_charts(charts: list[Chart | None] | list[Chart], read_out: _ReadOut) 
     return [build_chart(chart) for chart in present]
 
 
-def _build_coverage(dossier: Dossier, course: Course | None) -> Html:
+def _build_coverage(dossier: RunHistory, course: Course | None) -> Html:
     chart = build_lease_chart(dossier, course) if course else None
     return build_section(
         "Coverage", build_strips(dossier), *([build_chart(chart)] if chart else []), id_="coverage"

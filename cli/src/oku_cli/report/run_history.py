@@ -12,19 +12,19 @@ from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_coordinator.ledger.records import ExpiryReason, LeaseMark, LeaseState
 from oku_coordinator.telemetry.lines import AGAIN, Coverage
 from oku_core.accounting.interval import Slice
-from oku_core.results.history import Event, Moment
+from oku_core.results.history import Event, Sample
 from oku_core.results.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dossier:
+class RunHistory:
     """A run and how it went.
 
     Attributes:
         at: Unix time when this was put together.
         summary: of the run.
         spec: under the names that users write.
-        moments: its seconds, oldest first; none of a run that an older Oku made.
+        samples: its seconds, oldest first; none of a run that an older Oku made.
         events: oldest first.
         leases: what became of them.
         coverage: of its request space, by slices and leases that were taken back.
@@ -33,13 +33,13 @@ class Dossier:
     at: float
     summary: Summary
     spec: dict[str, Any]
-    moments: list[Moment]
+    samples: list[Sample]
     events: list[Event]
     leases: LeaseBands
     coverage: Coverage
 
 
-class DossierHead(msgspec.Struct):
+class RunHistoryHead(msgspec.Struct):
     """The first line, without its end."""
 
     at: float
@@ -47,14 +47,14 @@ class DossierHead(msgspec.Struct):
     spec: dict[str, Any]
 
 
-class DossierReader:
+class RunHistoryReader:
     """Takes the lines of a dossier one after the other."""
 
     def __init__(self) -> None:
-        self._dossier: Dossier | None = None
+        self._dossier: RunHistory | None = None
         self._list = ""
         self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
-            "moments": msgspec.json.Decoder(Moment),
+            "samples": msgspec.json.Decoder(Sample),
             "events": msgspec.json.Decoder(Event),
             "leases": msgspec.json.Decoder(LeaseMark),
             "slices": msgspec.json.Decoder(Slice),
@@ -80,15 +80,15 @@ class DossierReader:
         else:
             self._keep(self._dossier, self._decoders[self._list].decode(line.removeprefix(b",")))
 
-    def finish(self) -> Dossier:
+    def finish(self) -> RunHistory:
         """What all lines make; `ValueError` when there are not all of them."""
         if self._dossier is None or not self._is_whole:
             raise ValueError("it is cut off")
         return self._dossier
 
-    def _keep(self, dossier: Dossier, thing: Any) -> None:
-        if self._list == "moments":
-            dossier.moments.append(thing)
+    def _keep(self, dossier: RunHistory, thing: Any) -> None:
+        if self._list == "samples":
+            dossier.samples.append(thing)
         elif self._list == "events":
             dossier.events.append(thing)
         elif self._list == "leases":
@@ -99,9 +99,9 @@ class DossierReader:
             dossier.coverage.add(thing.state, thing.start, thing.stop)
 
 
-def decode_head(line: bytes) -> DossierHead:
+def decode_head(line: bytes) -> RunHistoryHead:
     """What stands in the first line."""
-    return msgspec.json.decode(line + b"}", type=DossierHead)
+    return msgspec.json.decode(line + b"}", type=RunHistoryHead)
 
 
 def has_been_sent_again(lease: LeaseMark) -> bool:
@@ -109,13 +109,13 @@ def has_been_sent_again(lease: LeaseMark) -> bool:
     return lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT
 
 
-def _begin_dossier(head: DossierHead) -> Dossier:
+def _begin_dossier(head: RunHistoryHead) -> RunHistory:
     requests = head.summary.requests
-    return Dossier(
+    return RunHistory(
         at=head.at,
         summary=head.summary,
         spec=head.spec,
-        moments=[],
+        samples=[],
         events=[],
         leases=LeaseBands(requests),
         coverage=Coverage(requests),

@@ -31,7 +31,7 @@ _LEVELS = "▁▂▃▄▅▆"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class SeenTick:
     """A tick, what it adds up to, and when it came by the clock of the view."""
 
     tick: Tick
@@ -56,20 +56,20 @@ class ProgressBar:
         yield bar.append("─" * (width - solid - hatched), style="default")
 
 
-def build_frame(title: str, moment: Moment | None, now_s: float) -> RenderableType:
+def build_frame(title: str, sample: SeenTick | None, now_s: float) -> RenderableType:
     """The live area.
 
     Args:
         title: of the run.
-        moment: the newest; None before the first.
+        sample: the newest; None before the first.
         now_s: time by the clock that the moment was seen by.
     """
-    if moment is None:
+    if sample is None:
         body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
     else:
-        tick, trend = moment.tick, moment.trend
+        tick, trend = sample.tick, sample.trend
         body = [
-            _build_head(title, _build_state(tick, now_s - moment.seen_at_s)),
+            _build_head(title, _build_state(tick, now_s - sample.seen_at_s)),
             "",
             _build_bar(tick),
             _build_account(tick),

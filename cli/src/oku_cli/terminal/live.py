@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.trend import Pace
 from oku_core.messaging.progress import Tick
 
@@ -33,7 +33,7 @@ class LiveView:
         self._clock = clock
         self._pace = Pace()
         self._title = ""
-        self._moment: Moment | None = None
+        self._moment: SeenTick | None = None
         self._live = Live(
             console=console,
             get_renderable=self._build,
@@ -49,7 +49,7 @@ class LiveView:
 
     def show_tick(self, tick: Tick) -> None:
         """Draw this tick from now on."""
-        self._moment = Moment(tick=tick, trend=self._pace.add(tick), seen_at_s=self._clock())
+        self._moment = SeenTick(tick=tick, trend=self._pace.add(tick), seen_at_s=self._clock())
 
     def log(self, line: str) -> None:
         """Write a line above what is drawn."""

@@ -17,7 +17,7 @@ from rich.table import Table
 from oku_cli.formatting import choose_digits, format_count, format_latency, format_share
 from oku_cli.terminal.layout import FigureTable
 from oku_cli.terminal.palette import ACCENT
-from oku_core.results.histogram import Histogram, Latency, bucket_bounds_us, bucket_index
+from oku_core.results.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 
 MOST_BARS = 14
 """More are read no better, and the end screen has to fit on one screen."""
@@ -48,7 +48,7 @@ class HistogramBar:
     count: int
 
 
-def build_bars(latency: Latency) -> list[HistogramBar]:
+def build_bars(latency: HistogramSnapshot) -> list[HistogramBar]:
     """At most `MOST_BARS` bars, rising, that hold every latency; empty ones at the ends are left out.
 
     A bucket that a bound falls into counts below that bound with all it holds: an error of 1 part in 1024
@@ -69,7 +69,7 @@ def build_bars(latency: Latency) -> list[HistogramBar]:
     ]
 
 
-def build_edges(latency: Latency) -> list[int]:
+def build_edges(latency: HistogramSnapshot) -> list[int]:
     """The round bounds in µs between the bars, rising, at least one: as fine as fit."""
     histogram = Histogram()
     histogram.add(latency)
@@ -80,7 +80,7 @@ def build_edges(latency: Latency) -> list[int]:
 class LatencyBars:
     """Bars with bounds, counts and shares; without bars where there is room for the figures only."""
 
-    def __init__(self, latency: Latency) -> None:
+    def __init__(self, latency: HistogramSnapshot) -> None:
         bars = build_bars(latency)
         bounds_ms = [*(bar.low_us / 1000 for bar in bars), *(bar.high_us / 1000 for bar in bars[-1:])]
         digits = choose_digits(bounds_ms)
@@ -114,7 +114,7 @@ class LatencyBars:
         return table
 
 
-def build_histogram(latency: Latency) -> RenderableType:
+def build_histogram(latency: HistogramSnapshot) -> RenderableType:
     """Bars with bounds, counts and shares; nothing of nothing."""
     return LatencyBars(latency) if latency.total else ""
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oku_cli.formatting import format_count, format_moment
-from oku_cli.process.interrupt_hints import Parting, describe_pause
+from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import MOST_COLUMNS, STATE_STYLES, STRONG
 from oku_core.accounting.run_state import RunState
@@ -35,7 +35,7 @@ MOST_HINTS = 3
 """Of so many paused runs, the newest, it is said how to go on."""
 
 
-def build_hints(rows: Iterable[RunRow], parting: Parting) -> list[str]:
+def build_hints(rows: Iterable[RunRow], parting: InterruptHints) -> list[str]:
     """What became of the newest runs that are paused, and how to go on with each."""
     paused = [row for row in rows if row.state is RunState.PAUSED]
     newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]

@@ -6,11 +6,11 @@
 | `GET /api/runs?limit=N&after=CURSOR` | lists runs, newest first; the header `Link` leads to the next |
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
-| `GET /api/runs/{run}/history` | the same with all that is kept of it: a `Dossier` |
+| `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /api/outbox` | what waits for Loki, `Publisher.describe`; null without Loki |
-| `GET /api/scaling` | how many pods a run may have, `KubePart.describe`; null outside a cluster |
+| `GET /api/scaling` | how many pods a run may have, `KubeFacade.describe`; null outside a cluster |
 | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and for Prometheus |
 """
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from oku_coordinator.kube.cluster import enter_cluster
 from oku_coordinator.kube.dns import ServerName
-from oku_coordinator.kube.pod_readiness import Turnout
+from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.kube.pod_servers import PodServers
 from oku_coordinator.kube.scale_plan import check_bounds
 from oku_coordinator.kube.scaler import Scaler, describe
@@ -18,7 +18,7 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 
 
-class KubePart:
+class KubeFacade:
     """See the module. `UserError` when this process is no pod.
 
     Args:
@@ -59,12 +59,12 @@ class KubePart:
         return self._scaler.has_servers(run)
 
     @property
-    def workers(self) -> Turnout:
+    def workers(self) -> PodReadiness:
         """How many worker pods are there, of the run that has its turn."""
         return self._scaler.workers
 
     @property
-    def delay_servers(self) -> Turnout:
+    def delay_servers(self) -> PodReadiness:
         """How many delay server pods are ready, as long as the run waits for them."""
         return self._scaler.servers
 

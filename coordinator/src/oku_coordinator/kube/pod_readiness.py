@@ -10,7 +10,7 @@ SERVERS_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
-class Turnout:
+class PodReadiness:
     """The pods of a Deployment at one moment.
 
     Args:
@@ -31,22 +31,22 @@ class Turnout:
         return self.there >= self.wanted
 
 
-def build_worker_turnout(pods: Sequence[Pod], wanted: int) -> Turnout:
+def build_worker_readiness(pods: Sequence[Pod], wanted: int) -> PodReadiness:
     """Workers are there when they run."""
-    return Turnout(sum(pod.is_running and not pod.obstacle for pod in pods), wanted, find_obstacle(pods))
+    return PodReadiness(sum(pod.is_running and not pod.obstacle for pod in pods), wanted, find_obstacle(pods))
 
 
-def build_server_turnout(pods: Sequence[Pod], wanted: int) -> Turnout:
+def build_server_readiness(pods: Sequence[Pod], wanted: int) -> PodReadiness:
     """Delay servers are there when they are ready.
 
     A Deployment that was made smaller has too many for a while.
     """
     there, leaving = sum(pod.is_ready for pod in pods), sum(pod.is_leaving for pod in pods)
     surplus = leaving + max(0, there - wanted)
-    return Turnout(there, wanted, find_obstacle(pods), surplus)
+    return PodReadiness(there, wanted, find_obstacle(pods), surplus)
 
 
-def is_enough(servers: Turnout, waited_s: float) -> bool:
+def is_enough(servers: PodReadiness, waited_s: float) -> bool:
     """Whether these delay servers are enough for a run: not with one that leaves in its first seconds."""
     if waited_s >= SERVERS_WITHIN_S:
         return servers.there > 0

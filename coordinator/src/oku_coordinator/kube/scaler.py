@@ -19,9 +19,9 @@ from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.deletion_cost import CostMarker
 from oku_coordinator.kube.dns import ServerName
 from oku_coordinator.kube.pod_readiness import (
-    Turnout,
-    build_server_turnout,
-    build_worker_turnout,
+    PodReadiness,
+    build_server_readiness,
+    build_worker_readiness,
     is_enough,
 )
 from oku_coordinator.kube.pods import Pod
@@ -74,9 +74,9 @@ class Scaler:
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why the last look came to nothing; empty when it did not."""
-        self.workers = Turnout()
+        self.workers = PodReadiness()
         """Of the run that has its turn, as of the last look."""
-        self.servers = Turnout()
+        self.servers = PodReadiness()
         """The same of delay servers, until it has begun."""
 
     def start(self, supervisor: Supervisor) -> None:
@@ -94,7 +94,7 @@ class Scaler:
     async def look(self) -> None:
         """One look; what the API does not do is noted as trouble."""
         try:
-            run = self._ledger.fetch_next_run()
+            run = self._ledger.fetch_current_run()
             if run is None:
                 await self._rest()
             else:
@@ -113,7 +113,7 @@ class Scaler:
 
     async def _rest(self) -> None:
         self._scaled_for = self._served = None
-        self.workers = self.servers = Turnout()
+        self.workers = self.servers = PodReadiness()
         if not self._idle.is_due(self._clock()):
             return
         await self._resize(self._settings.workers, lambda _: 0)
@@ -139,19 +139,19 @@ class Scaler:
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings
         is_found = not self._has_looked and run.state in ACTIVE_STATES
-        self.workers = self.servers = Turnout()
+        self.workers = self.servers = PodReadiness()
         self._served = None
         wanted = await self._resize(
             settings.workers,
             lambda current: current if is_found and current else choose_workers(spec, settings),
         )
-        self.workers = Turnout(wanted=wanted)
+        self.workers = PodReadiness(wanted=wanted)
         if settings.servers and spec.brings_servers:
             wanted = await self._resize(
                 settings.servers,
                 lambda current: current if is_found and current else choose_servers(spec, settings, current),
             )
-            self.servers = Turnout(wanted=wanted)
+            self.servers = PodReadiness(wanted=wanted)
         self._scaled_for, self._scaled_at = run.run, self._clock()
 
     async def _resize(self, deployment: str, choose: Callable[[int], int]) -> int:
@@ -165,7 +165,7 @@ class Scaler:
     async def _await_servers(self, run: RunRecord) -> None:
         scale = await self._cluster.fetch_scale(self._settings.servers)
         pods = await self._cluster.fetch_pods(scale.selector)
-        servers = build_server_turnout(pods, self.servers.wanted)
+        servers = build_server_readiness(pods, self.servers.wanted)
         may_begin = is_enough(servers, self._clock() - self._scaled_at)
         if may_begin and self._name is not None:
             self.servers = replace(servers, obstacle=self.servers.obstacle)  # till DNS has answered
@@ -182,11 +182,11 @@ class Scaler:
     async def _look_at_workers(self) -> Sequence[Pod]:
         scale = await self._cluster.fetch_scale(self._settings.workers)
         pods = await self._cluster.fetch_pods(scale.selector)
-        workers = build_worker_turnout(pods, scale.replicas)
+        workers = build_worker_readiness(pods, scale.replicas)
         self.workers = await self._explain(workers, self._settings.workers)
         return pods
 
-    async def _explain(self, turnout: Turnout, deployment: str) -> Turnout:
+    async def _explain(self, turnout: PodReadiness, deployment: str) -> PodReadiness:
         """Where no pod says why some are missing, they may have been refused, as by a quota."""
         if turnout.is_complete or turnout.obstacle:
             return turnout

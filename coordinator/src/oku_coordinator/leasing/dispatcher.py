@@ -19,7 +19,7 @@ from oku_coordinator.ledger.records import ExpiryReason, RunRecord
 from oku_coordinator.settings import ServerShape
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.celery_app import LEASES_IN_HAND
+from oku_core.messaging.celery_app import LEASE_SLOTS
 from oku_core.messaging.lease import Lease, read_lease_number
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
 from oku_core.spec.spec import Spec
@@ -73,7 +73,7 @@ class Dispatcher:
             wall_now: Unix time.
         """
         self.has_more = False
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is None:
             return None
         if run.state == RunState.PENDING:
@@ -130,7 +130,7 @@ def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, in
             take such a lease, so it fills a hand of one.
     """
     hands: list[WorkerState] = []
-    for others in range(LEASES_IN_HAND):
+    for others in range(LEASE_SLOTS):
         hands += [worker for worker in workers if held.get(worker.name, 0) <= others]
     return hands[held.get(None, 0) :]
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
 from oku_coordinator.workers.liveness import MISSED_TERMS, Roster
-from oku_core.messaging.celery_app import LEASES_IN_HAND
+from oku_core.messaging.celery_app import LEASE_SLOTS
 
 
 class ExpiryJudge:
@@ -36,31 +36,31 @@ class ExpiryJudge:
         before = self._known_since
         # While no hand is free, as when a worker has left, an unclaimed lease waits in the queue for one.
         # What a worker has beyond its own hands, as after a loss of the broker, fills nobody else's.
-        claims = Counter(lease.boot for lease in leases if lease.boot is not None)
-        full_hands = sum(min(count, LEASES_IN_HAND) for count in claims.values())
-        is_waiting = full_hands >= LEASES_IN_HAND * len(self._roster.workers()) and not closing
+        claims = Counter(lease.incarnation for lease in leases if lease.incarnation is not None)
+        full_hands = sum(min(count, LEASE_SLOTS) for count in claims.values())
+        is_waiting = full_hands >= LEASE_SLOTS * len(self._roster.workers()) and not closing
         self._known_since = {
-            (lease.id, lease.boot): now
-            if lease.boot is None and (is_waiting or lease.id in listed)
-            else before.get((lease.id, lease.boot), now)
+            (lease.id, lease.incarnation): now
+            if lease.incarnation is None and (is_waiting or lease.id in listed)
+            else before.get((lease.id, lease.incarnation), now)
             for lease in leases
         }
         lost = []
         for lease in leases:
-            reason = self._judge(lease, self._known_since[lease.id, lease.boot], now)
+            reason = self._judge(lease, self._known_since[lease.id, lease.incarnation], now)
             if reason:
                 lost.append((lease.id, reason))
         return lost
 
     def _judge(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
         overdue = now - known_since > MISSED_TERMS * self._roster.term_s
-        if lease.worker is None or lease.boot is None:
+        if lease.worker is None or lease.incarnation is None:
             # A worker with a free hand takes what is in the queue at once, so it is not there.
             return ExpiryReason.NOT_CLAIMED if overdue else None
-        if self._roster.is_gone(lease.boot):
+        if self._roster.is_gone(lease.incarnation):
             return ExpiryReason.WORKER_LOST
-        self._roster.enlist(lease.worker, lease.boot, now)
-        if overdue and not self._roster.is_current(lease.worker, lease.boot):
+        self._roster.enlist(lease.worker, lease.incarnation, now)
+        if overdue and not self._roster.is_current(lease.worker, lease.incarnation):
             return ExpiryReason.WORKER_LOST
         if self._roster.has_dropped(lease.worker, lease.id, known_since, now):
             return ExpiryReason.REPORT_LOST

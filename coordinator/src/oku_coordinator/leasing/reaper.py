@@ -22,7 +22,7 @@ _BATCH = 50
 """So many leases are taken back in one transaction, which takes about 20 ms."""
 
 
-class LeaseWatch:
+class Reaper:
     """See the module.
 
     Args:
@@ -61,7 +61,7 @@ class LeaseWatch:
         A thousand workers may be lost in one: their leases are taken back some at a time, a transaction each,
         and others have their turn in between.
         """
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         leases = self._ledger.fetch_active_leases(run.run) if run else []
         active = {lease.id for lease in leases}
         listed = self._roster.find_listed()
@@ -88,4 +88,4 @@ class LeaseWatch:
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
                 self._metrics.count_expired(reason)
         if reason == ExpiryReason.WORKER_LOST:
-            self._note_lost(lease.boot for lease in leases if lease.boot is not None)
+            self._note_lost(lease.incarnation for lease in leases if lease.incarnation is not None)

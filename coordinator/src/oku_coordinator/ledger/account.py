@@ -10,7 +10,7 @@ from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
 from oku_core.messaging.lease import Report
 from oku_core.results import hdr
-from oku_core.results.histogram import Histogram, Latency
+from oku_core.results.histogram import Histogram, HistogramSnapshot
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
@@ -63,7 +63,7 @@ def build_account(row: sqlite3.Row) -> Account:
     if row["histogram"]:
         latency = hdr.decode(row["histogram"])
         histogram.add(
-            Latency(
+            HistogramSnapshot(
                 buckets=latency.buckets,
                 sum_us=_join(row["sum_us_high"], row["sum_us"]),
                 min_us=row["min_us"],

@@ -11,7 +11,7 @@ from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.ledger.records import LeaseMark, LeaseState
 from oku_coordinator.ledger.run_table import fetch_state
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.results.history import MOST_MOMENTS, Event, Moment, choose_step_s, merge_steps
+from oku_core.results.history import MOST_SAMPLES, Event, Sample, choose_step_s, merge_steps
 
 MOST_EVENTS = 10_000
 """Of one run; what happens more often than that is not kept here, Loki gets it all the same."""
@@ -19,7 +19,7 @@ _MERGED_AT_ONCE = 64
 """Moments; takes some milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
-_unpack_moment = msgspec.msgpack.Decoder(Moment).decode
+_unpack_moment = msgspec.msgpack.Decoder(Sample).decode
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
@@ -36,11 +36,11 @@ def note(transaction: Transaction, run: str, event: Event) -> None:
     outbox_table.put(transaction, run, Kind.EVENT, event.at, [fields])
 
 
-def keep_moment(transaction: Transaction, run: str, moment: Moment) -> None:
+def keep_sample(transaction: Transaction, run: str, sample: Sample) -> None:
     """Keep a moment. When there are many, they are merged into half as many, some with each that is kept:
     all at once would take half a second.
     """
-    _insert_moments(transaction, run, [moment])
+    _insert_moments(transaction, run, [sample])
     transaction.execute(
         "INSERT INTO histories (run, moments) VALUES (?, 1) ON CONFLICT DO UPDATE SET moments = moments + 1",
         run,
@@ -48,7 +48,7 @@ def keep_moment(transaction: Transaction, run: str, moment: Moment) -> None:
     history = _fetch_history(transaction, run)
     if history["step_s"]:
         _merge_some(transaction, run, history)
-    elif history["moments"] > MOST_MOMENTS:
+    elif history["moments"] > MOST_SAMPLES:
         _begin_merging(transaction, run)
 
 
@@ -56,7 +56,7 @@ def _begin_merging(transaction: Transaction, run: str) -> None:
     ends = [row["at"] for row in transaction.select("SELECT at FROM moments WHERE run = ? ORDER BY at", run)]
     transaction.execute(
         "UPDATE histories SET moments = ?, step_s = ?, merged_to = ?, merge_until = ? WHERE run = ?",
-        len(ends), choose_step_s(ends, MOST_MOMENTS), -math.inf, ends[-1], run,
+        len(ends), choose_step_s(ends, MOST_SAMPLES), -math.inf, ends[-1], run,
     )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def _fetch_history(transaction: Transaction, run: str) -> sqlite3.Row:
     return transaction.select("SELECT * FROM histories WHERE run = ?", run)[0]
 
 
-def fetch_moments(transaction: Transaction, run: str) -> list[Moment]:
+def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     """The moments of a run, oldest first."""
     rows = transaction.select("SELECT body FROM moments WHERE run = ? ORDER BY at", run)
     return [_unpack_row(row) for row in rows]
@@ -118,12 +118,12 @@ def fetch_lease_marks(transaction: Transaction, run: str, after: str, most: int)
     return [LeaseMark(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
 
 
-def _unpack_row(row: sqlite3.Row) -> Moment:
+def _unpack_row(row: sqlite3.Row) -> Sample:
     return _unpack_moment(zlib.decompress(row["body"]))
 
 
-def _insert_moments(transaction: Transaction, run: str, moments: list[Moment]) -> None:
+def _insert_moments(transaction: Transaction, run: str, samples: list[Sample]) -> None:
     transaction.execute_each(
         "INSERT OR REPLACE INTO moments (run, at, body) VALUES (?, ?, ?)",
-        [(run, moment.at, zlib.compress(_pack(moment))) for moment in moments],
+        [(run, sample.at, zlib.compress(_pack(sample))) for sample in samples],
     )

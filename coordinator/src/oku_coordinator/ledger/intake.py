@@ -100,7 +100,7 @@ def _place_begin(lease: LeaseRecord, worker_time: float, now: float) -> float:
 def _is_writable(message: Message) -> bool:
     """Whether the ledger can store its names: JSON can carry text that UTF-8 cannot write."""
     try:
-        f"{message.lease} {message.execution} {message.worker} {message.boot}".encode()
+        f"{message.lease} {message.execution} {message.worker} {message.incarnation}".encode()
     except UnicodeEncodeError:
         return False
     return True

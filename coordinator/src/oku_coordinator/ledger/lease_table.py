@@ -47,7 +47,7 @@ def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -
     )  # fmt: skip
     return LeaseRecord(
         id=lease, run=run, start=piece.start, stop=piece.stop, state=LeaseState.ACTIVE, reason="",
-        cut_at=now, execution=None, worker=None, boot=None,
+        cut_at=now, execution=None, worker=None, incarnation=None,
     )  # fmt: skip
 
 
@@ -108,8 +108,8 @@ def fetch_taken_back(transaction: Transaction, run: str) -> list[tuple[int, int]
 def adopt_execution(transaction: Transaction, lease: LeaseRecord, message: Message) -> None:
     """The first execution of a lease that the ledger hears of is the one that counts."""
     transaction.execute(
-        "UPDATE leases SET execution = ?, worker = ?, boot = ? WHERE id = ?",
-        message.execution, message.worker, message.boot, lease.id,
+        "UPDATE leases SET execution = ?, worker = ?, incarnation = ? WHERE id = ?",
+        message.execution, message.worker, message.incarnation, lease.id,
     )  # fmt: skip
 
 

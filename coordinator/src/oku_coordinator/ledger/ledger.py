@@ -45,7 +45,7 @@ from oku_core.accounting.interval import Lengths, Slice
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Message
 from oku_core.quantity import format_duration
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
@@ -109,9 +109,9 @@ class Ledger:
         """Runs, newest first, without their specs: all, or so many at most, behind the `cursor` of one."""
         return self._file.read(functools.partial(run_table.fetch_runs, most=most, after=after))
 
-    def fetch_next_run(self) -> RunRecord | None:
+    def fetch_current_run(self) -> RunRecord | None:
         """The run that has its turn: the active one, else the one that has waited longest."""
-        return self._file.read(run_table.fetch_next_run)
+        return self._file.read(run_table.fetch_current_run)
 
     def count_queued(self) -> int:
         """How many runs are not at rest: those that wait, and the active one."""
@@ -271,19 +271,19 @@ class Ledger:
 
     # History and outbox
 
-    def keep_moment(
+    def keep_sample(
         self,
         run: str,
-        moment: Moment,
+        sample: Sample,
         lines: Iterable[tuple[Kind, Iterable[Fields]]] = (),
         events: Iterable[Event] = (),
     ) -> None:
         """Keep a second of a run, with the lines that are made of it, and events."""
 
         def keep(transaction: Transaction) -> None:
-            history_table.keep_moment(transaction, run, moment)
+            history_table.keep_sample(transaction, run, sample)
             for kind, fields in lines:
-                outbox_table.put(transaction, run, kind, moment.at, fields)
+                outbox_table.put(transaction, run, kind, sample.at, fields)
             for event in events:
                 history_table.note(transaction, run, event)
 
@@ -368,7 +368,7 @@ class Ledger:
         """How a run went, as of one moment."""
         return self._file.read(
             lambda transaction: History(
-                moments=history_table.fetch_moments(transaction, run),
+                samples=history_table.fetch_samples(transaction, run),
                 events=history_table.fetch_events(transaction, run),
             )
         )

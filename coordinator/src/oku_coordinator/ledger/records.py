@@ -10,7 +10,7 @@ import msgspec
 from oku_coordinator.ledger.account import Account
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.history import Event, Moment
+from oku_core.results.history import Event, Sample
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.spec.spec import Spec
 
@@ -145,7 +145,7 @@ class ListedRun:
 class LeaseRecord:
     """A lease as the ledger has it.
 
-    `execution`, `worker` and `boot` are of the first execution that the ledger heard of, None until then.
+    `execution`, `worker` and `incarnation` are of the first execution heard of, None until then.
     `reason` says why it has expired.
     """
 
@@ -158,7 +158,7 @@ class LeaseRecord:
     cut_at: float
     execution: str | None
     worker: str | None
-    boot: str | None
+    incarnation: str | None
 
     @property
     def length(self) -> int:
@@ -184,7 +184,7 @@ class LeaseMark:
 class History:
     """How a run went: moments and events, oldest first."""
 
-    moments: list[Moment]
+    samples: list[Sample]
     events: list[Event]
 
 

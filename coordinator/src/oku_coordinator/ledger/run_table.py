@@ -88,7 +88,7 @@ def _shorten(urls: Sequence[str]) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def fetch_next_run(transaction: Transaction) -> RunRecord | None:
+def fetch_current_run(transaction: Transaction) -> RunRecord | None:
     """The run that has its turn: the active one, else the one that has waited longest."""
     first = _select_live(transaction, 1)
     return fetch_run(transaction, first[0]) if first else None

@@ -68,7 +68,7 @@ CREATE TABLE leases (
     cut_at REAL NOT NULL,
     execution TEXT,
     worker TEXT,
-    boot TEXT,
+    incarnation TEXT,
     closed_at REAL,
     covered INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
@@ -109,7 +109,7 @@ _HISTORY = """
 CREATE TABLE moments (
     run TEXT NOT NULL,
     at REAL NOT NULL,
-    body BLOB NOT NULL,               -- a Moment, packed
+    body BLOB NOT NULL,               -- a Sample, packed
     PRIMARY KEY (run, at)
 ) WITHOUT ROWID;
 CREATE TABLE events (

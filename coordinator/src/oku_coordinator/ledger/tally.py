@@ -26,15 +26,15 @@ CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
     SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
 CREATE TEMP TRIGGER lease_added AFTER INSERT ON leases BEGIN
     SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
-        new.execution, new.worker, new.boot); END;
+        new.execution, new.worker, new.incarnation); END;
 CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases BEGIN
     SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
-        old.execution, old.worker, old.boot); END;
+        old.execution, old.worker, old.incarnation); END;
 CREATE TEMP TRIGGER lease_changed AFTER UPDATE ON leases BEGIN
     SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
-        old.execution, old.worker, old.boot);
+        old.execution, old.worker, old.incarnation);
     SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
-        new.execution, new.worker, new.boot); END;
+        new.execution, new.worker, new.incarnation); END;
 CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
     SELECT note_worker(new.run, new.requests); END;
 CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
@@ -142,10 +142,10 @@ def watch(database: sqlite3.Connection, tallies: dict[str, Tally]) -> None:
 
     def note_lease(sign: int, state: str, lease: str, run: str, *columns: Any) -> None:
         if state == LeaseState.ACTIVE and (tally := tallies.get(run)):
-            start, stop, reason, cut_at, execution, worker, boot = columns
+            start, stop, reason, cut_at, execution, worker, incarnation = columns
             record = LeaseRecord(
                 id=lease, run=run, start=start, stop=stop, state=LeaseState.ACTIVE, reason=reason,
-                cut_at=cut_at, execution=execution, worker=worker, boot=boot,
+                cut_at=cut_at, execution=execution, worker=worker, incarnation=incarnation,
             )  # fmt: skip
             tally.note_lease(sign, record)
 

@@ -58,13 +58,13 @@ class CircuitBreaker:
             if report.covered:  # of the run that has its turn: no other has leases out
                 self._lost.clear()
 
-    def note_lost(self, boots: Iterable[str]) -> None:
+    def note_lost(self, incarnations: Iterable[str]) -> None:
         """These processes have died with leases of the run that has its turn."""
-        self._lost |= dict.fromkeys(boots)
+        self._lost |= dict.fromkeys(incarnations)
 
     def look(self, now: float) -> None:
         """One look at the run that has its turn, at `now` in monotonic seconds."""
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is None or run.run != self._run:
             self._run = run.run if run else None
             self._lost.clear()
@@ -78,7 +78,7 @@ class CircuitBreaker:
             self._give_up(run, RunState.FAILED, reason)
 
     def _note_refusal(self, run: str, report: Report, now: float) -> None:
-        if self._roster.note_refusal(report.worker, report.boot, (run, report.refusal), now):
+        if self._roster.note_refusal(report.worker, report.incarnation, (run, report.refusal), now):
             text = f"worker {report.worker} cannot begin: {report.refusal}"
             _log.warning("%s", text, extra={"run": run, "worker": report.worker})
             event = Event(

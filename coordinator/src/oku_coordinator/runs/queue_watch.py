@@ -46,7 +46,7 @@ class QueueWatch:
 
     def look(self, now: float) -> None:
         """One look, at `now` in monotonic seconds."""
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is None or run.state != RunState.PENDING:
             self._run = None
         elif run.run != self._run:

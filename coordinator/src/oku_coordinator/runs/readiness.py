@@ -18,7 +18,7 @@ from oku_core.spec.files import NOWHERE, SpecFiles
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from oku_coordinator.kube.facade import KubePart
+    from oku_coordinator.kube.facade import KubeFacade
 
 LONGEST_NOTICE = 300
 """Characters; what others say may be long."""
@@ -33,7 +33,7 @@ class QueueFullError(Exception):
         )
 
 
-class Conditions:
+class Readiness:
     """See the module.
 
     Args:
@@ -53,7 +53,7 @@ class Conditions:
         ledger: Ledger,
         roster: Roster,
         has_broker: Callable[[], bool] = lambda: True,
-        kube: "KubePart | None" = None,
+        kube: "KubeFacade | None" = None,
         server_watch: ServerWatch | None = None,
         find_troubles: Callable[[], Iterable[str]] = tuple,
     ) -> None:
@@ -94,7 +94,7 @@ class Conditions:
         """What a run waits for, and what does not go as it should; a line each, none of a run at rest."""
         if run.is_at_rest:
             return []
-        turn = self._ledger.fetch_next_run()
+        turn = self._ledger.fetch_current_run()
         if turn is not None and turn.run != run.run:
             obstacle = _add(self.find_obstacle(turn))
             return [_shorten(f"waiting for its turn: run {turn.run} is {turn.state}{obstacle}")]

@@ -14,11 +14,11 @@ from oku_coordinator.ledger import Ledger
 from oku_core.results.summary import Summary
 from oku_core.spec.parser import build_mapping
 
-_MOMENTS_AT_ONCE = 100
+_SAMPLES_AT_ONCE = 100
 
 
-def write_dossier(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
-    """Whole lines, some at a time: `at`, `summary`, `spec`, `moments`, `events`, `leases`, `slices`.
+def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
+    """Whole lines, some at a time: `at`, `summary`, `spec`, `samples`, `events`, `leases`, `slices`.
 
     Each piece is as the ledger is when it is asked for: of a run that goes on, leases may be newer than the
     summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow meanwhile.
@@ -32,7 +32,7 @@ def write_dossier(ledger: Ledger, summary: Summary, now: float) -> Iterator[byte
     head = {"at": now, "summary": summary, "spec": build_mapping(ledger.fetch_run(run).spec)}
     yield msgspec.json.encode(head)[:-1] + b"\n"
     history = ledger.fetch_history(run)
-    yield from _write_list("moments", _cut(history.moments, _MOMENTS_AT_ONCE))
+    yield from _write_list("samples", _cut(history.samples, _SAMPLES_AT_ONCE))
     yield from _write_list("events", [history.events])
     yield from _write_list("leases", ledger.read_leases(run))
     yield from _write_list("slices", ledger.read_slices(run))

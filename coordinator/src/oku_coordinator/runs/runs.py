@@ -13,9 +13,9 @@ from typing import Any
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import BreachError, ListedRun, RunRecord
-from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
-from oku_coordinator.runs.run_history import write_dossier
+from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.servers.served_count import Served, ServedCounter
 from oku_coordinator.servers.server_watch import UNSEEN
@@ -53,7 +53,7 @@ class Runs:
         served: ServedCounter,
         wake: Callable[[], None],
         fetch_broker_mb: Callable[[], float | None],
-        conditions: Conditions,
+        conditions: Readiness,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
@@ -139,7 +139,7 @@ class Runs:
             _log.warning("what was served cannot be kept: %s", error, extra={"run": run})
 
     async def tell(self, run: str) -> AsyncGenerator[bytes]:
-        """A run with all that is kept of it, as `write_dossier` gives it, read beside the event loop.
+        """A run with all that is kept of it, as `write_run_history` gives it, read beside the event loop.
 
         `UnknownRunError` comes at once, not with the first piece.
         """
@@ -148,7 +148,7 @@ class Runs:
 
     async def _read_beside(self, summary: Summary) -> AsyncGenerator[bytes]:
         with closing(self._ledger.open_reader()) as reader:
-            pieces = write_dossier(reader, summary, self._clock())
+            pieces = write_run_history(reader, summary, self._clock())
             while piece := await asyncio.to_thread(next, pieces, b""):
                 yield piece
 
@@ -194,7 +194,7 @@ class Runs:
         return set(self._followers.values())
 
     def publish(self, tick: Tick) -> None:
-        """Hand a tick to everybody who follows; who is too slow misses the oldest ones."""
+        """Execution a tick to everybody who follows; who is too slow misses the oldest ones."""
         self._tell_followers(tick)
 
     def announce_rest(self) -> None:
@@ -256,8 +256,8 @@ class Runs:
 def build_run_id(now: float) -> str:
     """A short id that sorts by time: date, time in UTC, and four random characters."""
     alphabet = "abcdefghijkmnpqrstuvwxyz23456789"
-    moment = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
-    return f"{moment}-{''.join(secrets.choice(alphabet) for _ in range(4))}"
+    sample = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
+    return f"{sample}-{''.join(secrets.choice(alphabet) for _ in range(4))}"
 
 
 def _describe_flag(validity: Validity) -> str:

@@ -62,7 +62,7 @@ class ServerWatch:
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to watch; to be called before anything can end the run that is active."""
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is not None and run.state in ACTIVE_STATES:
             self._judge_gap(run)
         self._task = supervisor.start("delay servers", self._watch)
@@ -82,7 +82,7 @@ class ServerWatch:
         """One look at the servers of the run that has its turn."""
         is_asked = self._is_asked.is_set()
         self._is_asked.clear()
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is None or not run.spec.brings_servers:
             self._seen = None
         elif run.state in ACTIVE_STATES:

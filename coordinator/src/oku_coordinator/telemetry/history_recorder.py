@@ -18,7 +18,7 @@ from oku_coordinator.telemetry.lines import (
 )
 from oku_core.messaging.progress import Progress, Tick
 from oku_core.results.histogram import coarsen
-from oku_core.results.history import Event, EventType, Moment, build_quantiles_ms
+from oku_core.results.history import Event, EventType, Sample, build_quantiles_ms
 
 WORKER_LINES_PER_S = 100
 COVERAGE_S = 5.0
@@ -37,7 +37,7 @@ class _Account:
     lag_s: float
 
 
-class Chronicle:
+class HistoryRecorder:
     """See the module; `publishes` says whether lines are wanted."""
 
     def __init__(self, ledger: Ledger, *, publishes: bool) -> None:
@@ -68,10 +68,10 @@ class Chronicle:
             tick: the second.
             is_last: whether the run has come to rest with it.
         """
-        moment = build_moment(tick)
+        sample = build_sample(tick)
         # All is read before the transaction that keeps it begins.
-        lines = list(self._build_lines(tick, moment, is_last=is_last)) if self._publishes else []
-        self._ledger.keep_moment(tick.run, moment, lines, merge_events(self._events))
+        lines = list(self._build_lines(tick, sample, is_last=is_last)) if self._publishes else []
+        self._ledger.keep_sample(tick.run, sample, lines, merge_events(self._events))
         self._events.clear()
         if is_last:
             self._coverage_at = 0.0
@@ -85,14 +85,14 @@ class Chronicle:
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
     def _build_lines(
-        self, tick: Tick, moment: Moment, *, is_last: bool
+        self, tick: Tick, sample: Sample, *, is_last: bool
     ) -> Iterator[tuple[Kind, Iterable[Fields]]]:
         yield (
             Kind.TICK,
-            [build_tick_line(moment, tick.latency, total=tick.requests, active_s=tick.active_s)],
+            [build_tick_line(sample, tick.latency, total=tick.requests, active_s=tick.active_s)],
         )
         yield Kind.LATENCY, build_latency_lines(tick.latency)
-        yield Kind.WORKER, self._take_worker_lines(moment.seconds, is_last=is_last)
+        yield Kind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
         if is_last or tick.at - self._coverage_at >= COVERAGE_S:
             self._coverage_at = tick.at
             slices, again = self._ledger.fetch_slices(tick.run), self._ledger.fetch_taken_back(tick.run)
@@ -112,9 +112,9 @@ class Chronicle:
         return lines
 
 
-def build_moment(tick: Tick) -> Moment:
+def build_sample(tick: Tick) -> Sample:
     """A tick as it is kept."""
-    return Moment(
+    return Sample(
         at=tick.at,
         seconds=tick.seconds,
         state=tick.state,

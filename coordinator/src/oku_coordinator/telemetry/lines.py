@@ -10,8 +10,8 @@ from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import Latency, bucket_bounds_us
-from oku_core.results.history import QUANTILES, Moment, build_quantiles_ms
+from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us
+from oku_core.results.history import QUANTILES, Sample, build_quantiles_ms
 from oku_core.results.summary import Summary
 
 Fields = Mapping[str, Any]
@@ -53,52 +53,52 @@ def build_status_lines(report: Report) -> Iterator[Fields]:
         yield {"worker": report.worker, "status": status, "requests": requests}
 
 
-def build_latency_fields(latency: Latency) -> Fields:
+def build_latency_fields(latency: HistogramSnapshot) -> Fields:
     """Mean and quantiles, in ms; nothing when there is no latency."""
     if not (total := latency.total):
         return {}
     return {"mean_ms": round(latency.sum_us / total / 1000, 6), **build_quantiles_ms(latency)}
 
 
-def build_moment_fields(moment: Moment, total: int) -> Fields:
+def build_sample_fields(sample: Sample, total: int) -> Fields:
     """How a run of `total` requests stood at the end of a moment, and what it counts."""
     return {
-        "state": moment.state,
+        "state": sample.state,
         "total": total,
-        "accounted": moment.accounted,
-        "leased": moment.leased,
-        "pending": moment.pending,
-        "done": moment.done,
-        "requests": moment.ended,
-        **build_outcome_counts(moment.outcomes),
-        "bytes_received": moment.bytes_received,
+        "accounted": sample.accounted,
+        "leased": sample.leased,
+        "pending": sample.pending,
+        "done": sample.done,
+        "requests": sample.ended,
+        **build_outcome_counts(sample.outcomes),
+        "bytes_received": sample.bytes_received,
     }
 
 
-def build_tick_line(moment: Moment, latency: Latency, *, total: int, active_s: float) -> Fields:
+def build_tick_line(sample: Sample, latency: HistogramSnapshot, *, total: int, active_s: float) -> Fields:
     """A second of a run.
 
     Args:
-        moment: the second.
+        sample: the second.
         latency: of the same, with all its digits.
         total: requests of the run.
         active_s: how long the run has been active.
     """
     return {
-        **build_moment_fields(moment, total),
-        "seconds": round(moment.seconds, 3),
-        "rate_rps": round(moment.rate_rps, 1),
-        "in_flight": round(moment.in_flight),
+        **build_sample_fields(sample, total),
+        "seconds": round(sample.seconds, 3),
+        "rate_rps": round(sample.rate_rps, 1),
+        "in_flight": round(sample.in_flight),
         **({"mean_ms": round(latency.sum_us / latency.total / 1000, 6)} if latency.buckets else {}),
-        **{name: getattr(moment, name) for name in QUANTILES},
-        "resent_at_most": moment.resent_at_most,
+        **{name: getattr(sample, name) for name in QUANTILES},
+        "resent_at_most": sample.resent_at_most,
         "active_s": round(active_s, 3),
-        "workers": moment.workers,
-        "lag_s": round(moment.lag_s, 4),
+        "workers": sample.workers,
+        "lag_s": round(sample.lag_s, 4),
     }
 
 
-def build_latency_lines(latency: Latency) -> Iterator[Fields]:
+def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
     """The buckets of a heatmap that hold something, each with its own count."""
     place, held = 0, 0
     pairs = iter(latency.buckets)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from oku_coordinator.ledger.records import Standing
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.progress import Progress, Tick
-from oku_core.results.histogram import Histogram, Latency
+from oku_core.results.histogram import Histogram, HistogramSnapshot
 
 _WINDOW_TICKS = 5
 _SHORTEST_S = 0.001
@@ -16,7 +16,7 @@ class TickMaker:
     """Collects progress and, once a second, gives a tick. Each event enters exactly one tick."""
 
     def __init__(self) -> None:
-        self._window: deque[Latency] = deque(maxlen=_WINDOW_TICKS)
+        self._window: deque[HistogramSnapshot] = deque(maxlen=_WINDOW_TICKS)
         self._in_flight: dict[str, int] = {}
         self._leases: dict[str, list[int]] = {}
         self._lag_s = 0.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import BreachError, RunRecord
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.telemetry.history_recorder import Chronicle
+from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster, WorkerState
@@ -24,7 +24,7 @@ _LATE_S = 0.25
 """A tick may be so late, and the one after it keeps its time."""
 
 
-class Pulse:
+class Ticker:
     """See the module.
 
     Args:
@@ -41,7 +41,7 @@ class Pulse:
         ledger: Ledger,
         roster: Roster,
         runs: Runs,
-        chronicle: Chronicle,
+        chronicle: HistoryRecorder,
         metrics: Metrics,
         clock: Callable[[], float],
     ) -> None:
@@ -63,8 +63,8 @@ class Pulse:
         if not self._replays.admits(progress, time.monotonic()):
             return False
         self._metrics.count_progress()
-        is_new = not self._roster.is_current(progress.worker, progress.boot)
-        replaced = self._roster.find_replaced(progress.worker, progress.boot)
+        is_new = not self._roster.is_current(progress.worker, progress.incarnation)
+        replaced = self._roster.find_replaced(progress.worker, progress.incarnation)
         self._roster.hear(progress, time.monotonic(), self._clock())
         if replaced is not None:
             self._note_gone(replaced)
@@ -109,7 +109,7 @@ class Pulse:
     def tick(self) -> None:
         """Make one."""
         self._metrics.show_workers(len(self._roster))
-        run = self._ledger.fetch_next_run()
+        run = self._ledger.fetch_current_run()
         if run is None or run.state not in ACTIVE_STATES:
             self._ticks = TickMaker()  # what workers say now belongs to no run
         if run is None:

@@ -22,9 +22,9 @@ class Pacemaker:
         self._told_s = 1.0
         self._tell_at = -math.inf
 
-    def step(self, pace_s: float, now: float) -> None:
+    def step(self, heartbeat_interval_s: float, now: float) -> None:
         """Tell the pace if it is to be told, at `now` in monotonic seconds."""
-        if self._broker.is_away or (pace_s == self._told_s and now < self._tell_at):
+        if self._broker.is_away or (heartbeat_interval_s == self._told_s and now < self._tell_at):
             return
-        self._told_s, self._tell_at = pace_s, now + _REPEAT_S
-        self._broker.send_pace(pace_s)
+        self._told_s, self._tell_at = heartbeat_interval_s, now + _REPEAT_S
+        self._broker.send_pace(heartbeat_interval_s)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from oku_core.messaging.progress import Progress
 
 MISSED_TERMS = 2
-"""Silence of so many terms is death."""
+"""Outage of so many terms is death."""
 EVENTS_PER_S = 1000
 """So many of all workers together cost the coordinator about a quarter of a core."""
 LONGEST_PACE_S = 30.0
@@ -33,11 +33,11 @@ class WorkerState:
     """What the coordinator knows of one worker."""
 
     name: str
-    boot: str
+    incarnation: str
     heard_at: float
     """When it was last heard, or was first named."""
     has_spoken: bool = False
-    pace_s: float = 0.0
+    heartbeat_interval_s: float = 0.0
     """The time that its last event told of."""
     stopping: bool = False
     troubles: Sequence[str] = ()
@@ -78,14 +78,14 @@ class Roster:
         return sum(worker.has_spoken for worker in self._workers.values())
 
     @property
-    def pace_s(self) -> float:
+    def heartbeat_interval_s(self) -> float:
         """How often each worker should speak, in whole seconds; those count as well that were only named."""
-        return choose_pace_s(len(self._workers))
+        return choose_heartbeat_interval_s(len(self._workers))
 
     @property
     def term_s(self) -> float:
         """Seconds in which a worker must be heard."""
-        return max(self._term_s, _TERM_PER_PACE * self.pace_s)
+        return max(self._term_s, _TERM_PER_PACE * self.heartbeat_interval_s)
 
     def workers(self, run: str | None = None) -> list[WorkerState]:
         """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
@@ -99,13 +99,13 @@ class Roster:
         """Those that live and cannot begin with a run."""
         return [worker for worker in self.workers() if worker.refused_run == run]
 
-    def note_refusal(self, name: str, boot: str, refused: tuple[str, str], now: float) -> bool:
+    def note_refusal(self, name: str, incarnation: str, refused: tuple[str, str], now: float) -> bool:
         """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
 
         It holds for this process of the worker, until the run is resumed or it refuses another.
         """
         worker = self._workers.get(name)
-        if worker is None or worker.boot != boot or worker.refused_run == refused[0]:
+        if worker is None or worker.incarnation != incarnation or worker.refused_run == refused[0]:
             return False
         (worker.refused_run, worker.refusal), worker.refused_at = refused, now
         return True
@@ -127,23 +127,23 @@ class Roster:
             for trouble, count in said.items()
         ]
 
-    def enlist(self, name: str, boot: str, now: float) -> None:
+    def enlist(self, name: str, incarnation: str, now: float) -> None:
         """Begin the time of a worker that was named by something else than its own event."""
         if name not in self._workers:
-            self._workers[name] = WorkerState(name, boot, now)
+            self._workers[name] = WorkerState(name, incarnation, now)
 
     def hear(self, progress: Progress, now: float, wall_now: float) -> None:
-        """Take in an event. A name that speaks with another boot was started anew: its old one is gone."""
+        """Take in an event. Another incarnation of a name was started anew: its old one is gone."""
         known = self._workers.get(progress.worker)
-        replaced = known.boot if known and known.boot != progress.boot else None
+        replaced = known.incarnation if known and known.incarnation != progress.incarnation else None
         if known is None or replaced:
-            known = self._workers[progress.worker] = WorkerState(progress.worker, progress.boot, now)
+            known = self._workers[progress.worker] = WorkerState(progress.worker, progress.incarnation, now)
         if replaced:
             self._note_gone(replaced)
-        self._gone.pop(progress.boot, None)
+        self._gone.pop(progress.incarnation, None)
         known.heard_at = now
         known.has_spoken = True
-        known.pace_s = progress.seconds
+        known.heartbeat_interval_s = progress.seconds
         known.stopping = progress.stopping
         known.troubles = progress.troubles
         known.clock_ahead_s = progress.at - wall_now
@@ -152,19 +152,19 @@ class Roster:
             before, rate_rps = known.rate_rps, ended / progress.seconds
             known.rate_rps = rate_rps if before is None else before + _RATE_SMOOTHING * (rate_rps - before)
 
-    def is_gone(self, boot: str) -> bool:
+    def is_gone(self, incarnation: str) -> bool:
         """Whether this process was declared dead or replaced, and has not spoken since."""
-        return boot in self._gone
+        return incarnation in self._gone
 
-    def find_replaced(self, name: str, boot: str) -> WorkerState | None:
+    def find_replaced(self, name: str, incarnation: str) -> WorkerState | None:
         """The process that had the name of a worker before this one, if it was not known to be gone."""
         worker = self._workers.get(name)
-        return worker if worker is not None and worker.boot != boot else None
+        return worker if worker is not None and worker.incarnation != incarnation else None
 
-    def is_current(self, name: str, boot: str) -> bool:
+    def is_current(self, name: str, incarnation: str) -> bool:
         """Whether this process of a worker lives, as far as is known."""
         worker = self._workers.get(name)
-        return worker is not None and worker.boot == boot
+        return worker is not None and worker.incarnation == incarnation
 
     def has_dropped(self, name: str, lease: str, claimed_at: float, now: float) -> bool:
         """Whether a worker that lives has not named a lease of its for two terms.
@@ -185,7 +185,7 @@ class Roster:
 
         One that has left is not gone like a dead one: a report of its may still wait in the broker.
         """
-        term_s, left_after_s = self.term_s, _LEFT_AFTER_BEATS * self.pace_s
+        term_s, left_after_s = self.term_s, _LEFT_AFTER_BEATS * self.heartbeat_interval_s
         silent = []
         for worker in self._workers.values():
             limit_s = _find_limit_s(worker, term_s)
@@ -194,7 +194,7 @@ class Roster:
         for worker in silent:
             del self._workers[worker.name]
             if not worker.has_nothing_left:
-                self._note_gone(worker.boot)
+                self._note_gone(worker.incarnation)
         return silent
 
     def forgive(self, now: float) -> None:
@@ -227,17 +227,17 @@ class Roster:
         """How far the most advanced clock of a worker is ahead of ours; not below 0."""
         return max((worker.clock_ahead_s for worker in self._workers.values()), default=0.0) if self else 0.0
 
-    def _note_gone(self, boot: str) -> None:
-        self._gone[boot] = None
+    def _note_gone(self, incarnation: str) -> None:
+        self._gone[incarnation] = None
         if len(self._gone) > _GONE_KEPT:
             del self._gone[next(iter(self._gone))]
 
 
-def choose_pace_s(workers: int) -> float:
+def choose_heartbeat_interval_s(workers: int) -> float:
     """How often each of so many workers is to send progress, in whole seconds; once a second at most."""
     return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_PACE_S))
 
 
 def _find_limit_s(worker: WorkerState, term_s: float) -> float:
     """The longest silence of a worker that lives; its pace may be older than the one it should have."""
-    return MISSED_TERMS * max(term_s, _TERM_PER_PACE * min(worker.pace_s, LONGEST_PACE_S))
+    return MISSED_TERMS * max(term_s, _TERM_PER_PACE * min(worker.heartbeat_interval_s, LONGEST_PACE_S))

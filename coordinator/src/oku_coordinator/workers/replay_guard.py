@@ -21,22 +21,22 @@ class ReplayGuard:
 
     def __init__(self) -> None:
         self._sequences: OrderedDict[str, int] = OrderedDict()
-        """The last that was heard of each process, by its boot."""
+        """The last that was heard of each process, by its incarnation."""
         self._current: OrderedDict[str, tuple[str, float, float]] = OrderedDict()
-        """By worker: its boot, what its clock said last, and when that was, in monotonic seconds."""
+        """By worker: its incarnation, what its clock said last, and when that was, in monotonic seconds."""
 
     def admits(self, progress: Progress, now: float) -> bool:
         """Whether it is new, at `now` in monotonic seconds; noted if it is."""
-        last = self._sequences.get(progress.boot)
+        last = self._sequences.get(progress.incarnation)
         if last is not None and progress.sequence <= last:
             return False
-        boot, at, heard_at = self._current.get(progress.worker, (progress.boot, 0.0, now))
-        if boot != progress.boot and (
+        incarnation, at, heard_at = self._current.get(progress.worker, (progress.incarnation, 0.0, now))
+        if incarnation != progress.incarnation and (
             last is not None or (progress.at <= at and now - heard_at < _CURRENT_S)
         ):
             return False
-        _put(self._sequences, progress.boot, progress.sequence)
-        _put(self._current, progress.worker, (progress.boot, progress.at, now))
+        _put(self._sequences, progress.incarnation, progress.sequence)
+        _put(self._current, progress.worker, (progress.incarnation, progress.at, now))
         return True
 
 

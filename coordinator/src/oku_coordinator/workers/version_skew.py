@@ -15,7 +15,7 @@ _MOST = 1000
 _SHOWN = 3
 
 
-class Strangers:
+class VersionSkew:
     """Who was heard in the last minute; from any thread.
 
     Args:

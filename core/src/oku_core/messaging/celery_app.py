@@ -47,7 +47,7 @@ else:
 _KEEPALIVE = {_KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 """That the peer of an idle connection is gone without a word, as with its node, is noticed after 11 s."""
 
-LEASES_IN_HAND = 2
+LEASE_SLOTS = 2
 """Leases that a worker may have at a time: one that runs and one that waits behind it."""
 
 LONGEST_MESSAGE = 32_000_000

@@ -30,7 +30,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     """What every version says of the worker that has sent a claim, a report or progress."""
 
     worker: str
-    boot: str
+    incarnation: str
 
 
 class _Refusal(Sender, frozen=True, kw_only=True, tag_field="type", tag="report"):
@@ -174,7 +174,7 @@ def decode_message(signer: Signer, body: bytes | str) -> Message:
         lease=refusal.lease,
         execution=refusal.execution,
         worker=refusal.worker,
-        boot=refusal.boot,
+        incarnation=refusal.incarnation,
         start=refusal.start,
         done=refusal.start,
         started_at=0.0,

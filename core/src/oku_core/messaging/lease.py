@@ -11,7 +11,7 @@ from itertools import pairwise
 import msgspec
 
 from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 from oku_core.spec.spec import Spec
 
 
@@ -42,14 +42,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag="claim"):
         lease: which.
         execution: an id of this one attempt; a doubled message leads to a second one.
         worker: name of the worker.
-        boot: an id of this process; a restarted worker has the same name and another boot.
+        incarnation: an id of this process; a restarted worker has the same name and another incarnation.
         at: Unix time.
     """
 
     lease: str
     execution: str
     worker: str
-    boot: str
+    incarnation: str
     at: float
 
 
@@ -60,7 +60,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
         lease: which.
         execution: the attempt, as in its claim.
         worker: name of the worker.
-        boot: its process.
+        incarnation: its process.
         start: first index of the lease.
         done: first index that was not taken.
         unfinished: indices below `done` whose answer was not in when the worker had to stop, rising; at
@@ -87,14 +87,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     lease: str
     execution: str
     worker: str
-    boot: str
+    incarnation: str
     start: int
     done: int
     unfinished: list[int] = []
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     statuses: dict[str, int] = {}
     bytes_received: int = 0
-    latency: Latency = Latency()
+    latency: HistogramSnapshot = HistogramSnapshot()
     started_at: float
     ended_at: float
     cpu_s: float = 0.0

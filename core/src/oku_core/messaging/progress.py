@@ -9,7 +9,7 @@ import msgspec
 
 from oku_core.accounting.outcome import build_no_counts, is_account
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300
@@ -20,7 +20,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         worker: its name.
-        boot: its process.
+        incarnation: its process.
         at: Unix time of the worker's clock.
         sequence: rises with each that this process sends; one that does not is a copy.
         seconds: how long the time is that it tells of.
@@ -37,7 +37,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     worker: str
-    boot: str
+    incarnation: str
     at: float
     sequence: int = 0
     seconds: float = 1.0
@@ -45,7 +45,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
-    latency: Latency = Latency()
+    latency: HistogramSnapshot = HistogramSnapshot()
     lag_s: float = 0.0
     cpu_share: float = 0.0
     rss_mb: float = 0.0
@@ -115,7 +115,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: list[int]
     total_outcomes: list[int]
     bytes_received: int
-    latency: Latency
+    latency: HistogramSnapshot
     p50_ms: float | None
     p99_ms: float | None
     workers: int

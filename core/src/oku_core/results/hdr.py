@@ -11,7 +11,13 @@ import base64
 import struct
 import zlib
 
-from oku_core.results.histogram import HIGHEST_US, Histogram, Latency, bucket_bounds_us, bucket_index
+from oku_core.results.histogram import (
+    HIGHEST_US,
+    Histogram,
+    HistogramSnapshot,
+    bucket_bounds_us,
+    bucket_index,
+)
 
 _OUTER_COOKIE = 0x1C849314
 _INNER_COOKIE = 0x1C849313
@@ -42,7 +48,7 @@ def encode_base64(histogram: Histogram) -> str:
     return base64.b64encode(encode(histogram)).decode("ascii")
 
 
-def decode(data: bytes) -> Latency:
+def decode(data: bytes) -> HistogramSnapshot:
     """Read what `encode` wrote.
 
     Sum, minimum and maximum are those of the buckets: the sum from their middles, within the error of the
@@ -80,13 +86,13 @@ def _read_buckets(payload: bytes) -> list[int]:
     return buckets
 
 
-def _build_latency(buckets: list[int]) -> Latency:
+def _build_latency(buckets: list[int]) -> HistogramSnapshot:
     if not buckets:
-        return Latency()
+        return HistogramSnapshot()
     bounds = [bucket_bounds_us(index) for index in buckets[0::2]]
     total = sum(n * (low + high) // 2 for n, (low, high) in zip(buckets[1::2], bounds, strict=True))
     highest = min(bounds[-1][1], HIGHEST_US)
-    return Latency(buckets=buckets, sum_us=total, min_us=bounds[0][0], max_us=highest)
+    return HistogramSnapshot(buckets=buckets, sum_us=total, min_us=bounds[0][0], max_us=highest)
 
 
 def _put(payload: bytearray, number: int) -> None:

@@ -23,7 +23,7 @@ BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS 
 """How many buckets there are: 23,552."""
 
 
-class Latency(msgspec.Struct, frozen=True, kw_only=True):
+class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A histogram as it travels: only the buckets that hold something.
 
     Attributes:
@@ -114,7 +114,7 @@ def bucket_bounds_us(index: int) -> tuple[int, int]:
     return low, low + (1 << shift) - 1
 
 
-def coarsen(latency: Latency) -> Latency:
+def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
     """The same latencies, known to 1 part in 32: a hundred buckets or two, whatever their number.
 
     For the live view of very many workers, who would else send and merge thousands of buckets each second.
@@ -128,12 +128,14 @@ def coarsen(latency: Latency) -> Latency:
         middle_us = min((low_us >> shift << shift) + (1 << shift >> 1), HIGHEST_US)
         counts[middle_us] = counts.get(middle_us, 0) + count
     if not counts:
-        return Latency()
+        return HistogramSnapshot()
     buckets: list[int] = []
     for middle_us, count in counts.items():
         buckets += (bucket_index(middle_us), count)
     sum_us = sum(middle_us * count for middle_us, count in counts.items())
-    return Latency(buckets=buckets, sum_us=sum_us, min_us=next(iter(counts)), max_us=next(reversed(counts)))
+    return HistogramSnapshot(
+        buckets=buckets, sum_us=sum_us, min_us=next(iter(counts)), max_us=next(reversed(counts))
+    )
 
 
 class Histogram:
@@ -157,7 +159,7 @@ class Histogram:
         self.sum_us += value_us
         self.total += 1
 
-    def add(self, latency: Latency) -> None:
+    def add(self, latency: HistogramSnapshot) -> None:
         """Merge what travelled; exact, in any order."""
         added = latency.total
         if not added:
@@ -171,9 +173,9 @@ class Histogram:
         self.sum_us += latency.sum_us
         self.total += added
 
-    def build_latency(self) -> Latency:
+    def build_latency(self) -> HistogramSnapshot:
         """The same histogram as it travels."""
-        return Latency(
+        return HistogramSnapshot(
             buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
         )
 
@@ -201,7 +203,7 @@ class Histogram:
         return ((index, count) for index, count in enumerate(self.counts) if count)
 
 
-def merge(latencies: Iterable[Latency]) -> Latency:
+def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
     """The same as adding all to a `Histogram`, quicker for few buckets."""
     counts: dict[int, int] = {}
     sum_us, max_us, min_us = 0, 0, HIGHEST_US
@@ -214,9 +216,9 @@ def merge(latencies: Iterable[Latency]) -> Latency:
         sum_us += latency.sum_us
         min_us, max_us = min(min_us, latency.min_us), max(max_us, latency.max_us)
     if not counts:
-        return Latency()
+        return HistogramSnapshot()
     buckets = [number for pair in sorted(counts.items()) for number in pair]
-    return Latency(buckets=buckets, sum_us=sum_us, min_us=min_us, max_us=max_us)
+    return HistogramSnapshot(buckets=buckets, sum_us=sum_us, min_us=min_us, max_us=max_us)
 
 
 def _find_rank(quantile: float, total: int) -> int:

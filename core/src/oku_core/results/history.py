@@ -13,9 +13,9 @@ import msgspec
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results import histogram
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 
-MOST_MOMENTS = 3600
+MOST_SAMPLES = 3600
 """How many moments of a run are kept; an hour of seconds."""
 
 
@@ -79,7 +79,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flag: str | None = None
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """A second of a run, or several of them merged.
 
     Attributes:
@@ -117,7 +117,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
     lag_s: float = 0.0
-    latency: Latency = Latency()
+    latency: HistogramSnapshot = HistogramSnapshot()
     p50_ms: float | None = None
     p90_ms: float | None = None
     p99_ms: float | None = None
@@ -146,31 +146,31 @@ def choose_step_s(ends: Sequence[float], most: int) -> int:
     return step_s
 
 
-def merge_steps(moments: Iterable[Moment], step_s: int) -> list[Moment]:
+def merge_steps(samples: Iterable[Sample], step_s: int) -> list[Sample]:
     """The same moments, in order of time, with those merged that end in the same step."""
-    return [merge(list(group)) for _, group in groupby(moments, lambda moment: int(moment.at // step_s))]
+    return [merge(list(group)) for _, group in groupby(samples, lambda sample: int(sample.at // step_s))]
 
 
-def merge(moments: Sequence[Moment]) -> Moment:
+def merge(samples: Sequence[Sample]) -> Sample:
     """Several moments, in order of time, as one; its quantiles are those of the merged latencies."""
-    if len(moments) == 1:
-        return moments[0]
-    latency = histogram.merge(moment.latency for moment in moments)
-    seconds = sum(moment.seconds for moment in moments)
-    largest_ms = max((moment.max_ms for moment in moments if moment.max_ms is not None), default=None)
+    if len(samples) == 1:
+        return samples[0]
+    latency = histogram.merge(sample.latency for sample in samples)
+    seconds = sum(sample.seconds for sample in samples)
+    largest_ms = max((sample.max_ms for sample in samples if sample.max_ms is not None), default=None)
     return msgspec.structs.replace(
-        moments[-1],
+        samples[-1],
         seconds=seconds,
-        in_flight=sum(moment.in_flight * moment.seconds for moment in moments) / seconds,
-        outcomes=_sum_up(moment.outcomes for moment in moments),
-        bytes_received=sum(moment.bytes_received for moment in moments),
-        lag_s=max(moment.lag_s for moment in moments),
+        in_flight=sum(sample.in_flight * sample.seconds for sample in samples) / seconds,
+        outcomes=_sum_up(sample.outcomes for sample in samples),
+        bytes_received=sum(sample.bytes_received for sample in samples),
+        lag_s=max(sample.lag_s for sample in samples),
         latency=latency,
         **build_quantiles_ms(latency) | {"max_ms": largest_ms},
     )
 
 
-def build_quantiles_ms(latency: Latency) -> dict[str, float | None]:
+def build_quantiles_ms(latency: HistogramSnapshot) -> dict[str, float | None]:
     """The quantiles of a moment by their names; all None when nothing was answered."""
     if not latency.buckets:
         return dict.fromkeys(QUANTILES)

@@ -19,37 +19,39 @@ MAX_SEED = 2**63 - 1
 _SEED_DIGITS = 19
 
 
-class Wish(NamedTuple):
+class Overrides(NamedTuple):
     """The delay in its text form and the seed; None is what the server has."""
 
     delay: str | None = None
     seed: int | None = None
 
 
-NO_WISH = Wish()
+NO_WISH = Overrides()
 
 
-class WishError(Exception):
+class OverridesError(Exception):
     """A header cannot be read; the message is one line that names header, value and what is allowed."""
 
 
 @lru_cache(maxsize=MOST)
-def parse_wish(delay: bytes | None, seed: bytes | None) -> Wish:
+def parse_overrides(delay: bytes | None, seed: bytes | None) -> Overrides:
     """Read the values of the two headers, each None where there is no such header.
 
     Raises:
-        WishError: a value is not one that may stand there.
+        OverridesError: a value is not one that may stand there.
     """
-    return Wish(None if delay is None else _read_delay(delay), None if seed is None else _read_seed(seed))
+    return Overrides(
+        None if delay is None else _read_delay(delay), None if seed is None else _read_seed(seed)
+    )
 
 
 def _read_delay(value: bytes) -> str:
     try:
         return parse_delay(value.decode()).text
     except UnicodeDecodeError:
-        raise WishError(f"{DELAY_HEADER}: {value[:60]!r} is not UTF-8") from None
+        raise OverridesError(f"{DELAY_HEADER}: {value[:60]!r} is not UTF-8") from None
     except ValueError as error:
-        raise WishError(f"{DELAY_HEADER}: {error}") from None
+        raise OverridesError(f"{DELAY_HEADER}: {error}") from None
 
 
 def _read_seed(value: bytes) -> int:
@@ -57,4 +59,4 @@ def _read_seed(value: bytes) -> int:
     if value.isdigit() and len(value) <= _SEED_DIGITS and int(value) <= MAX_SEED:
         return int(value)
     shown = format_value(value.decode("latin-1"))
-    raise WishError(f"{SEED_HEADER}: {shown} is not a whole number between 0 and {MAX_SEED}")
+    raise OverridesError(f"{SEED_HEADER}: {shown} is not a whole number between 0 and {MAX_SEED}")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from oku_core.spec.delay import Delay, parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
-from oku_server.behaviour.overrides import Wish
+from oku_server.behaviour.overrides import Overrides
 
 _INDEX_DIGITS = 18
 """Longer numbers are no index: a spec has at most 10**15 requests."""
@@ -57,7 +57,7 @@ class Planner:
         fault = self._faults.draw(self._seed, index) if self._has_faults else None
         return Plan(self._delay.draw_s(self._seed, index), fault)
 
-    def build_wished(self, wish: Wish) -> "Planner":
+    def build_wished(self, wish: Overrides) -> "Planner":
         """A planner for requests with this wish; how often each fault happens is no part of it."""
         delay = self._delay if wish.delay is None else parse_delay(wish.delay)
         seed = self._seed if wish.seed is None else wish.seed

@@ -23,7 +23,7 @@ FindReply = Callable[[bytes], Reply]
 """Gives the reply to a plain request for a name."""
 
 
-class KnownHeads:
+class HeadCache:
     """What follows the first line of plain requests, each with the run that it names and who replies to it.
 
     A plain request is a `GET` of HTTP/1.1 for a plain name which leaves its connection open and came whole,

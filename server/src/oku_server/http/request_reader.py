@@ -11,7 +11,7 @@ from typing import NamedTuple
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
-from oku_server.behaviour.overrides import NO_WISH, Wish, WishError, parse_wish
+from oku_server.behaviour.overrides import NO_WISH, Overrides, OverridesError, parse_overrides
 from oku_server.behaviour.plan import find_name
 from oku_server.counts.count_table import NO_RUN, CountTable
 from oku_server.http.answer import CLOSE, KEEP_ALIVE
@@ -44,7 +44,7 @@ class Request(NamedTuple):
     name: bytes
     is_head: bool
     connection: bytes
-    wish: Wish = NO_WISH
+    wish: Overrides = NO_WISH
     refusal: bytes = b""
     reason: bytes = b""
 
@@ -95,7 +95,7 @@ class RequestReader:
                 data = data[upgrade.args[0] :]
             except HttpParserError as error:
                 cause = error.__context__
-                if isinstance(cause, WishError):
+                if isinstance(cause, OverridesError):
                     self._refuse(_BAD_REQUEST, str(cause).encode())
                 else:
                     self._refuse(_TOO_LARGE if isinstance(cause, HeadTooLargeError) else _BAD_REQUEST)
@@ -165,7 +165,7 @@ class RequestReader:
         connection = (KEEP_ALIVE if is_old else b"") if parser.should_keep_alive() else CLOSE
         self.must_continue &= not is_old
         name = find_name(self._target)
-        self.wish = parse_wish(self._delay, self._seed)
+        self.wish = parse_overrides(self._delay, self._seed)
         self._request = Request(self._target, name, parser.get_method() == b"HEAD", connection, self.wish)
         if not name.startswith(OWN_PREFIX):
             self._counts.add(self.run)
@@ -192,5 +192,5 @@ class RequestReader:
 
 def _take_once(name: str, before: bytes | None, value: bytes) -> bytes:
     if before is not None:
-        raise WishError(f"{name}: stands there twice")
+        raise OverridesError(f"{name}: stands there twice")
     return value.strip()

@@ -23,7 +23,7 @@ class Sender(Protocol):
         """Answer that it took too long; False when it is the server that makes it wait."""
 
 
-class UnfinishedRequests:
+class PendingRequests:
     """Those of one process, in the order in which their time is up.
 
     Args:

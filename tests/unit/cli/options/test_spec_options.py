@@ -8,7 +8,7 @@ from oku_cli.commands.resume import refuse_shape
 from oku_cli.commands.run import command
 from oku_cli.local.data_dir import Endpoint
 from oku_cli.options.spec_options import RemoteOptions, pick_spec_values, refuse_servers, remote_options
-from oku_cli.remote.client import Place
+from oku_cli.remote.client import CoordinatorRef
 from oku_cli.remote.kube import KubeEndpoint
 from oku_core.errors import UserError
 from oku_core.spec.fields import FIELDS
@@ -83,11 +83,11 @@ def test_what_names_a_coordinator_twice_or_not_at_all_is_refused(
 
 def test_a_command_gets_the_coordinator_as_one() -> None:
     """From flags or variables; help shows each."""
-    places: list[Place | None] = []
+    places: list[CoordinatorRef | None] = []
 
     @click.command()
     @remote_options
-    def command(elsewhere: Place | None) -> None:
+    def command(elsewhere: CoordinatorRef | None) -> None:
         """Do something."""
         places.append(elsewhere)
 

@@ -1,9 +1,9 @@
 import pytest
 
-from oku_cli.process.interrupt_hints import Delivery, Parting, build_hint
+from oku_cli.process.interrupt_hints import Delivery, InterruptHints, build_hint
 
-HERE = Parting(["--data-dir", "d"])
-ELSEWHERE = Parting(["--kube"], outlives=True)
+HERE = InterruptHints(["--data-dir", "d"])
+ELSEWHERE = InterruptHints(["--kube"], outlives=True)
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def test_a_command_to_type_names_the_place() -> None:
     """So that it can be typed as it stands."""
     assert HERE.build_command("resume", "r") == "oku resume r --data-dir d"
     assert ELSEWHERE.build_command("show", "r") == "oku show r --kube"
-    assert Parting().build_command("resume", "r") == "oku resume r"
+    assert InterruptHints().build_command("resume", "r") == "oku resume r"
 
 
 @pytest.mark.parametrize("delivery", Delivery)

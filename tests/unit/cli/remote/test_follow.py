@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestServer
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import Endpoint
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
-from oku_cli.process.interrupt_hints import Parting
-from oku_cli.remote.client import Client, Place, UnreachableError
+from oku_cli.process.interrupt_hints import InterruptHints
+from oku_cli.remote.client import Client, CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Driver, Watch, judge, run_async, write_json
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -131,7 +131,7 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     async with TestServer(app) as server:
         url = f"http://127.0.0.1:{server.port}"
         async with TellingClient(Endpoint(url, "t")) as client:
-            parting = Parting(["--x"], outlives=not is_here)
+            parting = InterruptHints(["--x"], outlives=not is_here)
             driver = Driver(client, Watch(None, quiet=False), parting, Interrupts())
             following = asyncio.create_task(driver.follow("r", "title"))
             await asyncio.sleep(0)
@@ -150,7 +150,7 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
 class TellingClient(Client):
     """One that says when the coordinator has answered to what it was told."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CoordinatorRef) -> None:
         super().__init__(place)
         self.has_told = asyncio.Event()
 

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from oku_cli.remote.outage import PATIENCE_S, Silence
+from oku_cli.remote.outage import PATIENCE_S, Outage
 
 
 class Coordinator:
@@ -11,7 +11,7 @@ class Coordinator:
     def __init__(self) -> None:
         self.now_s = 100.0
         self.said: list[str] = []
-        self.silence = Silence(self.said.append, "it answers again", clock=lambda: self.now_s)
+        self.silence = Outage(self.said.append, "it answers again", clock=lambda: self.now_s)
 
     def stay_silent(self, for_s: float, reason: str = "no answer") -> list[float]:
         """Ask it for so long, with the pauses that are wanted; gives those."""

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from oku_cli.report.charts.lease_bands import LeaseBands
-from oku_cli.report.run_history import Dossier, DossierReader
+from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_coordinator.ledger.records import LeaseMark, LeaseState
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram, Latency, coarsen
-from oku_core.results.history import Event, EventType, Moment, build_quantiles_ms
+from oku_core.results.histogram import Histogram, HistogramSnapshot, coarsen
+from oku_core.results.history import Event, EventType, Sample, build_quantiles_ms
 from oku_core.results.summary import Summary, WorkerSummary
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
@@ -64,7 +64,7 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def build_latency(values_us: Sequence[int]) -> Latency:
+def build_latency(values_us: Sequence[int]) -> HistogramSnapshot:
     """These latencies as a histogram."""
     histogram = Histogram()
     for value_us in values_us:
@@ -73,12 +73,12 @@ def build_latency(values_us: Sequence[int]) -> Latency:
 
 
 @cache
-def _measure(values_us: tuple[int, ...]) -> tuple[Latency, Latency]:
+def _measure(values_us: tuple[int, ...]) -> tuple[HistogramSnapshot, HistogramSnapshot]:
     latency = build_latency(values_us)
     return latency, coarsen(latency)
 
 
-def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Moment:
+def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Sample:
     """The second of a run that ends so many seconds after `START`: all was ok; changed as wanted."""
     latency, coarse = _measure(tuple(values_us))
     fields: dict[str, Any] = {
@@ -96,7 +96,7 @@ def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: 
         "latency": coarse,
         **build_quantiles_ms(latency),
     }
-    return Moment(**fields | changes)
+    return Sample(**fields | changes)
 
 
 def make_lease(
@@ -145,7 +145,7 @@ def write_lines(**fields: Any) -> Iterator[bytes]:
     """The lines of a dossier with these fields, without their ends."""
     head = {name: fields[name] for name in ("at", "summary", "spec")}
     yield msgspec.json.encode(head)[:-1]
-    for name in ("moments", "events", "leases", "slices"):
+    for name in ("samples", "events", "leases", "slices"):
         yield f',"{name}":['.encode()
         for place, thing in enumerate(fields[name]):
             yield (b"," if place else b"") + msgspec.json.encode(thing)
@@ -162,16 +162,16 @@ def band_leases(leases: Sequence[LeaseMark], requests: int = 1000) -> LeaseBands
 
 
 @pytest.fixture
-def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., Dossier]:
+def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., RunHistory]:
     """Makes the dossier of that run: ten seconds of 100 requests, ten leases; changed as wanted."""
 
-    def make(summary: Summary | None = None, **changes: Any) -> Dossier:
+    def make(summary: Summary | None = None, **changes: Any) -> RunHistory:
         summary = summary or make_summary()
         fields: dict[str, Any] = {
             "at": START + 20,
             "summary": summary,
             "spec": build_mapping(Spec(requests=summary.requests, name=summary.name)),
-            "moments": [
+            "samples": [
                 make_moment(second, [1000 + 100 * i for i in range(100)], done=100 * second)
                 for second in range(1, 11)
             ],
@@ -179,7 +179,7 @@ def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., Dossier]
             "leases": [make_lease(100 * i, 100 * (i + 1), i, i + 1.0) for i in range(10)],
             "slices": [Slice(0, summary.requests, SliceState.ACCOUNTED)],
         }
-        reader = DossierReader()
+        reader = RunHistoryReader()
         for line in write_lines(**fields | changes):
             reader.take(line)
         return reader.finish()

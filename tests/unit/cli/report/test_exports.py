@@ -6,10 +6,10 @@ import msgspec
 from tests.unit.cli.report.conftest import make_moment
 
 from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, decode_latency, mask_head
-from oku_cli.report.run_history import Dossier
+from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.outcome import OUTCOMES
 
-MakeDossier = Callable[..., Dossier]
+MakeDossier = Callable[..., RunHistory]
 
 
 def test_json_has_no_secrets(make_dossier: MakeDossier) -> None:
@@ -22,7 +22,7 @@ def test_json_has_no_secrets(make_dossier: MakeDossier) -> None:
 
 def test_csv_has_a_line_for_each_moment(make_dossier: MakeDossier) -> None:
     """Under the names of docs/metrics.md; what is not known is empty."""
-    dossier = make_dossier(moments=[make_moment(1, [1000, 2000]), make_moment(2, [])])
+    dossier = make_dossier(samples=[make_moment(1, [1000, 2000]), make_moment(2, [])])
     first, second = csv.DictReader(io.StringIO(build_csv(dossier)))
     assert tuple(first) == CSV_COLUMNS
     assert (first["at"], first["requests"], first["ok"], first["rate_rps"]) == (

@@ -8,7 +8,7 @@ from hdrh.iterators import PercentileIterator
 from tests.unit.cli.report.conftest import build_latency
 
 from oku_cli.report.hgrm import build_hgrm, build_percentile_rows
-from oku_core.results.histogram import HIGHEST_US, Latency
+from oku_core.results.histogram import HIGHEST_US, HistogramSnapshot
 
 
 class OriginalIterator(PercentileIterator):  # type: ignore[misc]
@@ -73,8 +73,8 @@ def test_the_figures_below_are_those_of_hdrhistogram() -> None:
 
 def test_nothing_has_a_head_and_no_rows() -> None:
     """A run of which nothing was answered can be exported."""
-    assert list(build_percentile_rows(Latency())) == []
-    assert len(build_hgrm(Latency()).splitlines()) == 5
+    assert list(build_percentile_rows(HistogramSnapshot())) == []
+    assert len(build_hgrm(HistogramSnapshot()).splitlines()) == 5
 
 
 def test_the_last_row_holds_all() -> None:

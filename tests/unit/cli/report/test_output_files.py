@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from oku_cli.local.data_dir import DataDir
-from oku_cli.report.output_files import OutputFile, ReportWriter, leave_report, read_dossier
-from oku_cli.report.run_history import Dossier, DossierReader
+from oku_cli.report.output_files import OutputFile, ReportWriter, leave_report, read_run_history
+from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
@@ -20,15 +20,15 @@ def data_dir(tmp_path: Path) -> DataDir:
     return DataDir(tmp_path)
 
 
-def build(dossier: Dossier) -> str:
+def build(dossier: RunHistory) -> str:
     """A file that says of which run it is."""
     return f"{dossier.summary.run} {dossier.summary.name}"
 
 
-def read(data_dir: DataDir) -> Dossier:
+def read(data_dir: DataDir) -> RunHistory:
     """The dossier of that run."""
-    reader = DossierReader()
-    for line in read_dossier(data_dir, "r1", 2.0):
+    reader = RunHistoryReader()
+    for line in read_run_history(data_dir, "r1", 2.0):
         reader.take(line)
     return reader.finish()
 
@@ -73,14 +73,14 @@ def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> No
     path = tmp_path / "all.json"
     page = tmp_path / "page.html"
     outputs = [OutputFile("--json", str(path), None), OutputFile("--csv", str(page), build)]
-    lines = list(read_dossier(data_dir, "r1", 2.0))
+    lines = list(read_run_history(data_dir, "r1", 2.0))
     with ReportWriter(outputs) as writer:
         assert not path.exists()
         for line in lines:
             writer.take(line)
         writer.finish()
     document = json.loads(path.read_bytes())
-    assert list(document) == ["at", "summary", "spec", "moments", "events", "leases", "slices"]
+    assert list(document) == ["at", "summary", "spec", "samples", "events", "leases", "slices"]
     assert document["slices"] == [[0, 5, "pending"]]
     assert page.read_text() == "r1 five"
     with ReportWriter(outputs[1:]) as writer:
@@ -93,7 +93,7 @@ def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> No
 def test_secrets_are_written_when_they_are_asked_for(data_dir: DataDir, tmp_path: Path) -> None:
     """And not unless they are."""
     path = tmp_path / "all.json"
-    head, *rest = read_dossier(data_dir, "r1", 2.0)
+    head, *rest = read_run_history(data_dir, "r1", 2.0)
     head = head.replace(b'"spec":{', b'"spec":{"body":"hunter2",', 1)
     for show_secrets in (False, True):
         with ReportWriter([OutputFile("--json", str(path), None)], show_secrets=show_secrets) as writer:
@@ -109,5 +109,5 @@ def test_what_is_no_dossier_is_said(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     writer = ReportWriter([OutputFile("--json", str(path), None)])
     with writer, pytest.raises(UserError, match="its history cannot be read: "):
-        writer.take(b'{"at":1.0,"summary":{},"spec":{},"moments":[]}')
+        writer.take(b'{"at":1.0,"summary":{},"spec":{},"samples":[]}')
     assert not path.exists()

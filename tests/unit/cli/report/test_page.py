@@ -10,7 +10,7 @@ import yaml
 from tests.unit.cli.report.conftest import START, Page, make_event, make_moment
 
 from oku_cli.report.page import build_page
-from oku_cli.report.run_history import Dossier
+from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
@@ -18,7 +18,7 @@ from oku_core.results.histogram import Histogram
 from oku_core.results.summary import OutcomeCounts, Summary, Validity, WorkerSummary
 from oku_core.spec.parser import Source, parse_spec
 
-MakeDossier = Callable[..., Dossier]
+MakeDossier = Callable[..., RunHistory]
 MakeSummary = Callable[..., Summary]
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 
@@ -93,7 +93,7 @@ def test_numbers_can_be_read_out(make_dossier: MakeDossier) -> None:
 
 def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_dossier: MakeDossier) -> None:
     """All else is there, also when its parts were sent."""
-    page = Page(build_page(make_dossier(moments=[], events=[])))
+    page = Page(build_page(make_dossier(samples=[], events=[])))
     assert page.faults == []
     assert "Nothing was kept of this run over time" in page.text
     assert "No events were kept." in page.text
@@ -111,7 +111,7 @@ def test_a_run_has_a_page_in_every_state(
         workers=[],
     )  # fmt: skip
     dossier = make_dossier(
-        nothing, moments=[], events=[], leases=[], slices=[Slice(0, 1000, SliceState.PENDING)]
+        nothing, samples=[], events=[], leases=[], slices=[Slice(0, 1000, SliceState.PENDING)]
     )
     page = Page(build_page(dossier))
     assert page.faults == []
@@ -125,7 +125,7 @@ def test_a_run_of_one_request_has_a_page(make_dossier: MakeDossier, make_summary
     summary = make_summary(
         histogram, requests=1, accounted=1, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": 1})
     )
-    dossier = make_dossier(summary, moments=[make_moment(1, [0])], leases=[])
+    dossier = make_dossier(summary, samples=[make_moment(1, [0])], leases=[])
     assert Page(build_page(dossier)).faults == []
 
 
@@ -151,10 +151,10 @@ def test_an_hour_makes_a_page_of_modest_size(make_dossier: MakeDossier) -> None:
         make_moment(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, 1, 1, 1, 1, 1])
         for place in range(20)
     ]
-    moments = [
+    samples = [
         msgspec.structs.replace(kinds[second * second % 20], at=START + second) for second in range(1, 3601)
     ]
-    assert len(build_page(make_dossier(moments=moments))) < 600_000
+    assert len(build_page(make_dossier(samples=samples))) < 600_000
 
 
 def test_charts_over_time_have_their_edges_in_the_same_place(make_dossier: MakeDossier) -> None:

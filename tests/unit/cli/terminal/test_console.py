@@ -13,7 +13,7 @@ from oku_cli.process.interrupt_hints import build_hint
 from oku_cli.process.logs import tell_mistake
 from oku_cli.remote.follow import run_async, write_json
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.frame import Moment, build_frame
+from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.live import LiveView
 from oku_cli.terminal.plain import PlainView
 from oku_cli.terminal.screen import QuietView
@@ -57,9 +57,9 @@ def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
 def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
     """The title and the notices."""
     tick = make_tick(notices=[f"2{EVIL}"])
-    moment = Moment(tick=tick, trend=Pace().add(tick), seen_at_s=0)
+    sample = SeenTick(tick=tick, trend=Pace().add(tick), seen_at_s=0)
 
-    shown = show(build_frame(f"1{EVIL}", moment, 0))
+    shown = show(build_frame(f"1{EVIL}", sample, 0))
 
     assert all(f"{place}{SHOWN}" in shown for place in (1, 2))
     assert not any(character in shown for character in STEERS)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from oku_cli.terminal.frame import Moment, build_frame, build_sparkline
+from oku_cli.terminal.frame import SeenTick, build_frame, build_sparkline
 from oku_cli.terminal.trend import SHOWN_TICKS, Pace
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
@@ -22,7 +22,7 @@ def draw(make_tick: MakeTick, render: Callable[..., list[str]]) -> Draw:
         pace, tick = Pace(), make_tick(**changes)
         trend = [pace.add(tick) for _ in range(3)][-1]
         return render(
-            build_frame(title, Moment(tick=tick, trend=trend, seen_at_s=7.0), 7.0 + silent_s), width
+            build_frame(title, SeenTick(tick=tick, trend=trend, seen_at_s=7.0), 7.0 + silent_s), width
         )
 
     return draw_frame

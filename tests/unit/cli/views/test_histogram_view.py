@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_cli.views.histogram_view import BAR_COLUMNS, MOST_BARS, build_bars, build_histogram
-from oku_core.results.histogram import HIGHEST_US, Histogram, Latency
+from oku_core.results.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 
 
-def build_latency(latencies_us: Iterable[int]) -> Latency:
+def build_latency(latencies_us: Iterable[int]) -> HistogramSnapshot:
     """The histogram of these."""
     histogram = Histogram()
     for latency_us in latencies_us:
@@ -60,8 +60,8 @@ def test_equal_latencies_are_one_bar() -> None:
 
 def test_an_empty_histogram_has_no_bars(render: Callable[..., list[str]]) -> None:
     """Nothing was answered, nothing is drawn."""
-    assert build_bars(Latency()) == []
-    assert "".join(render(build_histogram(Latency()))).strip() == ""
+    assert build_bars(HistogramSnapshot()) == []
+    assert "".join(render(build_histogram(HistogramSnapshot()))).strip() == ""
 
 
 def test_each_bar_has_bounds_count_and_share(render: Callable[..., list[str]]) -> None:

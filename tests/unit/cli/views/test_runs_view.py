@@ -2,7 +2,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 
-from oku_cli.process.interrupt_hints import Parting
+from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.terminal.console import Terminal
 from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
@@ -63,7 +63,7 @@ def test_paused_runs_say_what_happened_and_how_to_go_on() -> None:
     """The newest three; whoever lost a terminal looks here first."""
     paused = replace(make_row("a", 1.0), state=RunState.PAUSED)
     killed = replace(make_row("b", 2.0), state=RunState.PAUSED, reason="stack_lost")
-    hints = build_hints([paused, killed, make_row("c", 3.0)], Parting(["--data-dir", "d"]))
+    hints = build_hints([paused, killed, make_row("c", 3.0)], InterruptHints(["--data-dir", "d"]))
     assert hints == [
         (
             "b was interrupted: its processes were killed; what is accounted is kept; "
@@ -74,4 +74,4 @@ def test_paused_runs_say_what_happened_and_how_to_go_on() -> None:
             "resume it with: oku resume a --data-dir d"
         ),
     ]
-    assert len(build_hints([paused] * 9, Parting())) == 3
+    assert len(build_hints([paused] * 9, InterruptHints())) == 3

@@ -16,7 +16,7 @@ from yarl import URL
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord
-from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -36,7 +36,7 @@ class World:
     """What stands behind the API."""
 
     def __init__(self, ledger: Ledger) -> None:
-        counter, conditions = ServedCounter(NamedServers([]), ledger), Conditions(ledger, Roster(5.0))
+        counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(5.0))
         self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
         self.metrics = Metrics()
         self.is_ready = True

@@ -9,10 +9,10 @@ from tests.unit.coordinator.kube.twin import Kubernetes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.kube import facade as part_module
 from oku_coordinator.kube.cluster import Cluster
-from oku_coordinator.kube.facade import KubePart
+from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.process import Coordinator
-from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
@@ -33,7 +33,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """As soon as it is started."""
     ledger.create_run("r1", Spec(urls=("http://h/",), workers=3), 0.0)
-    part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    part = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     part.start(Supervisor())
     async with asyncio.timeout(5):
         while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
@@ -56,15 +56,15 @@ def test_the_name_of_the_delay_servers_is_that_of_their_url(
     ledger: Ledger, urls: list[str], host: str | None
 ) -> None:
     """An address is no name; of several names nobody knows which pod has which."""
-    name = KubePart(SETTINGS, urls, ledger, lambda: None)._scaler._name
+    name = KubeFacade(SETTINGS, urls, ledger, lambda: None)._scaler._name
     assert (name and name.host) == host
 
 
 async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger: Ledger) -> None:
     """By the API, and who asks is told the bounds."""
-    part = KubePart(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    part = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
-    conditions = Conditions(ledger, Roster(5.0), kube=part)
+    conditions = Readiness(ledger, Roster(5.0), kube=part)
     runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
     api = build_api(runs, Metrics(), "t", lambda: True, None, part.describe)
     headers = {"Authorization": "Bearer t"}

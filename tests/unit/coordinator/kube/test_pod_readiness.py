@@ -6,9 +6,9 @@ import pytest
 
 from oku_coordinator.kube.pod_readiness import (
     SERVERS_WITHIN_S,
-    Turnout,
-    build_server_turnout,
-    build_worker_turnout,
+    PodReadiness,
+    build_server_readiness,
+    build_worker_readiness,
     is_enough,
 )
 from oku_coordinator.kube.pods import Pod
@@ -33,19 +33,19 @@ def build_pod(
 def test_workers_are_there_when_they_run() -> None:
     """They have no probes; one that crashes again and again does not run, whatever its phase."""
     pods = [build_pod(ready=False), build_pod(phase="Pending"), build_pod(waiting="CrashLoopBackOff")]
-    assert build_worker_turnout(pods, 4) == Turnout(1, 4, "CrashLoopBackOff")
+    assert build_worker_readiness(pods, 4) == PodReadiness(1, 4, "CrashLoopBackOff")
 
 
 def test_delay_servers_are_there_when_they_are_ready() -> None:
     """Before that they answer nobody."""
-    assert build_server_turnout([build_pod(), build_pod(ready=False)], 2) == Turnout(1, 2, "")
+    assert build_server_readiness([build_pod(), build_pod(ready=False)], 2) == PodReadiness(1, 2, "")
 
 
 def test_delay_servers_that_have_to_go_are_surplus() -> None:
     """Before Kubernetes has deleted them, and after; one that leaves is not ready, whatever it says."""
-    assert build_server_turnout([build_pod(), build_pod(), build_pod()], 1) == Turnout(3, 1, "", 2)
-    assert build_server_turnout([build_pod(), build_pod(leaving=True)], 1) == Turnout(1, 1, "", 1)
-    assert build_server_turnout([build_pod(leaving=True)], 1) == Turnout(0, 1, "", 1)
+    assert build_server_readiness([build_pod(), build_pod(), build_pod()], 1) == PodReadiness(3, 1, "", 2)
+    assert build_server_readiness([build_pod(), build_pod(leaving=True)], 1) == PodReadiness(1, 1, "", 1)
+    assert build_server_readiness([build_pod(leaving=True)], 1) == PodReadiness(0, 1, "", 1)
 
 
 @pytest.mark.parametrize(
@@ -63,23 +63,23 @@ def test_a_run_waits_a_while_for_its_delay_servers(
     there: int, surplus: int, waited_s: float, enough: str
 ) -> None:
     """For all of them and no others. A full cluster does not hold it up for ever; with none it would fail."""
-    assert is_enough(Turnout(there, 3, surplus=surplus), waited_s) == (enough == "yes")
+    assert is_enough(PodReadiness(there, 3, surplus=surplus), waited_s) == (enough == "yes")
 
 
 def test_one_obstacle_is_enough() -> None:
     """The first one: they are mostly alike."""
     pods = [build_pod(), build_pod(phase="Pending", waiting="A"), build_pod(phase="Pending", waiting="B")]
-    assert build_worker_turnout(pods, 3).obstacle == "A"
+    assert build_worker_readiness(pods, 3).obstacle == "A"
 
 
 def test_pods_that_have_failed_say_why_if_no_other_does() -> None:
     """One that the node has rejected stays as it is, and others are made in its place."""
     failed, waiting = build_pod(phase="Failed", reason="OutOfcpu"), build_pod(phase="Pending", waiting="A")
-    assert build_worker_turnout([failed, build_pod(phase="Pending")], 2).obstacle == "OutOfcpu"
-    assert build_worker_turnout([failed, waiting], 2).obstacle == "A"
+    assert build_worker_readiness([failed, build_pod(phase="Pending")], 2).obstacle == "OutOfcpu"
+    assert build_worker_readiness([failed, waiting], 2).obstacle == "A"
 
 
 def test_a_turnout_is_complete_when_none_is_missing() -> None:
     """More than are wanted are no fewer."""
-    assert [Turnout(there, 2).is_complete for there in (1, 2, 3)] == [False, True, True]
-    assert Turnout().is_complete
+    assert [PodReadiness(there, 2).is_complete for there in (1, 2, 3)] == [False, True, True]
+    assert PodReadiness().is_complete

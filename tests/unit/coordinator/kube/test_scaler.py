@@ -8,7 +8,7 @@ from oku_coordinator.kube import deletion_cost as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.dns import NAMED_WITHIN_S, ServerName
-from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S, Turnout
+from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S, PodReadiness
 from oku_coordinator.kube.pod_servers import PodServers, build_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
@@ -186,7 +186,7 @@ async def test_a_run_that_wants_fewer_delay_servers_waits_for_the_others_to_go(
         pod["metadata"]["deletionTimestamp"] = "2026-02-01T17:05:12Z"
     await world.look()
     assert not world.scaler.has_servers(run)
-    assert world.scaler.servers == Turnout(1, 1, surplus=2)
+    assert world.scaler.servers == PodReadiness(1, 1, surplus=2)
     del kubernetes.pods["s"][1:]
     await world.look()
     assert world.scaler.has_servers(run)
@@ -203,11 +203,11 @@ async def test_a_run_begins_when_the_name_of_its_delay_servers_stands_for_them(
     world.named = {"10.0.0.9"}
     await world.look()
     assert not world.scaler.has_servers(run)
-    assert world.scaler.servers == Turnout(2, 2, "DNS says of oku-servers as yet: 10.0.0.9")
+    assert world.scaler.servers == PodReadiness(2, 2, "DNS says of oku-servers as yet: 10.0.0.9")
     world.named = {"10.0.0.1", "10.0.0.2"}
     await world.look()
     assert world.scaler.has_servers(run)
-    assert world.scaler.servers == Turnout(2, 2)
+    assert world.scaler.servers == PodReadiness(2, 2)
     assert world.wakes == 1
 
 
@@ -425,7 +425,7 @@ def make_two_of_three_busy(world: World, kubernetes: Kubernetes) -> None:
     for worker in ("w-1", "w-3"):
         lease = world.ledger.cut_lease("r1", 2, world.now)
         assert lease is not None
-        claim = Claim(lease=lease.id, execution=worker, worker=worker, boot=worker, at=world.now)
+        claim = Claim(lease=lease.id, execution=worker, worker=worker, incarnation=worker, at=world.now)
         world.ledger.apply([claim], world.now)
 
 
@@ -455,17 +455,17 @@ async def test_it_is_known_how_many_workers_are_there_and_why_not_all(
     kubernetes.add_pod("w", "w-1")
     kubernetes.add_pod("w", "w-2", phase="Pending", conditions=[UNSCHEDULED])
     await world.look()
-    assert world.scaler.workers == Turnout(1, 2, "no node has room")
+    assert world.scaler.workers == PodReadiness(1, 2, "no node has room")
     world.change(RunState.RUNNING)
     kubernetes.pods["w"].pop()
     await world.look()
-    assert world.scaler.workers == Turnout(1, 2)
+    assert world.scaler.workers == PodReadiness(1, 2)
     kubernetes.add_pod("w", "w-3")
     await world.look()
-    assert world.scaler.workers == Turnout(2, 2)
+    assert world.scaler.workers == PodReadiness(2, 2)
     world.change(RunState.CANCELLING)
     await world.look()
-    assert world.scaler.workers == Turnout()
+    assert world.scaler.workers == PodReadiness()
 
 
 async def test_pods_that_cannot_be_made_are_no_riddle(world: World, kubernetes: Kubernetes) -> None:
@@ -473,8 +473,8 @@ async def test_pods_that_cannot_be_made_are_no_riddle(world: World, kubernetes: 
     world.submit(workers=2, urls=(), servers=1)
     kubernetes.conditions = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]
     await world.look()
-    assert world.scaler.workers == Turnout(0, 2, "exceeded quota")
-    assert world.scaler.servers == Turnout(0, 1, "exceeded quota")
+    assert world.scaler.workers == PodReadiness(0, 2, "exceeded quota")
+    assert world.scaler.servers == PodReadiness(0, 1, "exceeded quota")
 
 
 async def test_it_is_known_how_many_delay_servers_are_ready(world: World, kubernetes: Kubernetes) -> None:
@@ -483,12 +483,12 @@ async def test_it_is_known_how_many_delay_servers_are_ready(world: World, kubern
     kubernetes.add_pod("s", "s-1")
     kubernetes.add_pod("s", "s-2", ready=False, phase="Pending", conditions=[UNSCHEDULED])
     await world.look()
-    assert world.scaler.servers == Turnout(1, 2, "no node has room")
+    assert world.scaler.servers == PodReadiness(1, 2, "no node has room")
     world.change(RunState.CANCELLED)
     world.submit("r2", workers=3)
     kubernetes.failures = [refuse(500, "etcd")]
     await world.look()
-    assert (world.scaler.workers, world.scaler.servers) == (Turnout(), Turnout())
+    assert (world.scaler.workers, world.scaler.servers) == (PodReadiness(), PodReadiness())
 
 
 async def test_the_task_goes_on_after_what_nobody_foresaw(

@@ -65,7 +65,7 @@ def dispatcher(ledger: Ledger, roster: Roster, broker: BrokerTwin) -> Dispatcher
 def hear(roster: Roster, *workers: str, ended: int = 0, ahead_s: float = 0.0) -> None:
     """Workers speak."""
     for worker in workers:
-        progress = Progress(worker=worker, boot=worker, at=ahead_s, outcomes=[ended, 0, 0, 0, 0, 0])
+        progress = Progress(worker=worker, incarnation=worker, at=ahead_s, outcomes=[ended, 0, 0, 0, 0, 0])
         roster.hear(progress, 0.0, 0.0)
 
 

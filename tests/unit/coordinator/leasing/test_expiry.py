@@ -10,11 +10,11 @@ from oku_core.messaging.progress import Progress
 TERM_S = 5.0
 UNCLAIMED = LeaseRecord(
     id="l1", run="r1", start=0, stop=10, state=LeaseState.ACTIVE, reason="", cut_at=0.0,
-    execution=None, worker=None, boot=None,
+    execution=None, worker=None, incarnation=None,
 )  # fmt: skip
 CLAIMED = LeaseRecord(
     id="l2", run="r1", start=10, stop=20, state=LeaseState.ACTIVE, reason="", cut_at=0.0,
-    execution="e1", worker="w1", boot="b1",
+    execution="e1", worker="w1", incarnation="b1",
 )  # fmt: skip
 
 
@@ -26,9 +26,11 @@ class Rounds:
         self.judge = ExpiryJudge(self.roster)
         self.leases = leases
 
-    def hear(self, now: float, *leases: str, boot: str = "b1") -> None:
+    def hear(self, now: float, *leases: str, incarnation: str = "b1") -> None:
         """Worker w1 speaks and names the leases that it has."""
-        progress = Progress(worker="w1", boot=boot, at=0.0, leases={lease: [0] * 6 for lease in leases})
+        progress = Progress(
+            worker="w1", incarnation=incarnation, at=0.0, leases={lease: [0] * 6 for lease in leases}
+        )
         self.roster.hear(progress, now, 0.0)
 
     def find_lost(self, now: float, *, closing: bool = False) -> list[tuple[str, ExpiryReason]]:
@@ -53,7 +55,7 @@ def test_a_lease_does_not_wait_for_a_worker_that_has_more_than_its_hands_hold() 
     rounds = Rounds(UNCLAIMED, *four)
     for now in (0.0, 10.0):
         rounds.hear(now, "l2", "l3", "l4", "l5")
-        rounds.roster.hear(Progress(worker="w2", boot="b2", at=0.0), now, 0.0)
+        rounds.roster.hear(Progress(worker="w2", incarnation="b2", at=0.0), now, 0.0)
         assert rounds.find_lost(now) == []
     assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
@@ -127,7 +129,7 @@ def test_a_replaced_workers_lease_is_lost() -> None:
     rounds = Rounds(CLAIMED)
     rounds.hear(0.0, "l2")
     assert rounds.find_lost(0.0) == []
-    rounds.hear(1.0, boot="b2")
+    rounds.hear(1.0, incarnation="b2")
     assert rounds.find_lost(1.0) == [("l2", ExpiryReason.WORKER_LOST)]
 
 
@@ -159,11 +161,11 @@ def test_a_worker_that_never_spoke_loses_all_that_it_has_at_once() -> None:
 
 
 def test_a_coordinator_that_comes_back_finds_a_worker_replaced() -> None:
-    """The name speaks with another boot than the lease has: after two terms the lease is lost."""
+    """The name speaks with another incarnation than the lease has: after two terms the lease is lost."""
     rounds = Rounds(CLAIMED)
-    rounds.hear(1000.0, boot="b2")
+    rounds.hear(1000.0, incarnation="b2")
     assert rounds.find_lost(1000.0) == []
-    rounds.hear(1010.0, boot="b2")
+    rounds.hear(1010.0, incarnation="b2")
     assert rounds.find_lost(1010.0) == []
     assert rounds.find_lost(1010.1) == [("l2", ExpiryReason.WORKER_LOST)]
 

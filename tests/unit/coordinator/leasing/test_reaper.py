@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.reaper import LeaseWatch
+from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
@@ -36,11 +36,13 @@ class World:
         self.roster = Roster(5.0)
         self.metrics = Metrics()
         self.lost: list[str] = []
-        self.watch = LeaseWatch(ledger, self.roster, self.broker, self.metrics, lambda: 0.0, self.lost.extend)
+        self.watch = Reaper(ledger, self.roster, self.broker, self.metrics, lambda: 0.0, self.lost.extend)
 
     def hear(self, *leases: str, now: float = 0.0) -> None:
         """Worker w1 speaks and names the leases that it has."""
-        progress = Progress(worker="w1", boot="b1", at=0.0, leases={lease: [0] * 6 for lease in leases})
+        progress = Progress(
+            worker="w1", incarnation="b1", at=0.0, leases={lease: [0] * 6 for lease in leases}
+        )
         self.roster.hear(progress, now, 0.0)
 
 

@@ -36,10 +36,19 @@ def build_report(latencies_us: list[int], unanswered: int) -> Report:
     even = len(latencies_us) - odd
     statuses = {status: count for status, count in [("200", even), ("404", odd)] if count}
     return Report(
-        lease="l1", execution="e1", worker="w1", boot="b1", start=0, done=len(latencies_us) + unanswered,
-        outcomes=[even, odd, unanswered, 0, 0, 0], statuses=statuses, bytes_received=even,
-        latency=histogram.build_latency(), started_at=0.0, ended_at=1.0,
-    )  # fmt: skip
+        lease="l1",
+        execution="e1",
+        worker="w1",
+        incarnation="b1",
+        start=0,
+        done=len(latencies_us) + unanswered,
+        outcomes=[even, odd, unanswered, 0, 0, 0],
+        statuses=statuses,
+        bytes_received=even,
+        latency=histogram.build_latency(),
+        started_at=0.0,
+        ended_at=1.0,
+    )
 
 
 Reports = st.lists(

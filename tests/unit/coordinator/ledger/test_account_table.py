@@ -13,8 +13,8 @@ def test_workers_are_summed_up_by_name(ledger: Ledger, cut: Cut, make_report: Ma
     """Requests and processor time add up over their processes, memory is the largest of all."""
     reports = [
         make_report(cut(), worker="w2", cpu_s=1.0, peak_rss_mb=70.0),
-        make_report(cut(), worker="w1", boot="b1", cpu_s=0.25, peak_rss_mb=90.0),
-        make_report(cut(), worker="w1", boot="b2", cpu_s=0.5, peak_rss_mb=80.04, done=25),
+        make_report(cut(), worker="w1", incarnation="b1", cpu_s=0.25, peak_rss_mb=90.0),
+        make_report(cut(), worker="w1", incarnation="b2", cpu_s=0.5, peak_rss_mb=80.04, done=25),
     ]
     ledger.apply(reports, 5.0)
     ledger.apply([make_report(cut(), worker="w2", cpu_s=0.0001, peak_rss_mb=70.06)], 6.0)

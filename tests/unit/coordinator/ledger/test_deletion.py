@@ -12,7 +12,7 @@ from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.ledger.records import LeaseRecord, RunInUseError, RunRecord, Verdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
@@ -28,12 +28,12 @@ def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClai
     ledger.apply([make_claim(leases[0]), make_claim(leases[0], execution="e2")], 3.0)
     reports = [make_report(lease, busy_share=0.99) for lease in leases]
     ledger.apply(reports, 4.0)
-    moment = Moment(
+    sample = Sample(
         at=5.0, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
     event = Event(at=5.0, type=EventType.STATE, text="x")
-    ledger.keep_moment(run, moment, [(Kind.TICK, [{"x": 1}])], [event])
+    ledger.keep_sample(run, sample, [(Kind.TICK, [{"x": 1}])], [event])
     ledger.keep_processes(run, [ProcessSummary(name="broker", peak_mb=1.0)])
     ledger.note_servers(run, ["a", "b"], 5.0)
     ledger.change_state(run, RunState.PAUSED, 6.0)
@@ -142,7 +142,7 @@ def test_a_run_that_is_not_at_rest_is_not_deleted(
 
 def test_a_deletion_goes_on_where_a_process_ended(path: Path) -> None:
     """The ledger knows of which run something is left."""
-    make_long_ledger(path, runs=2, leases=3000, moments=5)
+    make_long_ledger(path, runs=2, leases=3000, samples=5)
     with closing(Ledger(path)) as ledger:
         ledger.begin_deletion(LONG_RUN)
         assert ledger.delete_some(LONG_RUN)
@@ -155,7 +155,7 @@ def test_a_deletion_goes_on_where_a_process_ended(path: Path) -> None:
 
 def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction changes some hundreds of rows, however many there are."""
-    make_long_ledger(path, runs=2, leases=20_000, moments=5)
+    make_long_ledger(path, runs=2, leases=20_000, samples=5)
     changes: list[int] = []
     connect = sqlite3.connect
     opened: list[sqlite3.Connection] = []
@@ -179,7 +179,7 @@ def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
     """Some pages at a time."""
-    make_long_ledger(path, runs=2, leases=20_000, moments=5)
+    make_long_ledger(path, runs=2, leases=20_000, samples=5)
     before = path.stat().st_size
     with closing(Ledger(path)) as ledger:
         ledger.begin_deletion(LONG_RUN)
@@ -194,7 +194,7 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
 
 def test_an_older_ledger_gives_space_back_once_it_is_written_anew(path: Path) -> None:
     """Until then the space is used again, and nobody waits for it for ever."""
-    make_long_ledger(path, runs=2, leases=20_000, moments=5)
+    make_long_ledger(path, runs=2, leases=20_000, samples=5)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
         database.execute("PRAGMA auto_vacuum = NONE")

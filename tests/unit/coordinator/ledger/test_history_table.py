@@ -7,7 +7,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
 from oku_core.accounting.run_state import RunState
 from oku_core.results.histogram import Histogram
-from oku_core.results.history import Event, EventType, Moment, merge
+from oku_core.results.history import Event, EventType, Sample, merge
 
 MOST = 200
 
@@ -15,15 +15,15 @@ MOST = 200
 @pytest.fixture(autouse=True)
 def _room(monkeypatch: pytest.MonkeyPatch) -> None:
     """For fewer moments than there is outside."""
-    monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_MOMENTS", MOST)
+    monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_SAMPLES", MOST)
 
 
-def build_moment(at: float) -> Moment:
+def build_sample(at: float) -> Sample:
     """A second of a run in which three requests were answered."""
     histogram = Histogram()
     for value_us in (1000, 2000, 1000 * int(at % 97) + 1):
         histogram.record(value_us)
-    return Moment(
+    return Sample(
         at=at, seconds=1.0, state=RunState.RUNNING, accounted=int(at), leased=0, pending=0, done=int(at),
         resent_at_most=0, in_flight=at % 7, workers=1, outcomes=[2, 1, 0, 0, 0, 0],
         latency=histogram.build_latency(),
@@ -35,16 +35,16 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
 ) -> None:
     """Nothing of what was counted is lost at any time, and there are never many more than there may be."""
     begin_run()
-    whole = [build_moment(float(at)) for at in range(1, MOST + 140)]
-    for place, moment in enumerate(whole, 1):
-        ledger.keep_moment("r1", moment)
+    whole = [build_sample(float(at)) for at in range(1, MOST + 140)]
+    for place, sample in enumerate(whole, 1):
+        ledger.keep_sample("r1", sample)
         if place > MOST and place % 10 == 0:
-            kept = ledger.fetch_history("r1").moments
+            kept = ledger.fetch_history("r1").samples
             assert len(kept) <= MOST + 70
             assert sum(each.ended for each in kept) == 3 * place
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
-    kept = ledger.fetch_history("r1").moments
+    kept = ledger.fetch_history("r1").samples
     assert merge(kept).latency == merge(whole).latency
     assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
     assert {each.seconds for each in kept[1:30]} == {4.0}
@@ -56,13 +56,13 @@ def test_merging_goes_on_where_a_process_ended(
     """What is merged and what is not is in the ledger."""
     begin_run()
     for at in range(MOST + 3):
-        ledger.keep_moment("r1", build_moment(float(at)))
+        ledger.keep_sample("r1", build_sample(float(at)))
     ledger.close()
     again = Ledger(path)
-    begun = len(again.fetch_history("r1").moments)
+    begun = len(again.fetch_history("r1").samples)
     for at in range(MOST + 3, MOST + 10):
-        again.keep_moment("r1", build_moment(float(at)))
-    kept = again.fetch_history("r1").moments
+        again.keep_sample("r1", build_sample(float(at)))
+    kept = again.fetch_history("r1").samples
     again.close()
     assert MOST / 4 + 20 < begun <= MOST + 3
     assert len(kept) < MOST / 4 + 20

@@ -79,8 +79,8 @@ def test_the_first_execution_of_a_lease_counts_and_the_second_is_sent_again(
 ) -> None:
     """However often the second one speaks, and whichever reports first, its requests are added once."""
     lease = cut()
-    second_claim = make_claim(lease, execution="e2", worker="w2", boot="b2")
-    second = make_report(lease, execution="e2", worker="w2", boot="b2")
+    second_claim = make_claim(lease, execution="e2", worker="w2", incarnation="b2")
+    second = make_report(lease, execution="e2", worker="w2", incarnation="b2")
     assert ledger.apply([make_claim(lease), second_claim, second_claim], 5.0) == [
         Verdict.CLAIMED,
         Verdict.STRAY,
@@ -167,7 +167,7 @@ def test_a_report_that_cannot_be_true_is_dropped_and_said(
     assert ledger.fetch_active_leases("r1")[0].worker is None
 
 
-@pytest.mark.parametrize("field", ["lease", "execution", "worker", "boot"])
+@pytest.mark.parametrize("field", ["lease", "execution", "worker", "incarnation"])
 def test_a_message_whose_names_cannot_be_written_is_of_no_lease(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, field: str
 ) -> None:

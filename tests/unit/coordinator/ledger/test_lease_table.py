@@ -19,7 +19,7 @@ def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, cut: Cut) -> No
     lease = cut(30, now=7.0)
     assert (lease.run, lease.start, lease.stop, lease.length, lease.cut_at) == ("r1", 0, 30, 30, 7.0)
     assert lease.state == LeaseState.ACTIVE
-    assert (lease.execution, lease.worker, lease.boot) == (None, None, None)
+    assert (lease.execution, lease.worker, lease.incarnation) == (None, None, None)
     assert ledger.fetch_slices("r1") == [Slice(0, 30, SliceState.LEASED), Slice(30, 100, SliceState.PENDING)]
     assert ledger.fetch_pending("r1") == 70
 
@@ -100,7 +100,7 @@ def test_the_leases_that_are_out_are_listed(
     leases = ledger.fetch_active_leases("r1")
     leases.sort(key=lambda lease: lease.cut_at)
     assert [lease.id for lease in leases] == [early.id, late.id]
-    assert [(lease.execution, lease.worker, lease.boot) for lease in leases] == [
+    assert [(lease.execution, lease.worker, lease.incarnation) for lease in leases] == [
         ("e1", "w1", "b1"),
         (None, None, None),
     ]

@@ -85,7 +85,7 @@ def executions(draw: st.DrawFn, lease: LeaseRecord, number: int) -> Execution:
         "lease": lease.id,
         "execution": f"e{number}",
         "worker": worker,
-        "boot": f"{worker}-boot",
+        "incarnation": f"{worker}-incarnation",
     }
     report = Report(
         **names,
@@ -157,7 +157,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @rule()
     def give_turn(self) -> None:
         """The dispatcher lets the run begin that has its turn."""
-        run = self.ledger.fetch_next_run()
+        run = self.ledger.fetch_current_run()
         if run is not None and run.state == RunState.PENDING:
             self.ledger.change_state(run.run, RunState.RUNNING, self.tick())
 

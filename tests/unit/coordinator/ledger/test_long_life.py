@@ -13,7 +13,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.account import Account
 from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
 from oku_core.accounting.run_state import RunState
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 
 LATER = 1_770_000_000.0
 _GRAIN = 10
@@ -49,23 +49,23 @@ def take_back(ledger: Ledger) -> None:
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
-    "the run that has its turn": lambda ledger: ledger.fetch_next_run(),
+    "the run that has its turn": lambda ledger: ledger.fetch_current_run(),
     "the runs that owe a summary": lambda ledger: ledger.fetch_owing(),
     "what a killed stack left": lambda ledger: ledger.park_interrupted(LATER, but=LONG_RUN),
     "one run": lambda ledger: ledger.fetch_run(LONG_RUN),
     "a standing": lambda ledger: ledger.fetch_standing(LONG_RUN),
     "a snapshot": lambda ledger: ledger.fetch_snapshot(LONG_RUN),
     "a lease": lambda ledger: ledger.cut_lease(LONG_RUN, 10, LATER),
-    "a moment": lambda ledger: ledger.keep_moment(LONG_RUN, build_moment(LATER + 1)),
+    "a moment": lambda ledger: ledger.keep_sample(LONG_RUN, build_sample(LATER + 1)),
     "an event": lambda ledger: ledger.note(LONG_RUN, [build_event()]),
     "a lease that is taken back": take_back,
     "what exceeds the outbox": lambda ledger: ledger.drop_lines(0),
 }
 
 
-def build_moment(at: float) -> Moment:
+def build_sample(at: float) -> Sample:
     """A second in which nothing ended."""
-    return Moment(
+    return Sample(
         at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
@@ -76,9 +76,9 @@ def build_event() -> Event:
     return Event(at=LATER, type=EventType.WORKER_JOINED, text="worker w1 is here")
 
 
-def open_long_ledger(path: Path, *, runs: int, leases: int, moments: int) -> Ledger:
+def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Ledger:
     """A ledger in which `LONG_RUN` is active."""
-    make_long_ledger(path, runs=runs, leases=leases, moments=moments, body="x" * 10_000)
+    make_long_ledger(path, runs=runs, leases=leases, samples=samples, body="x" * 10_000)
     ledger = Ledger(path)
     ledger.change_state(LONG_RUN, RunState.PENDING, LATER)
     ledger.change_state(LONG_RUN, RunState.RUNNING, LATER)
@@ -95,7 +95,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 @pytest.fixture
 def short(tmp_path: Path, work: Work) -> Iterator[Ledger]:
     """One with hardly anything in it."""
-    ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, moments=5)
+    ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, samples=5)
     yield ledger
     ledger.close()
 
@@ -103,7 +103,7 @@ def short(tmp_path: Path, work: Work) -> Iterator[Ledger]:
 @pytest.fixture
 def long(tmp_path: Path, work: Work) -> Iterator[Ledger]:
     """One of 200 runs, one of which has 50,000 leases."""
-    ledger = open_long_ledger(tmp_path / "long.sqlite3", runs=200, leases=50_000, moments=300)
+    ledger = open_long_ledger(tmp_path / "long.sqlite3", runs=200, leases=50_000, samples=300)
     yield ledger
     ledger.close()
 
@@ -129,7 +129,7 @@ def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
 
 def test_a_run_that_came_to_rest_takes_no_memory(tmp_path: Path) -> None:
     """Nor does one that has only been submitted."""
-    ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, moments=5)
+    ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, samples=5)
     record = ledger.fetch_run(LONG_RUN)
     for number in range(20):
         run = f"other-{number}"

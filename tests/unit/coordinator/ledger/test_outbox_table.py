@@ -10,7 +10,7 @@ from oku_coordinator.ledger.outbox_table import Kind, OutboxLine
 from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 from oku_core.spec.spec import Spec
 
 HOUR_S = 3600.0
@@ -36,11 +36,11 @@ def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
 
 def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
     """A moment with lines of ticks."""
-    moment = Moment(
+    sample = Sample(
         at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=100, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
-    ledger.keep_moment("r1", moment, [(Kind.TICK, lines)])
+    ledger.keep_sample("r1", sample, [(Kind.TICK, lines)])
 
 
 def empty(ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ Begin = Callable[..., RunRecord]
 
 def find_next(ledger: Ledger) -> str | None:
     """The id of the run that has its turn."""
-    record = ledger.fetch_next_run()
+    record = ledger.fetch_current_run()
     return record.run if record else None
 
 

@@ -66,7 +66,7 @@ def test_a_tally_follows_every_change(
 ) -> None:
     """What it says is what all rows say."""
     first, second, third = cut(), cut(), cut(15)
-    ledger.apply([make_claim(second), make_claim(third, worker="w2", boot="b2")], 4.0)
+    ledger.apply([make_claim(second), make_claim(third, worker="w2", incarnation="b2")], 4.0)
     ledger.apply([make_report(first, done=7, unfinished=[2, 5])], 5.0)
     ledger.expire_leases([third.id], ExpiryReason.WORKER_LOST, 6.0)
     assert ledger.fetch_standing("r1").lengths == ledger.fetch_lengths("r1") == Lengths(85, 10, 5)

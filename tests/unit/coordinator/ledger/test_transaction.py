@@ -30,7 +30,7 @@ def test_a_full_disk_is_said_and_loses_nothing(
     ledger.apply([make_report(lease) for lease in leases[:10]], 5.0)
     before = ledger.fetch_snapshot("r1")
     fill_disk(ledger, is_full=True)
-    claims = [make_claim(lease, boot="b" * 5000) for lease in leases[10:]]
+    claims = [make_claim(lease, incarnation="b" * 5000) for lease in leases[10:]]
     with pytest.raises(sqlite3.OperationalError, match="full"):
         ledger.apply(claims, 6.0)
     after = ledger.fetch_snapshot("r1")

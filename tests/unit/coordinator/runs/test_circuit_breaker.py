@@ -28,11 +28,11 @@ class World:
     def hear(self, *workers: str) -> None:
         """These workers speak, each as the process of its name in capitals."""
         for worker in workers:
-            self.roster.hear(Progress(worker=worker, boot=worker.upper(), at=0.0), 0.0, 0.0)
+            self.roster.hear(Progress(worker=worker, incarnation=worker.upper(), at=0.0), 0.0, 0.0)
 
     def take_in(self, lease: LeaseRecord, worker: str = "w1", now: float = 0.0, **changes: object) -> None:
         """A worker reports."""
-        report = self.make_report(lease, worker=worker, boot=worker.upper(), **changes)
+        report = self.make_report(lease, worker=worker, incarnation=worker.upper(), **changes)
         self.ledger.apply([report], 5.0)
         self.breaker.note_reports([report], now)
 
@@ -81,7 +81,7 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
 def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> None:
     """Somebody may have mended it."""
     world.refuse("w1")
-    world.roster.hear(Progress(worker="w1", boot="another", at=0.0), 1.0, 1.0)
+    world.roster.hear(Progress(worker="w1", incarnation="another", at=0.0), 1.0, 1.0)
     assert len(world.roster.workers("r1")) == 2
 
 

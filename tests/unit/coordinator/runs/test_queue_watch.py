@@ -25,7 +25,7 @@ class World:
         """One look; the run that has its turn after it."""
         self.wall_now += 1.0
         self.watch.look(now)
-        run = self.ledger.fetch_next_run()
+        run = self.ledger.fetch_current_run()
         assert run is not None
         return run.run
 

@@ -3,10 +3,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from oku_coordinator.kube.pod_readiness import Turnout
+from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
-from oku_coordinator.runs.readiness import LONGEST_NOTICE, Conditions, QueueFullError
+from oku_coordinator.runs.readiness import LONGEST_NOTICE, QueueFullError, Readiness
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -15,7 +15,7 @@ from oku_core.spec.files import SpecFiles
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from oku_coordinator.kube.facade import KubePart
+    from oku_coordinator.kube.facade import KubeFacade
 
 NOBODY = "waiting for workers: none is here"
 
@@ -24,8 +24,8 @@ class PodsTwin:
     """What a cluster is known to have."""
 
     def __init__(self) -> None:
-        self.workers = Turnout()
-        self.delay_servers = Turnout()
+        self.workers = PodReadiness()
+        self.delay_servers = PodReadiness()
         self.trouble = ""
         self.has_servers = True
 
@@ -39,7 +39,7 @@ class PodsTwin:
 
 
 class World:
-    """Conditions in and out of a cluster, and what they look at."""
+    """Readiness in and out of a cluster, and what they look at."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -47,17 +47,17 @@ class World:
         self.pods = PodsTwin()
         self.troubles: list[str] = []
         self.has_broker = True
-        self.alone = Conditions(
+        self.alone = Readiness(
             ledger, self.roster, lambda: self.has_broker, find_troubles=lambda: self.troubles
         )
-        self.in_cluster = Conditions(
-            ledger, self.roster, kube=cast("KubePart", self.pods), find_troubles=lambda: self.troubles
+        self.in_cluster = Readiness(
+            ledger, self.roster, kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles
         )
 
     def hear(self, *workers: str, stopping: bool = False) -> None:
         """These workers speak."""
         for worker in workers:
-            self.roster.hear(Progress(worker=worker, boot=worker, at=0.0, stopping=stopping), 0.0, 0.0)
+            self.roster.hear(Progress(worker=worker, incarnation=worker, at=0.0, stopping=stopping), 0.0, 0.0)
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
 def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
     """As the run itself is."""
     waiting = world.ledger.create_run("r2", Spec(), 1.0)
-    world.pods.workers = Turnout(0, 3, "0/3 nodes are available")
+    world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
     obstacle = "waiting for workers: 0 of 3 are here: 0/3 nodes are available"
     assert world.in_cluster.build_notices(pending) == [obstacle]
     assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
@@ -142,13 +142,13 @@ def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
 def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending: RunRecord) -> None:
     """Those that speak, of those that there are to be, and why the others are not."""
     assert world.in_cluster.build_notices(pending) == [NOBODY]
-    world.pods.workers = Turnout(0, 4)
+    world.pods.workers = PodReadiness(0, 4)
     assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 are here"]
-    world.pods.workers = Turnout(0, 4, "no node has room")
+    world.pods.workers = PodReadiness(0, 4, "no node has room")
     assert world.in_cluster.build_notices(pending) == [
         "waiting for workers: 0 of 4 are here: no node has room"
     ]
-    world.pods.workers = Turnout(4, 4)
+    world.pods.workers = PodReadiness(4, 4)
     assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 are here"]
 
 
@@ -162,18 +162,18 @@ def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
         (3, ["waiting for workers: 2 of 4 are here"]),
         (4, []),
     ):
-        world.pods.workers = Turnout(there, 4)
+        world.pods.workers = PodReadiness(there, 4)
         assert world.in_cluster.build_notices(running) == notices
     world.hear("w3", "w4")
-    world.pods.workers = Turnout(2, 4)
+    world.pods.workers = PodReadiness(2, 4)
     assert world.in_cluster.build_notices(running) == []
 
 
 def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: RunRecord) -> None:
     """Beside its workers, as soon as they are asked for; no more once it may begin."""
-    world.pods.workers, world.pods.has_servers = Turnout(0, 1), False
+    world.pods.workers, world.pods.has_servers = PodReadiness(0, 1), False
     assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 1 are here"]
-    world.pods.delay_servers = Turnout(1, 2, "ErrImagePull")
+    world.pods.delay_servers = PodReadiness(1, 2, "ErrImagePull")
     assert world.in_cluster.build_notices(pending) == [
         "waiting for workers: 0 of 1 are here",
         "waiting for delay servers: 1 of 2 ready: ErrImagePull",
@@ -182,7 +182,7 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
     assert world.in_cluster.build_notices(pending) == [
         "waiting for delay servers: 1 of 2 ready: ErrImagePull"
     ]
-    world.pods.delay_servers = Turnout(2, 2, surplus=1)
+    world.pods.delay_servers = PodReadiness(2, 2, surplus=1)
     assert world.in_cluster.build_notices(pending)[-1] == (
         "waiting for delay servers: 2 of 2 ready, 1 more to go"
     )
@@ -237,7 +237,7 @@ def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunR
     trouble = "timeouts: RuntimeError: unforeseen"
     for worker in ("w1", "w2", "w3"):
         troubles = [] if worker == "w3" else [trouble]
-        world.roster.hear(Progress(worker=worker, boot=worker, at=0.0, troubles=troubles), 0.0, 0.0)
+        world.roster.hear(Progress(worker=worker, incarnation=worker, at=0.0, troubles=troubles), 0.0, 0.0)
     assert world.alone.build_notices(running) == [f"worker w1: {trouble} (and 1 more)"]
     world.hear("w1", "w2")
     assert world.alone.build_notices(running) == []

@@ -9,42 +9,42 @@ from tests.kit.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord
-from oku_coordinator.runs.run_history import write_dossier
+from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 
 BOUND_MB = 8
 
 
 def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
     """The pieces of the dossier of a run at 9 s."""
-    return list(write_dossier(ledger, build_summary(ledger.fetch_snapshot(run), 9.0), 9.0))
+    return list(write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), 9.0), 9.0))
 
 
 def test_a_dossier_is_all_that_is_kept_of_a_run(
     ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
 ) -> None:
     """Summary, spec, seconds, events, leases, slices: one JSON document, and each thing is a line of it."""
-    moment = Moment(
+    sample = Sample(
         at=5.0, seconds=1.0, state=RunState.RUNNING, accounted=10, leased=0, pending=90, done=10,
         resent_at_most=0, in_flight=1.0, workers=1,
     )  # fmt: skip
     event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 is here", worker="w1")
     ledger.apply([make_report(cut(10))], 4.0)
-    ledger.keep_moment("r1", moment, events=[event])
+    ledger.keep_sample("r1", sample, events=[event])
     text = b"".join(write(ledger))
     document = json.loads(text)
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
-    assert [each["at"] for each in document["moments"]] == [5.0]
+    assert [each["at"] for each in document["samples"]] == [5.0]
     assert [each["text"] for each in document["events"]][-1] == "worker w1 is here"
     assert [(lease["start"], lease["stop"], lease["state"]) for lease in document["leases"]] == [
         (0, 10, "reported")
     ]
     assert document["slices"] == [[0, 10, "accounted"], [10, 100, "pending"]]
     lines = text.splitlines()
-    assert lines[1] == b',"moments":['
+    assert lines[1] == b',"samples":['
     slices = lines[lines.index(b',"slices":[') + 1 : -2]
     assert [json.loads(line.lstrip(b",")) for line in slices] == document["slices"]
 
@@ -65,11 +65,11 @@ def test_leases_and_slices_come_in_pages(
 
 def test_a_dossier_of_very_many_leases_takes_little_memory(path: Path) -> None:
     """It is written while it is read, and no call looks at more than a thousand rows."""
-    make_long_ledger(path, runs=0, leases=50_000, moments=3)
+    make_long_ledger(path, runs=0, leases=50_000, samples=3)
     with closing(Ledger(path, read_only=True)) as ledger:
         summary = build_summary(ledger.fetch_snapshot(LONG_RUN), 9.0)
         tracemalloc.start()
-        lines = sum(piece.count(b"\n") for piece in write_dossier(ledger, summary, 9.0))
+        lines = sum(piece.count(b"\n") for piece in write_run_history(ledger, summary, 9.0))
         peak_mb = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
     assert lines > 50_000

@@ -6,7 +6,7 @@ import pytest
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
-from oku_coordinator.runs.readiness import Conditions
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import Served, ServedCounter
 from oku_coordinator.servers.server_watch import UNSEEN
@@ -55,7 +55,7 @@ def wakes() -> list[None]:
 @pytest.fixture
 def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
     """Runs at a time that stands still."""
-    conditions = Conditions(ledger, Roster(5.0))
+    conditions = Readiness(ledger, Roster(5.0))
     return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, conditions, lambda: NOW)
 
 

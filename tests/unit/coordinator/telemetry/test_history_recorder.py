@@ -10,8 +10,8 @@ from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.telemetry.history_recorder import (
     MOST_ALIKE,
     WORKER_LINES_PER_S,
-    Chronicle,
-    build_moment,
+    HistoryRecorder,
+    build_sample,
     merge_events,
 )
 from oku_core.accounting.run_state import RunState
@@ -47,11 +47,11 @@ def build_tick(at: float, **changes: Any) -> Tick:
     return Tick(**values | changes)
 
 
-def hear(chronicle: Chronicle, *workers: str, **changes: Any) -> None:
+def hear(chronicle: HistoryRecorder, *workers: str, **changes: Any) -> None:
     """A second of these workers."""
     for worker in workers:
         values: dict[str, Any] = {"outcomes": [2, 0, 0, 0, 0, 0], "cpu_share": 0.5, "lag_s": 0.01}
-        chronicle.hear(Progress(worker=worker, boot="b", at=1.0, **values | changes))
+        chronicle.hear(Progress(worker=worker, incarnation="b", at=1.0, **values | changes))
 
 
 def take(ledger: Ledger, kind: Kind) -> list[dict[str, Any]]:
@@ -63,28 +63,28 @@ def take(ledger: Ledger, kind: Kind) -> list[dict[str, Any]]:
 
 def test_a_tick_is_kept_as_a_moment(ledger: Ledger) -> None:
     """As long as the time that it tells of."""
-    chronicle = Chronicle(ledger, publishes=False)
+    chronicle = HistoryRecorder(ledger, publishes=False)
     chronicle.keep_tick(build_tick(10.0))
     chronicle.keep_tick(build_tick(11.5, seconds=1.5))
-    moments = ledger.fetch_history("r1").moments
-    assert [(moment.at, moment.seconds, moment.done) for moment in moments] == [
+    samples = ledger.fetch_history("r1").samples
+    assert [(sample.at, sample.seconds, sample.done) for sample in samples] == [
         (10.0, 1.0, 15),
         (11.5, 1.5, 15),
     ]
-    assert moments[1].rate_rps == 2.0
+    assert samples[1].rate_rps == 2.0
     assert ledger.measure_outbox().lines == 0
 
 
 def test_the_quantiles_of_a_moment_have_three_digits() -> None:
     """Though its histogram is coarse: they are made of the whole one."""
-    moment = build_moment(build_tick(1.0))
-    assert (moment.p50_ms, moment.p99_ms, moment.max_ms) == (1.0, 5.0, 5.0)
-    assert moment.latency.total == 3
+    sample = build_sample(build_tick(1.0))
+    assert (sample.p50_ms, sample.p99_ms, sample.max_ms) == (1.0, 5.0, 5.0)
+    assert sample.latency.total == 3
 
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
     """Of the tick, of the buckets of its latencies, of its workers, and the coverage every five seconds."""
-    chronicle = Chronicle(ledger, publishes=True)
+    chronicle = HistoryRecorder(ledger, publishes=True)
     hear(chronicle, "w1")
     chronicle.keep_tick(build_tick(10.0))
     lines = ledger.take_lines(1000, 10**6, 1.0)
@@ -102,7 +102,7 @@ def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
 
 def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> None:
     """The next run begins anew."""
-    chronicle = Chronicle(ledger, publishes=True)
+    chronicle = HistoryRecorder(ledger, publishes=True)
     chronicle.keep_tick(build_tick(10.0))
     take(ledger, Kind.TICK)
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
@@ -117,7 +117,7 @@ def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> Non
 
 def test_many_workers_take_turns(ledger: Ledger) -> None:
     """A hundred lines come in a second; each line tells of all that its worker has done since the last."""
-    chronicle = Chronicle(ledger, publishes=True)
+    chronicle = HistoryRecorder(ledger, publishes=True)
     names = [f"w{number:03d}" for number in range(2 * WORKER_LINES_PER_S)]
     seen: list[dict[str, Any]] = []
     for at in range(1, 5):
@@ -133,7 +133,7 @@ def test_many_workers_take_turns(ledger: Ledger) -> None:
 
 def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
     """Nor has one that is gone."""
-    chronicle = Chronicle(ledger, publishes=True)
+    chronicle = HistoryRecorder(ledger, publishes=True)
     hear(chronicle, "w1", "w2")
     chronicle.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
     chronicle.keep_tick(build_tick(1.0))
@@ -144,7 +144,7 @@ def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
 
 def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None:
     """Only while a run is active."""
-    chronicle = Chronicle(ledger, publishes=True)
+    chronicle = HistoryRecorder(ledger, publishes=True)
     chronicle.note_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
     chronicle.note_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
     chronicle.note_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)

@@ -22,12 +22,12 @@ from oku_coordinator.telemetry.lines import (
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import HIGHEST_US, Histogram, Latency
+from oku_core.results.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
 
-def build_latency(values_us: list[int]) -> Latency:
+def build_latency(values_us: list[int]) -> HistogramSnapshot:
     """These latencies."""
     histogram = Histogram()
     for value_us in values_us:
@@ -63,7 +63,7 @@ def test_statuses_have_lines_of_their_own(
 
 def test_nothing_answered_has_no_latency() -> None:
     """The fields are missing."""
-    assert build_latency_fields(Latency()) == {}
+    assert build_latency_fields(HistogramSnapshot()) == {}
 
 
 def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
@@ -128,8 +128,12 @@ def test_a_small_space_has_as_many_parts_as_requests(requests: int) -> None:
 
 def test_a_worker_line_is_of_several_seconds() -> None:
     """Rates are per second of them; what was said last is how it stands."""
-    latest = Progress(worker="w1", boot="b", at=1.0, in_flight=7, rss_mb=81.04, latency=build_latency([2000]))
+    latest = Progress(
+        worker="w1", incarnation="b", at=1.0, in_flight=7, rss_mb=81.04, latency=build_latency([2000])
+    )
     line = build_worker_line(latest, 4.0, 100, 0.5, 0.0123)
     assert (line["requests"], line["rate_rps"], line["in_flight"]) == (100, 25.0, 7)
     assert (line["p50_ms"], line["p99_ms"], line["rss_mb"]) == (2.0, 2.0, 81.0)
-    assert "p50_ms" not in build_worker_line(msgspec.structs.replace(latest, latency=Latency()), 1, 0, 0, 0)
+    assert "p50_ms" not in build_worker_line(
+        msgspec.structs.replace(latest, latency=HistogramSnapshot()), 1, 0, 0, 0
+    )

@@ -5,15 +5,31 @@ from oku_coordinator.ledger.records import ExpiryReason, Verdict
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 
 TICK = Tick(
-    run="r1", at=0.0, seconds=1.0, state=RunState.RUNNING, requests=100, accounted=40, leased=20,
-    pending=40, ended=5, resent_at_most=7, active_s=3.0, rate_rps=12.0, in_flight=9,
+    run="r1",
+    at=0.0,
+    seconds=1.0,
+    state=RunState.RUNNING,
+    requests=100,
+    accounted=40,
+    leased=20,
+    pending=40,
+    ended=5,
+    resent_at_most=7,
+    active_s=3.0,
+    rate_rps=12.0,
+    in_flight=9,
     outcomes=[12, 0, 0, 0, 0, 0],
-    total_outcomes=[45, 0, 0, 0, 0, 0], bytes_received=0, latency=Latency(), p50_ms=None, p99_ms=None,
-    workers=2, lag_s=0.0,
-)  # fmt: skip
+    total_outcomes=[45, 0, 0, 0, 0, 0],
+    bytes_received=0,
+    latency=HistogramSnapshot(),
+    p50_ms=None,
+    p99_ms=None,
+    workers=2,
+    lag_s=0.0,
+)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
-from oku_core.results.history import Event, EventType, Moment
+from oku_core.results.history import Event, EventType, Sample
 from oku_core.spec.spec import Spec
 
 TARGET = LokiTarget(url="http://127.0.0.1:3100")
@@ -71,11 +71,11 @@ def ledger(path: Path) -> Iterator[Ledger]:
 def keep_ticks(ledger: Ledger, *times: float) -> None:
     """Lines of ticks of a kilobyte each."""
     for at in times:
-        moment = Moment(
+        sample = Sample(
             at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=10, done=0,
             resent_at_most=0, in_flight=0, workers=1,
         )  # fmt: skip
-        ledger.keep_moment("r1", moment, [(Kind.TICK, [{"a": "x" * 1000}])])
+        ledger.keep_sample("r1", sample, [(Kind.TICK, [{"a": "x" * 1000}])])
 
 
 async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) -> Publisher:

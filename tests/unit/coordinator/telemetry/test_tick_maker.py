@@ -8,11 +8,11 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import Histogram, Latency
+from oku_core.results.histogram import Histogram, HistogramSnapshot
 from oku_core.spec.spec import Spec
 
 
-def build_latency(*values_us: int) -> Latency:
+def build_latency(*values_us: int) -> HistogramSnapshot:
     """A histogram of these latencies, as it travels."""
     histogram = Histogram()
     for value_us in values_us:
@@ -22,7 +22,7 @@ def build_latency(*values_us: int) -> Latency:
 
 def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
     """A second of a worker in which so many requests were ok."""
-    values: dict[str, Any] = {"boot": "b1", "at": 0.0, "outcomes": [ok, 0, 0, 0, 0, 0]}
+    values: dict[str, Any] = {"incarnation": "b1", "at": 0.0, "outcomes": [ok, 0, 0, 0, 0, 0]}
     return Progress(worker=worker, **values | changes)
 
 
@@ -52,7 +52,7 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
     assert (tick.requests, tick.accounted, tick.leased, tick.pending) == (1000, 300, 100, 600)
     assert (tick.resent_at_most, tick.active_s, tick.rate_rps, tick.ended) == (7, 5.0, 0.0, 0)
     assert tick.total_outcomes == [290, 10, 0, 0, 0, 0]
-    assert (tick.latency, tick.p50_ms, tick.p99_ms) == (Latency(), None, None)
+    assert (tick.latency, tick.p50_ms, tick.p99_ms) == (HistogramSnapshot(), None, None)
 
 
 def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
@@ -121,7 +121,7 @@ def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     tick = ticks.build_tick(build_standing(), workers=1, now=16.0)
     assert (tick.rate_rps, sum(tick.outcomes), tick.bytes_received, tick.lag_s) == (0.0, 0, 0, 0.0)
-    assert tick.latency == Latency()
+    assert tick.latency == HistogramSnapshot()
     assert tick.in_flight == 5
 
 

@@ -9,7 +9,7 @@ from oku_core.results.summary import Flag, Validity
 
 def build_report(**changes: Any) -> Report:
     """A report of one request, as far as flags are concerned."""
-    names = {"lease": "l1", "execution": "e1", "worker": "w1", "boot": "b1"}
+    names = {"lease": "l1", "execution": "e1", "worker": "w1", "incarnation": "b1"}
     values: dict[str, Any] = {**names, "start": 0, "done": 1, "started_at": 0.0, "ended_at": 0.0}
     return Report(**values | changes)
 

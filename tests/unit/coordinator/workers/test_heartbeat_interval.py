@@ -22,8 +22,16 @@ def test_the_pace_is_told_when_it_changes_and_again_after_a_while() -> None:
     """The order may be lost."""
     broker = BrokerTwin()
     pacemaker = Pacemaker(broker)
-    for pace_s, now in ((1.0, 0.0), (1.0, 1.0), (3.0, 2.0), (3.0, 3.0), (3.0, 6.9), (3.0, 7.0), (1.0, 8.0)):
-        pacemaker.step(pace_s, now)
+    for heartbeat_interval_s, now in (
+        (1.0, 0.0),
+        (1.0, 1.0),
+        (3.0, 2.0),
+        (3.0, 3.0),
+        (3.0, 6.9),
+        (3.0, 7.0),
+        (1.0, 8.0),
+    ):
+        pacemaker.step(heartbeat_interval_s, now)
     assert broker.paces == [1.0, 3.0, 3.0, 1.0]
 
 

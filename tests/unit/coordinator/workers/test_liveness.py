@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from oku_coordinator.workers.liveness import Roster, choose_pace_s
+from oku_coordinator.workers.liveness import Roster, choose_heartbeat_interval_s
 from oku_core.messaging.progress import Progress
 
 TERM_S = 5.0
@@ -14,14 +14,18 @@ def roster() -> Roster:
 
 
 def beat(
-    worker: str = "w1", boot: str = "b1", *, leases: tuple[str, ...] = (), ended: int = 0,
+    worker: str = "w1", incarnation: str = "b1", *, leases: tuple[str, ...] = (), ended: int = 0,
     ahead_s: float = 0.0, stopping: bool = False,
 ) -> Progress:  # fmt: skip
     """A second of a worker; the coordinator's clock stands at 1000 s."""
     return Progress(
-        worker=worker, boot=boot, at=1000.0 + ahead_s, leases={lease: [0] * 6 for lease in leases},
-        outcomes=[ended, 0, 0, 0, 0, 0], stopping=stopping,
-    )  # fmt: skip
+        worker=worker,
+        incarnation=incarnation,
+        at=1000.0 + ahead_s,
+        leases={lease: [0] * 6 for lease in leases},
+        outcomes=[ended, 0, 0, 0, 0, 0],
+        stopping=stopping,
+    )
 
 
 def hear(roster: Roster, progress: Progress, now: float) -> None:
@@ -98,7 +102,7 @@ def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> No
         roster.enlist(f"w{number}", f"b{number}", 0.0)
     hear(roster, beat("w0", "b0", stopping=True), 100.0)
     roster.forgive(100.0)
-    assert roster.pace_s == 3.0
+    assert roster.heartbeat_interval_s == 3.0
     assert roster.remove_silent(109.0) == []
     assert [worker.name for worker in roster.remove_silent(109.1)] == ["w0"]
     short = Roster(0.5)
@@ -135,8 +139,8 @@ def test_a_worker_that_was_declared_dead_and_speaks_lives_anew(roster: Roster) -
 
 def test_a_name_with_another_boot_has_replaced_the_old_process(roster: Roster) -> None:
     """A restarted worker is known by its name; what the old process had is lost at once."""
-    hear(roster, beat(boot="b1", ended=100), 0.0)
-    hear(roster, beat(boot="b2"), 1.0)
+    hear(roster, beat(incarnation="b1", ended=100), 0.0)
+    hear(roster, beat(incarnation="b2"), 1.0)
     assert (roster.is_gone("b1"), roster.is_gone("b2")) == (True, False)
     assert (roster.is_current("w1", "b1"), roster.is_current("w1", "b2")) == (False, True)
     assert roster.workers()[0].rate_rps is None
@@ -206,11 +210,12 @@ def test_the_most_advanced_clock_counts(roster: Roster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "pace_s"), [(0, 1), (1, 1), (1000, 1), (1001, 2), (10_000, 10), (25_500, 26), (10**6, 30)]
+    ("workers", "heartbeat_interval_s"),
+    [(0, 1), (1, 1), (1000, 1), (1001, 2), (10_000, 10), (25_500, 26), (10**6, 30)],
 )
-def test_many_workers_speak_less_often(workers: int, pace_s: float) -> None:
+def test_many_workers_speak_less_often(workers: int, heartbeat_interval_s: float) -> None:
     """A thousand each second, the others in turn."""
-    assert choose_pace_s(workers) == pace_s
+    assert choose_heartbeat_interval_s(workers) == heartbeat_interval_s
 
 
 def test_who_speaks_less_often_may_be_silent_for_longer(roster: Roster) -> None:
@@ -228,17 +233,17 @@ def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Rost
     """It has heard nobody's pace yet, but the ledger names them."""
     for number in range(10_000):
         roster.enlist(f"w{number}", f"b{number}", 0.0)
-    assert (roster.pace_s, roster.term_s) == (10.0, 12.5)
+    assert (roster.heartbeat_interval_s, roster.term_s) == (10.0, 12.5)
     assert roster.remove_silent(25.0) == []
     assert len(roster.remove_silent(25.1)) == 10_000
-    assert (roster.pace_s, roster.term_s) == (1.0, TERM_S)
+    assert (roster.heartbeat_interval_s, roster.term_s) == (1.0, TERM_S)
 
 
 def test_a_worker_that_is_started_anew_replaces_one(roster: Roster) -> None:
     """Unless it was declared dead before."""
-    roster.hear(Progress(worker="w1", boot="old", at=0.0), 0.0, 0.0)
+    roster.hear(Progress(worker="w1", incarnation="old", at=0.0), 0.0, 0.0)
     assert roster.find_replaced("w1", "old") is None
     assert roster.find_replaced("w2", "new") is None
     replaced = roster.find_replaced("w1", "new")
     assert replaced is not None
-    assert replaced.boot == "old"
+    assert replaced.incarnation == "old"

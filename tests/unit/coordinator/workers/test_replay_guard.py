@@ -2,9 +2,9 @@ from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_core.messaging.progress import Progress
 
 
-def say(sequence: int, boot: str = "new", at: float = 1000.0, worker: str = "w1") -> Progress:
+def say(sequence: int, incarnation: str = "new", at: float = 1000.0, worker: str = "w1") -> Progress:
     """Progress of a process of a worker."""
-    return Progress(worker=worker, boot=boot, at=at, sequence=sequence)
+    return Progress(worker=worker, incarnation=incarnation, at=at, sequence=sequence)
 
 
 def test_each_progress_is_admitted_once() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_coordinator.workers.version_skew import Strangers
+from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.messaging.codec import OtherProtocolError
 
 
@@ -16,7 +16,7 @@ class Clock:
 
 def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """It says so each second."""
-    strangers = Strangers(Clock())
+    strangers = VersionSkew(Clock())
     assert strangers.describe() == ""
     for _ in range(10):
         strangers.note(OtherProtocolError("w7", 2))
@@ -31,7 +31,7 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
 def test_one_that_has_gone_is_forgotten() -> None:
     """After a minute without a word."""
     clock = Clock()
-    strangers = Strangers(clock)
+    strangers = VersionSkew(clock)
     strangers.note(OtherProtocolError("w7", 2))
     clock.now += 61
     assert strangers.describe() == ""
@@ -39,7 +39,7 @@ def test_one_that_has_gone_is_forgotten() -> None:
 
 def test_many_are_some_and_a_number() -> None:
     """A notice is a line, and what is kept of strangers has a bound."""
-    strangers = Strangers(Clock())
+    strangers = VersionSkew(Clock())
     for number in range(5000):
         strangers.note(OtherProtocolError(f"w{number:04}", 2))
     assert "w0000 (protocol 2), w0001 (protocol 2), w0002 (protocol 2) and 997 more;" in strangers.describe()

@@ -26,7 +26,7 @@ from oku_core.messaging.celery_app import (
 from oku_core.messaging.codec import decode_lease, decode_message
 from oku_core.messaging.lease import Claim, Lease, Report
 from oku_core.messaging.rejection import MalformedMessageError
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 from oku_core.spec.parser import Source, parse_spec
 
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
@@ -38,18 +38,18 @@ SPEC = parse_spec(
     )
 )
 LEASE = Lease(id="l1", run="r1", start=0, stop=10**15, start_by=1.7e9, spec=SPEC)
-CLAIM = Claim(lease="l1", execution="e1", worker="w1", boot="b1", at=1.7e9)
+CLAIM = Claim(lease="l1", execution="e1", worker="w1", incarnation="b1", at=1.7e9)
 REPORT = Report(
     lease="l1",
     execution="e1",
     worker="w1",
-    boot="b1",
+    incarnation="b1",
     start=0,
     done=3,
     unfinished=[1],
     outcomes=[2, 0, 0, 0, 0, 0],
     statuses={"200": 2},
-    latency=Latency(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
+    latency=HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
     started_at=1.7e9,
     ended_at=1.7e9,
 )

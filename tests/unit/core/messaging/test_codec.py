@@ -33,12 +33,19 @@ from oku_core.spec.spec import Spec
 
 SIGNER = Signer(b"a key of this test")
 LEASE = Lease(id="r1.7.aa", run="r1", start=5, stop=10**15, start_by=1.7e9, spec=Spec(urls=("http://h/{i}",)))
-CLAIM = Claim(lease="r1.7.aa", execution="e1", worker="w1", boot="b1", at=1.7e9)
+CLAIM = Claim(lease="r1.7.aa", execution="e1", worker="w1", incarnation="b1", at=1.7e9)
 REPORT = Report(
-    lease="r1.7.aa", execution="e1", worker="w1", boot="b1", start=5, done=8, outcomes=[0, 0, 3, 0, 0, 0],
-    started_at=1.7e9, ended_at=1.7e9,
-)  # fmt: skip
-PROGRESS = Progress(worker="w1", boot="b1", at=1.7e9, sequence=3, leases={"l1": [1, 0, 0, 0, 0, 0]})
+    lease="r1.7.aa",
+    execution="e1",
+    worker="w1",
+    incarnation="b1",
+    start=5,
+    done=8,
+    outcomes=[0, 0, 3, 0, 0, 0],
+    started_at=1.7e9,
+    ended_at=1.7e9,
+)
+PROGRESS = Progress(worker="w1", incarnation="b1", at=1.7e9, sequence=3, leases={"l1": [1, 0, 0, 0, 0, 0]})
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -192,13 +199,20 @@ def test_a_lease_with_a_part_that_is_not_understood_cannot_be_read(change: dict[
 def test_a_refusal_is_understood_in_every_protocol() -> None:
     """It is what a worker says that understands nothing else."""
     refusal = {
-        "type": "report", "lease": "r1.7.aa", "execution": "e1", "worker": "w9", "boot": "b9", "start": 5,
-        "done": "five", "refusal": "the lease cannot be read", "mood": "sad",
-    }  # fmt: skip
+        "type": "report",
+        "lease": "r1.7.aa",
+        "execution": "e1",
+        "worker": "w9",
+        "incarnation": "b9",
+        "start": 5,
+        "done": "five",
+        "refusal": "the lease cannot be read",
+        "mood": "sad",
+    }
     report = decode_message(SIGNER, as_task(seal(MessageKind.REPORT, refusal, PROTOCOL + 1)))
     assert isinstance(report, Report)
     assert (report.lease, report.start, report.done, report.covered) == ("r1.7.aa", 5, 5, 0)
-    assert (report.worker, report.boot, report.execution) == ("w9", "b9", "e1")
+    assert (report.worker, report.incarnation, report.execution) == ("w9", "b9", "e1")
     assert report.refusal == "the lease cannot be read"
 
 
@@ -206,7 +220,7 @@ def test_a_refusal_is_understood_in_every_protocol() -> None:
     "read",
     [
         lambda: decode_progress(
-            SIGNER, as_event(seal(MessageKind.PROGRESS, {"worker": "w9", "boot": "b9"}, 9))
+            SIGNER, as_event(seal(MessageKind.PROGRESS, {"worker": "w9", "incarnation": "b9"}, 9))
         ),
         lambda: decode_message(SIGNER, as_task(seal(MessageKind.REPORT, msgspec.to_builtins(CLAIM), 9))),
         lambda: decode_message(SIGNER, as_task(seal(MessageKind.REPORT, msgspec.to_builtins(REPORT), 9))),

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.messaging.lease import Report, find_fault
-from oku_core.results.histogram import HIGHEST_US, Histogram, Latency, bucket_bounds_us, bucket_index
+from oku_core.results.histogram import (
+    HIGHEST_US,
+    Histogram,
+    HistogramSnapshot,
+    bucket_bounds_us,
+    bucket_index,
+)
 
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
 FIGURES = [
@@ -52,7 +58,7 @@ def true_reports(draw: st.DrawFn) -> Case:
         lease="l1",
         execution="e1",
         worker="w1",
-        boot="b1",
+        incarnation="b1",
         start=start,
         done=done,
         unfinished=unfinished,
@@ -80,7 +86,7 @@ def build_case() -> Case:
         lease="l1",
         execution="e1",
         worker="w1",
-        boot="b1",
+        incarnation="b1",
         start=100,
         done=107,
         unfinished=[105],
@@ -126,7 +132,7 @@ def is_possible(report: Report, start: int, stop: int) -> bool:
     )
 
 
-def is_possible_latency(latency: Latency, counts: list[int], bounds: list[tuple[int, int]]) -> bool:
+def is_possible_latency(latency: HistogramSnapshot, counts: list[int], bounds: list[tuple[int, int]]) -> bool:
     """Whether sum, minimum and maximum can be those of such buckets."""
     if not counts:
         return (latency.sum_us, latency.min_us, latency.max_us) == (0, 0, 0)
@@ -217,10 +223,10 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"statuses": {"200": 2, "2xx": 1}}, "1 responses have the status '2xx'"),
         ({"statuses": {"200": 2, "1000": 1}}, "1 responses have the status '1000'"),
         ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but no status
-        ({"latency": Latency(buckets=[5])}, "buckets do not come in pairs"),
-        ({"latency": Latency()}, "the histogram holds 0, 3 are answered"),
+        ({"latency": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"latency": HistogramSnapshot()}, "the histogram holds 0, 3 are answered"),
         (
-            {"latency": Latency(buckets=[5, 4], sum_us=20, min_us=5, max_us=5)},
+            {"latency": HistogramSnapshot(buckets=[5, 4], sum_us=20, min_us=5, max_us=5)},
             "the histogram holds 4, 3 are answered",
         ),
         ({"bytes_received": -1}, "bytes_received is -1"),
@@ -252,7 +258,9 @@ def test_a_report_is_judged_by_its_own_lease(start: int, stop: int) -> None:
 def test_reports_do_not_share_their_counts() -> None:
     """What is left out is empty for each report by itself."""
     first, second = (
-        Report(lease="l", execution=e, worker="w", boot="b", start=0, done=0, started_at=0.0, ended_at=0.0)
+        Report(
+            lease="l", execution=e, worker="w", incarnation="b", start=0, done=0, started_at=0.0, ended_at=0.0
+        )
         for e in ("e1", "e2")
     )
     first.outcomes[0] += 1
@@ -265,10 +273,10 @@ def test_reports_do_not_share_their_counts() -> None:
 def test_a_report_says_nothing_by_default() -> None:
     """What a worker leaves out counts as zero, never as something."""
     report = Report(
-        lease="l", execution="e", worker="w", boot="b", start=5, done=5, started_at=0.0, ended_at=0.0
+        lease="l", execution="e", worker="w", incarnation="b", start=5, done=5, started_at=0.0, ended_at=0.0
     )
     assert {getattr(report, name) for name in FIGURES} == {0}
-    assert report.latency == Latency()
+    assert report.latency == HistogramSnapshot()
 
 
 @pytest.mark.parametrize(
@@ -284,6 +292,13 @@ def test_a_report_says_nothing_by_default() -> None:
 def test_who_refuses_a_lease_says_why_and_covers_nothing(changes: dict[str, Any], fault: str | None) -> None:
     """In one line that can be shown."""
     report = Report(
-        lease="l1", execution="e1", worker="w1", boot="b1", start=3, done=3, started_at=1.0, ended_at=1.0
+        lease="l1",
+        execution="e1",
+        worker="w1",
+        incarnation="b1",
+        start=3,
+        done=3,
+        started_at=1.0,
+        ended_at=1.0,
     )
     assert find_fault(msgspec.structs.replace(report, **changes), 3, 10) == fault

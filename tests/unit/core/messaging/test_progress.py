@@ -5,18 +5,18 @@ import msgspec
 import pytest
 
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import Latency
+from oku_core.results.histogram import HistogramSnapshot
 
 
 def build_progress(**changes: Any) -> Progress:
     """A second of a worker that answered two requests."""
     progress = Progress(
         worker="w1",
-        boot="b1",
+        incarnation="b1",
         at=1.7e9,
         leases={"l1": [2, 0, 0, 0, 0, 0]},
         outcomes=[2, 0, 0, 0, 0, 0],
-        latency=Latency(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
+        latency=HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
     )
     return msgspec.structs.replace(progress, **changes)
 
@@ -24,7 +24,7 @@ def build_progress(**changes: Any) -> Progress:
 def test_true_progress_passes() -> None:
     """A second with answers has no fault, nor has one in which nothing happened."""
     assert build_progress().find_fault() is None
-    assert Progress(worker="w1", boot="b1", at=0.0).find_fault() is None
+    assert Progress(worker="w1", incarnation="b1", at=0.0).find_fault() is None
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_true_progress_passes() -> None:
         ({"rss_mb": -0.1}, "a figure is negative or no number"),
         ({"seconds": 0.0}, "it tells of 0.0 s"),
         ({"seconds": math.inf}, "it tells of inf s"),
-        ({"latency": Latency(buckets=[-1, 2])}, "a bucket index is out of range"),
+        ({"latency": HistogramSnapshot(buckets=[-1, 2])}, "a bucket index is out of range"),
     ],
 )
 def test_progress_that_cannot_be_is_named(changes: dict[str, Any], fault: str) -> None:
@@ -53,7 +53,10 @@ def test_progress_that_cannot_be_is_named(changes: dict[str, Any], fault: str) -
 
 def test_seconds_do_not_share_their_counts() -> None:
     """What is left out is empty for each second by itself."""
-    first, second = Progress(worker="w", boot="b", at=0.0), Progress(worker="w", boot="b", at=0.0)
+    first, second = (
+        Progress(worker="w", incarnation="b", at=0.0),
+        Progress(worker="w", incarnation="b", at=0.0),
+    )
     first.outcomes[0] += 1
     first.leases["l1"] = [0] * 6
     assert (second.outcomes, second.leases) == ([0] * 6, {})
@@ -61,8 +64,8 @@ def test_seconds_do_not_share_their_counts() -> None:
 
 def test_a_second_says_nothing_by_default() -> None:
     """What a worker leaves out counts as zero, and a worker that does not say so is not about to leave."""
-    second = Progress(worker="w", boot="b", at=0.0)
+    second = Progress(worker="w", incarnation="b", at=0.0)
     figures = (second.in_flight, second.bytes_received, second.lag_s, second.cpu_share, second.rss_mb)
     assert figures == (0, 0, 0, 0, 0)
-    assert second.latency == Latency()
+    assert second.latency == HistogramSnapshot()
     assert second.stopping is False

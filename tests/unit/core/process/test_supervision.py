@@ -72,7 +72,7 @@ def list_thread_classes() -> Iterator[tuple[str, bool]]:
 def test_every_task_and_thread_of_coordinator_and_worker_is_supervised() -> None:
     """But for those that are known to need it not; a new one is started by a supervisor, too."""
     assert set(list_starts()) == ALONE.keys()
-    assert dict(list_thread_classes()) == {"_Listener": True, "Beat": True, "LoopWatch": True}
+    assert dict(list_thread_classes()) == {"_Listener": True, "Heartbeat": True, "LoopWatch": True}
 
 
 async def test_a_task_that_fails_begins_again_after_growing_pauses() -> None:

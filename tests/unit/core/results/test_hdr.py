@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from oku_core.results import hdr
-from oku_core.results.histogram import BUCKETS, HIGHEST_US, Histogram, Latency, bucket_index
+from oku_core.results.histogram import BUCKETS, HIGHEST_US, Histogram, HistogramSnapshot, bucket_index
 
 LATENCIES_US = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
 COUNTS = st.integers(1, 200) | st.integers(1, 10**15)
@@ -26,7 +26,7 @@ def build_histogram(sample: dict[int, int]) -> Histogram:
     histogram = Histogram()
     for value_us, count in sample.items():
         histogram.add(
-            Latency(
+            HistogramSnapshot(
                 buckets=[bucket_index(value_us), count],
                 sum_us=value_us * count,
                 min_us=value_us,
@@ -151,7 +151,7 @@ def test_a_histogram_is_as_long_as_it_says(length: int) -> None:
     inner = HEADER.pack(0x1C849313, length, *SETTINGS) + b"\x02"
     data = zlib.compress(inner)
     if length == 0:
-        assert hdr.decode(struct.pack(">ii", 0x1C849314, len(data)) + data) == Latency()
+        assert hdr.decode(struct.pack(">ii", 0x1C849314, len(data)) + data) == HistogramSnapshot()
     else:
         with pytest.raises(ValueError, match=r"^the histogram is not as long as it says$"):
             hdr.decode(struct.pack(">ii", 0x1C849314, len(data)) + data)

@@ -10,7 +10,7 @@ from oku_core.results.histogram import (
     BUCKETS,
     HIGHEST_US,
     Histogram,
-    Latency,
+    HistogramSnapshot,
     bucket_bounds_us,
     bucket_index,
     build_buckets,
@@ -145,7 +145,9 @@ def test_quantiles_rise_to_the_maximum(values_us: list[int]) -> None:
 def test_quantiles_stay_right_for_very_many_requests() -> None:
     """A rank among 10**15 latencies is found to the request, where a float would still have it."""
     histogram = Histogram()
-    histogram.add(Latency(buckets=[1, 10**15 - 1000, 7, 1000], sum_us=10**15 + 6000, min_us=1, max_us=7))
+    histogram.add(
+        HistogramSnapshot(buckets=[1, 10**15 - 1000, 7, 1000], sum_us=10**15 + 6000, min_us=1, max_us=7)
+    )
     assert histogram.quantile_us(0.999_999) == 1
     assert histogram.quantile_us(1 - 1e-12) == 1
     assert histogram.quantile_us(1 - 9e-13) == 7
@@ -186,7 +188,7 @@ def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[
 def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
     """What travels as JSON holds everything, and only the buckets that hold something."""
     histogram = build_histogram(values_us)
-    latency = msgspec.json.decode(msgspec.json.encode(histogram.build_latency()), type=Latency)
+    latency = msgspec.json.decode(msgspec.json.encode(histogram.build_latency()), type=HistogramSnapshot)
     assert latency.total == len(values_us)
     assert len(latency.buckets) == 2 * len({bucket_index(value_us) for value_us in values_us})
     assert latency.find_fault() is None
@@ -197,8 +199,12 @@ def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
 
 def test_a_histogram_of_nothing_is_empty() -> None:
     """No bucket and no figure, which is what a report without answers carries."""
-    assert Histogram().build_latency() == Latency() == Latency(buckets=[], sum_us=0, min_us=0, max_us=0)
-    assert Latency().total == 0
+    assert (
+        Histogram().build_latency()
+        == HistogramSnapshot()
+        == HistogramSnapshot(buckets=[], sum_us=0, min_us=0, max_us=0)
+    )
+    assert HistogramSnapshot().total == 0
 
 
 def test_dense_counts_become_pairs() -> None:
@@ -215,34 +221,61 @@ def test_a_histogram_lists_what_it_holds() -> None:
 @pytest.mark.parametrize(
     ("latency", "fault"),
     [
-        (Latency(buckets=[5]), "buckets do not come in pairs"),
-        (Latency(buckets=[5, 0], min_us=5, max_us=5), "a bucket holds no positive count"),
-        (Latency(buckets=[5, -1], sum_us=-5, min_us=5, max_us=5), "a bucket holds no positive count"),
-        (Latency(buckets=[6, 1, 5, 1], sum_us=11, min_us=6, max_us=5), "bucket indices do not rise"),
-        (Latency(buckets=[5, 1, 5, 1], sum_us=10, min_us=5, max_us=5), "bucket indices do not rise"),
-        (Latency(buckets=[-1, 1], sum_us=1, min_us=1, max_us=1), "a bucket index is out of range"),
-        (Latency(buckets=[LAST_BUCKET + 1, 1]), "a bucket index is out of range"),
-        (Latency(buckets=[10**30, 1]), "a bucket index is out of range"),
-        (Latency(sum_us=1), "an empty histogram has figures"),
-        (Latency(min_us=1), "an empty histogram has figures"),
-        (Latency(max_us=1), "an empty histogram has figures"),
-        (Latency(buckets=[5, 1], sum_us=5, min_us=4, max_us=5), "the minimum is not in the first bucket"),
-        (Latency(buckets=[0, 1], sum_us=0, min_us=-1, max_us=0), "the minimum is not in the first bucket"),
+        (HistogramSnapshot(buckets=[5]), "buckets do not come in pairs"),
+        (HistogramSnapshot(buckets=[5, 0], min_us=5, max_us=5), "a bucket holds no positive count"),
         (
-            Latency(buckets=[bucket_index(-HIGHEST_US), 1], min_us=-HIGHEST_US),
+            HistogramSnapshot(buckets=[5, -1], sum_us=-5, min_us=5, max_us=5),
+            "a bucket holds no positive count",
+        ),
+        (
+            HistogramSnapshot(buckets=[6, 1, 5, 1], sum_us=11, min_us=6, max_us=5),
+            "bucket indices do not rise",
+        ),
+        (
+            HistogramSnapshot(buckets=[5, 1, 5, 1], sum_us=10, min_us=5, max_us=5),
+            "bucket indices do not rise",
+        ),
+        (HistogramSnapshot(buckets=[-1, 1], sum_us=1, min_us=1, max_us=1), "a bucket index is out of range"),
+        (HistogramSnapshot(buckets=[LAST_BUCKET + 1, 1]), "a bucket index is out of range"),
+        (HistogramSnapshot(buckets=[10**30, 1]), "a bucket index is out of range"),
+        (HistogramSnapshot(sum_us=1), "an empty histogram has figures"),
+        (HistogramSnapshot(min_us=1), "an empty histogram has figures"),
+        (HistogramSnapshot(max_us=1), "an empty histogram has figures"),
+        (
+            HistogramSnapshot(buckets=[5, 1], sum_us=5, min_us=4, max_us=5),
             "the minimum is not in the first bucket",
         ),
-        (Latency(buckets=[5, 1], sum_us=5, min_us=5, max_us=6), "the maximum is not in the last bucket"),
-        (Latency(buckets=[5, 1], sum_us=5, min_us=5, max_us=10**30), "the maximum is not in the last bucket"),
         (
-            Latency(buckets=[bucket_index(4000), 2], sum_us=8001, min_us=4001, max_us=4000),
+            HistogramSnapshot(buckets=[0, 1], sum_us=0, min_us=-1, max_us=0),
+            "the minimum is not in the first bucket",
+        ),
+        (
+            HistogramSnapshot(buckets=[bucket_index(-HIGHEST_US), 1], min_us=-HIGHEST_US),
+            "the minimum is not in the first bucket",
+        ),
+        (
+            HistogramSnapshot(buckets=[5, 1], sum_us=5, min_us=5, max_us=6),
             "the maximum is not in the last bucket",
         ),
-        (Latency(buckets=[5, 2], sum_us=9, min_us=5, max_us=5), "the sum is not that of the buckets"),
-        (Latency(buckets=[5, 2], sum_us=11, min_us=5, max_us=5), "the sum is not that of the buckets"),
+        (
+            HistogramSnapshot(buckets=[5, 1], sum_us=5, min_us=5, max_us=10**30),
+            "the maximum is not in the last bucket",
+        ),
+        (
+            HistogramSnapshot(buckets=[bucket_index(4000), 2], sum_us=8001, min_us=4001, max_us=4000),
+            "the maximum is not in the last bucket",
+        ),
+        (
+            HistogramSnapshot(buckets=[5, 2], sum_us=9, min_us=5, max_us=5),
+            "the sum is not that of the buckets",
+        ),
+        (
+            HistogramSnapshot(buckets=[5, 2], sum_us=11, min_us=5, max_us=5),
+            "the sum is not that of the buckets",
+        ),
     ],
 )
-def test_a_histogram_that_cannot_be_is_named(latency: Latency, fault: str) -> None:
+def test_a_histogram_that_cannot_be_is_named(latency: HistogramSnapshot, fault: str) -> None:
     """Each way to be wrong has its sentence."""
     assert latency.find_fault() == fault
 
@@ -253,7 +286,7 @@ def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> 
     """Sum, minimum and maximum cannot leave what the buckets allow."""
     latency = build_histogram(values_us).build_latency()
     first_us, last_us = bucket_bounds_us(latency.buckets[0]), bucket_bounds_us(latency.buckets[-2])
-    forgeries: list[Callable[[], Latency]] = [
+    forgeries: list[Callable[[], HistogramSnapshot]] = [
         lambda: msgspec.structs.replace(latency, min_us=first_us[0] - 1),
         lambda: msgspec.structs.replace(latency, min_us=last_us[1] + 1),
         lambda: msgspec.structs.replace(latency, max_us=first_us[0] - 1),
@@ -269,7 +302,7 @@ def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> 
 def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
     """What does not come in pairs is refused by the histogram, too."""
     with pytest.raises(ValueError, match="zip"):
-        Histogram().add(Latency(buckets=[*buckets, 1, 8]))
+        Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
 
 
 @given(st.lists(st.integers(0, HIGHEST_US), max_size=200))

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram, Latency
-from oku_core.results.history import Moment, build_quantiles_ms, choose_step_s, merge, merge_steps
+from oku_core.results.histogram import Histogram, HistogramSnapshot
+from oku_core.results.history import Sample, build_quantiles_ms, choose_step_s, merge, merge_steps
 
 
-def build_latency(*values_us: int) -> Latency:
+def build_latency(*values_us: int) -> HistogramSnapshot:
     """These latencies."""
     histogram = Histogram()
     for value_us in values_us:
@@ -20,7 +20,7 @@ def build_latency(*values_us: int) -> Latency:
 ONE_MS = build_latency(1000)
 
 
-def build_moment(at: float, **changes: Any) -> Moment:
+def build_sample(at: float, **changes: Any) -> Sample:
     """A second of a run in which one request was answered, changed as wanted."""
     latency = changes.pop("latency", ONE_MS)
     values: dict[str, Any] = {
@@ -40,13 +40,13 @@ def build_moment(at: float, **changes: Any) -> Moment:
         "latency": latency,
         **build_quantiles_ms(latency),
     }
-    return Moment(**values | changes)
+    return Sample(**values | changes)
 
 
 def test_a_merged_moment_counts_what_its_parts_counted() -> None:
     """How it stands is that of its end, what happened is summed up, what is a level is averaged over time."""
-    first = build_moment(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
-    second = build_moment(13.0, seconds=3.0, in_flight=2, outcomes=[0, 2, 0, 1, 0, 0], accounted=5)
+    first = build_sample(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
+    second = build_sample(13.0, seconds=3.0, in_flight=2, outcomes=[0, 2, 0, 1, 0, 0], accounted=5)
     merged = merge([first, second])
     assert (merged.at, merged.seconds, merged.accounted) == (13.0, 4.0, 5)
     assert merged.outcomes == [1, 2, 0, 1, 0, 0]
@@ -60,39 +60,39 @@ def test_a_merged_moment_counts_what_its_parts_counted() -> None:
 
 def test_quantiles_of_a_merged_moment_are_of_all_its_latencies() -> None:
     """Not a mean of quantiles."""
-    slow = build_moment(1.0, latency=build_latency(*[9000] * 9))
-    fast = build_moment(2.0, latency=build_latency(*[100] * 91))
+    slow = build_sample(1.0, latency=build_latency(*[9000] * 9))
+    fast = build_sample(2.0, latency=build_latency(*[100] * 91))
     merged = merge([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
 
 
 def test_moments_without_answers_have_no_quantiles() -> None:
     """Merged or not."""
-    empty = build_moment(1.0, latency=Latency())
+    empty = build_sample(1.0, latency=HistogramSnapshot())
     assert empty.p50_ms is None
-    assert merge([empty, build_moment(2.0, latency=Latency())]).max_ms is None
-    assert merge([empty, build_moment(2.0)]).max_ms == 1.0
+    assert merge([empty, build_sample(2.0, latency=HistogramSnapshot())]).max_ms is None
+    assert merge([empty, build_sample(2.0)]).max_ms == 1.0
 
 
 @given(st.integers(11, 300), st.integers(0, 10**9), st.floats(0.3, 3.0))
 def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, step_s: float) -> None:
     """Nothing of what was counted is lost, and order and length stay."""
-    moments = [build_moment(begin + step_s * place, seconds=step_s) for place in range(count)]
-    thin = merge_steps(moments, choose_step_s([moment.at for moment in moments], most=10))
+    samples = [build_sample(begin + step_s * place, seconds=step_s) for place in range(count)]
+    thin = merge_steps(samples, choose_step_s([sample.at for sample in samples], most=10))
     assert len(thin) <= 5
-    assert [moment.at for moment in thin] == sorted({moment.at for moment in thin})
-    assert sum(moment.ended for moment in thin) == count
-    assert sum(moment.latency.total for moment in thin) == count
-    assert sum(moment.seconds for moment in thin) == pytest.approx(step_s * count)
-    assert thin[-1].at == moments[-1].at
+    assert [sample.at for sample in thin] == sorted({sample.at for sample in thin})
+    assert sum(sample.ended for sample in thin) == count
+    assert sum(sample.latency.total for sample in thin) == count
+    assert sum(sample.seconds for sample in thin) == pytest.approx(step_s * count)
+    assert thin[-1].at == samples[-1].at
 
 
 def test_merging_again_keeps_what_was_merged_together() -> None:
     """A history that grows for ever is cut in steps of powers of two, evenly, however often."""
-    moments: list[Moment] = []
+    samples: list[Sample] = []
     for at in range(1000):
-        moments.append(build_moment(float(at)))
-        if len(moments) > 16:
-            moments = merge_steps(moments, choose_step_s([moment.at for moment in moments], most=16))
-    assert sum(moment.ended for moment in moments) == 1000
-    assert [moment.seconds for moment in moments] == [128.0] * 7 + [104.0]
+        samples.append(build_sample(float(at)))
+        if len(samples) > 16:
+            samples = merge_steps(samples, choose_step_s([sample.at for sample in samples], most=16))
+    assert sum(sample.ended for sample in samples) == 1000
+    assert [sample.seconds for sample in samples] == [128.0] * 7 + [104.0]

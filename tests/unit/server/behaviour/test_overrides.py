@@ -1,21 +1,21 @@
 import pytest
 
-from oku_server.behaviour.overrides import MAX_SEED, MOST, NO_WISH, Wish, WishError, parse_wish
+from oku_server.behaviour.overrides import MAX_SEED, MOST, NO_WISH, Overrides, OverridesError, parse_overrides
 
 
 @pytest.mark.parametrize(
     ("delay", "seed", "wish"),
     [
         (None, None, NO_WISH),
-        (b"0..3s", None, Wish("0..3s", None)),
-        (None, b"7", Wish(None, 7)),
-        (b"lognormal:40ms,0.5", b"0", Wish("lognormal:40ms,0.5", 0)),
-        ("20µs".encode(), str(MAX_SEED).encode(), Wish("20µs", MAX_SEED)),
+        (b"0..3s", None, Overrides("0..3s", None)),
+        (None, b"7", Overrides(None, 7)),
+        (b"lognormal:40ms,0.5", b"0", Overrides("lognormal:40ms,0.5", 0)),
+        ("20µs".encode(), str(MAX_SEED).encode(), Overrides("20µs", MAX_SEED)),
     ],
 )
-def test_a_wish_is_what_its_headers_say(delay: bytes | None, seed: bytes | None, wish: Wish) -> None:
+def test_a_wish_is_what_its_headers_say(delay: bytes | None, seed: bytes | None, wish: Overrides) -> None:
     """Delays as the flag takes them, seeds in digits; without a header, what the server has."""
-    assert parse_wish(delay, seed) == wish
+    assert parse_overrides(delay, seed) == wish
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_a_wish_that_cannot_be_read_is_named_in_one_line(
     delay: bytes | None, seed: bytes | None, message: str
 ) -> None:
     """Header, value and what is allowed; a long value is cut."""
-    with pytest.raises(WishError) as caught:
-        parse_wish(delay, seed)
+    with pytest.raises(OverridesError) as caught:
+        parse_overrides(delay, seed)
     assert str(caught.value).startswith(message)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 200
@@ -54,5 +54,5 @@ def test_a_wish_that_cannot_be_read_is_named_in_one_line(
 def test_no_more_than_so_many_wishes_are_remembered() -> None:
     """A client that wishes something else each time does not fill the memory."""
     for seed in range(2 * MOST):
-        assert parse_wish(None, b"%d" % seed) == Wish(None, seed)
-    assert parse_wish.cache_info().currsize == MOST
+        assert parse_overrides(None, b"%d" % seed) == Overrides(None, seed)
+    assert parse_overrides.cache_info().currsize == MOST

@@ -2,7 +2,7 @@ import pytest
 
 from oku_core.spec.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
-from oku_server.behaviour.overrides import NO_WISH, Wish
+from oku_server.behaviour.overrides import NO_WISH, Overrides
 from oku_server.behaviour.plan import Plan, Planner, find_name, parse_index
 
 
@@ -68,9 +68,9 @@ def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
     planner = Planner(own, faults, 5, _no_chance)
     for wish, delay, seed in [
         (NO_WISH, own, 5),
-        (Wish(seed=6), own, 6),
-        (Wish("5ms..80ms"), parse_delay("5ms..80ms"), 5),
-        (Wish("5ms..80ms", 0), parse_delay("5ms..80ms"), 0),
+        (Overrides(seed=6), own, 6),
+        (Overrides("5ms..80ms"), parse_delay("5ms..80ms"), 5),
+        (Overrides("5ms..80ms", 0), parse_delay("5ms..80ms"), 0),
     ]:
         wished = planner.build_wished(wish)
         for index in range(50):

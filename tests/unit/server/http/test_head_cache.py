@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.server.client import GET, LINES, OK, Server
 
-from oku_server.http.head_cache import LONGEST_BYTES, MOST, KnownHeads
+from oku_server.http.head_cache import LONGEST_BYTES, MOST, HeadCache
 from oku_server.http.reply import Reply
 
 
@@ -14,7 +14,7 @@ def reply(_: bytes) -> Reply:
 
 def test_a_known_request_is_known_by_any_plain_name() -> None:
     """Only the first line differs between the requests of a client."""
-    heads = KnownHeads()
+    heads = HeadCache()
     heads.add(GET, "r1", reply)
     for name in (b"", b"1", b"a/b.c~_"):
         assert heads.find(b"GET /" + name + b" HTTP/1.1\r\n" + LINES) == (name, ("r1", reply))
@@ -42,7 +42,7 @@ def test_a_known_request_is_known_by_any_plain_name() -> None:
 )
 def test_a_first_line_that_is_not_plain_is_left_to_the_parser(first: bytes) -> None:
     """Neither is such a request found, nor does one make its lines known."""
-    heads = KnownHeads()
+    heads = HeadCache()
     heads.add(first + b"\r\n" + LINES, "r1", reply)
     assert len(heads) == 0
     heads.add(GET, "r1", reply)
@@ -51,7 +51,7 @@ def test_a_first_line_that_is_not_plain_is_left_to_the_parser(first: bytes) -> N
 
 def test_lines_that_differ_by_one_byte_are_not_known() -> None:
     """Whatever the byte: it may mean another run, or another end of the request."""
-    heads = KnownHeads()
+    heads = HeadCache()
     heads.add(GET, "r1", reply)
     for place in range(len(GET) - len(LINES), len(GET)):
         for other in (b"", b" ", b"\r", b"\n", b"x", GET[place : place + 1] * 2):
@@ -61,7 +61,7 @@ def test_lines_that_differ_by_one_byte_are_not_known() -> None:
 
 def test_no_more_than_so_many_are_remembered() -> None:
     """A client that changes its headers all the time does not fill the memory, nor do long ones."""
-    heads = KnownHeads()
+    heads = HeadCache()
     for number in range(3 * MOST):
         heads.add(GET + b"%d" % number, "", reply)
         assert len(heads) <= MOST

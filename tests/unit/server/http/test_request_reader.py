@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.server.client import build_registry
 
-from oku_server.behaviour.overrides import Wish
+from oku_server.behaviour.overrides import Overrides
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.http.answer import CLOSE, KEEP_ALIVE
 from oku_server.http.request_reader import LONGEST_HEAD_BYTES, Request, RequestReader
@@ -20,7 +20,7 @@ STREAM = (
     b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 )
 REQUESTS = [
-    Request(b"/1", b"1", is_head=False, connection=b"", wish=Wish("0..3s", 7)),
+    Request(b"/1", b"1", is_head=False, connection=b"", wish=Overrides("0..3s", 7)),
     Request(b"/2?x", b"2", is_head=False, connection=b""),
     Request(b"http://b/3", b"3", is_head=False, connection=b""),
     Request(b"/-/healthz", b"-/healthz", is_head=True, connection=KEEP_ALIVE),

@@ -112,7 +112,7 @@ def test_a_lease_is_claimed_carried_out_reported_and_let_go(desk: Desk) -> None:
     claim, carried_out, report, let_go = desk.diary
     assert isinstance(claim, Claim)
     assert isinstance(report, Report)
-    assert (claim.lease, claim.worker, claim.boot) == ("l1", "w1", "b1")
+    assert (claim.lease, claim.worker, claim.incarnation) == ("l1", "w1", "b1")
     assert (carried_out, let_go) == (("carried out", "l1"), ("let go", "l1"))
     assert report.execution == claim.execution
 

@@ -11,7 +11,7 @@ from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_workers.health import heartbeat as beat_module
-from oku_workers.health.heartbeat import EXIT_STUCK, Beat, IdleWatch
+from oku_workers.health.heartbeat import EXIT_STUCK, Heartbeat, IdleWatch
 
 
 def test_idle_beside_waiting_leases_for_too_long_is_stuck() -> None:
@@ -121,7 +121,7 @@ class FakeCrew:
     def build_progress(self, *, coarse: bool) -> Progress:
         """As the crew."""
         self.is_coarse = coarse
-        return Progress(worker="w1", boot="b1", at=1.7e9)
+        return Progress(worker="w1", incarnation="b1", at=1.7e9)
 
 
 class Stage:
@@ -130,7 +130,8 @@ class Stage:
     def __init__(self, idle_limit_s: float = 30.0) -> None:
         self.broker, self.station, self.crew = FakeBroker(), FakeStation(), FakeCrew()
         self.exits: list[int] = []
-        self.beat = Beat(self.broker, Health("beat", 0.0), self.station, self.crew, idle_limit_s, self.exit)  # type: ignore[arg-type]
+        parts: Any = (self.broker, Health("beat", 0.0), self.station, self.crew, idle_limit_s, self.exit)
+        self.beat = Heartbeat(*parts)
 
     def exit(self, code: int) -> None:
         """Stands for the end of the process."""
@@ -138,7 +139,7 @@ class Stage:
         self.beat._ending.set()
 
     def run(self, beats: int) -> None:
-        """Beat so often, and once more for the end."""
+        """Heartbeat so often, and once more for the end."""
 
         def end_in_time() -> None:
             if len(self.broker.sent) >= beats:

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from oku_workers.health.loop_thread import Station
+from oku_workers.health.loop_thread import LoopThread
 
 
 @pytest.fixture
-def station() -> Iterator[Station]:
+def station() -> Iterator[LoopThread]:
     """A running event loop."""
-    station = Station()
+    station = LoopThread()
     station.start()
     yield station
     station.end()
 
 
-def test_calls_and_coroutines_run_in_the_thread_of_the_loop(station: Station) -> None:
+def test_calls_and_coroutines_run_in_the_thread_of_the_loop(station: LoopThread) -> None:
     """And their results come back to whoever asked."""
 
     async def work() -> str:
@@ -27,7 +27,7 @@ def test_calls_and_coroutines_run_in_the_thread_of_the_loop(station: Station) ->
     assert station.ask(lambda: threading.current_thread().name) == "requests"
 
 
-def test_errors_come_back(station: Station) -> None:
+def test_errors_come_back(station: LoopThread) -> None:
     """To whoever asked."""
 
     def fail() -> None:
@@ -37,7 +37,7 @@ def test_errors_come_back(station: Station) -> None:
         station.ask(fail)
 
 
-def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(station: Station) -> None:
+def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(station: LoopThread) -> None:
     """What nobody waits for any more is not done: a late look at the last second would lose it."""
     free, is_busy, calls = threading.Event(), threading.Event(), []
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.messaging.lease import Lease
-from oku_core.results.histogram import HIGHEST_US, Histogram, Latency
+from oku_core.results.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 from oku_core.spec.spec import Spec
 from oku_workers.leases import execution as hand_module
-from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
+from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
 
-BuildHand = Callable[[int, int], Hand]
+BuildHand = Callable[[int, int], Execution]
 
 
 def test_the_outcomes_have_the_order_of_the_account() -> None:
@@ -22,7 +22,7 @@ def test_the_outcomes_have_the_order_of_the_account() -> None:
     assert OUTCOMES[TIMEOUT] == Outcome.TIMEOUT
 
 
-def take_all(hand: Hand) -> None:
+def take_all(hand: Execution) -> None:
     """Take every index, as a feed does."""
     hand.next_index = hand.stop
 
@@ -48,7 +48,7 @@ def test_a_failure_ends_an_index_as_an_answer_does(build_hand: BuildHand, outcom
     hand.fail(outcome)
     assert hand.finished.done()
     assert hand.outcomes[outcome] == sum(hand.outcomes) == 1
-    assert (hand.statuses, hand.build_latency()) == ({}, Latency())
+    assert (hand.statuses, hand.build_latency()) == ({}, HistogramSnapshot())
 
 
 def test_what_is_given_back_is_in_rising_order(build_hand: BuildHand) -> None:
@@ -108,7 +108,7 @@ def test_its_latencies_are_those_of_a_histogram(latencies_us: list[int]) -> None
     """What is recorded in place is what `oku_core.results.histogram` records, its exact figures included."""
     loop = asyncio.new_event_loop()
     lease = Lease(id="l", run="r", start=0, stop=len(latencies_us), start_by=0.0, spec=Spec())
-    hand, histogram = Hand(lease, loop.create_future()), Histogram()
+    hand, histogram = Execution(lease, loop.create_future()), Histogram()
     loop.close()
     take_all(hand)
     for latency_us in latencies_us:

@@ -8,11 +8,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from oku_core.messaging.lease import Lease, Report, find_fault
 from oku_core.results.histogram import HIGHEST_US
 from oku_core.spec.spec import Spec
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 from oku_workers.leases.feed import Feed
-from oku_workers.leases.progress_meter import Second, SecondMeter
+from oku_workers.leases.progress_meter import ProgressMeter, Second
 
-BuildHand = Callable[..., Hand]
+BuildHand = Callable[..., Execution]
 
 FAILURES = range(2, 6)
 
@@ -24,14 +24,14 @@ class FeedMachine(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.feed = Feed()
-        self.meter = SecondMeter()
+        self.meter = ProgressMeter()
         self.meter.start()
         self.seconds: list[Second] = []
-        self.hands: list[Hand] = []
-        self.withdrawn: set[Hand] = set()
-        self.let_go: set[Hand] = set()
-        self.in_flight: list[tuple[Hand, int]] = []
-        self.taken: dict[Hand, list[int]] = {}
+        self.hands: list[Execution] = []
+        self.withdrawn: set[Execution] = set()
+        self.let_go: set[Execution] = set()
+        self.in_flight: list[tuple[Execution, int]] = []
+        self.taken: dict[Execution, list[int]] = {}
         self.at = 0
 
     def teardown(self) -> None:
@@ -57,7 +57,7 @@ class FeedMachine(RuleBasedStateMachine):
             spec=Spec(),
         )
         self.at += max(length, 0)
-        hand = Hand(lease, self.loop.create_future())
+        hand = Execution(lease, self.loop.create_future())
         self.hands.append(hand)
         self.taken[hand] = []
         if is_stopped:
@@ -157,11 +157,11 @@ class FeedMachine(RuleBasedStateMachine):
                 stop = max(hand.lease.start, hand.lease.stop)
                 assert find_fault(build_report(hand), hand.lease.start, stop) is None
 
-    def has_index_left(self, hand: Hand) -> bool:
+    def has_index_left(self, hand: Execution) -> bool:
         """Whether an index can still be taken."""
         return hand not in self.withdrawn and len(self.taken[hand]) < hand.lease.stop - hand.lease.start
 
-    def end_one(self, data: st.DataObject) -> tuple[Hand, int]:
+    def end_one(self, data: st.DataObject) -> tuple[Execution, int]:
         """Some request in flight, which is none any more."""
         return self.in_flight.pop(data.draw(st.integers(0, len(self.in_flight) - 1)))
 
@@ -170,18 +170,18 @@ TestFeedMachine = FeedMachine.TestCase
 TestFeedMachine.settings = settings(max_examples=40, stateful_step_count=40)
 
 
-def count_buckets(hand: Hand) -> int:
+def count_buckets(hand: Execution) -> int:
     """How many latencies a lease has recorded."""
     return sum(hand.counts)
 
 
-def build_report(hand: Hand) -> Report:
+def build_report(hand: Execution) -> Report:
     """What a finished lease says, in the words of a report."""
     return Report(
         lease=hand.lease.id,
         execution="e1",
         worker="w1",
-        boot="b1",
+        incarnation="b1",
         start=hand.lease.start,
         done=hand.next_index,
         unfinished=hand.unfinished,

@@ -12,9 +12,9 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines import window
 from oku_workers.leases import lease_runner as crew_module
-from oku_workers.leases.execution import DISCONNECTED, Hand
+from oku_workers.leases.execution import DISCONNECTED, Execution
 from oku_workers.leases.feed import Feed
-from oku_workers.leases.lease_runner import Crew, build_empty_report
+from oku_workers.leases.lease_runner import LeaseRunner, build_empty_report
 from oku_workers.leases.strain import StrainMeter
 
 SPEC = Spec(urls=("http://127.0.0.1/",), concurrency=3)
@@ -27,7 +27,7 @@ class FakeEngine:
 
     def __init__(self, spec: Spec, feed: Feed) -> None:
         self.spec = spec
-        self.flights: list[tuple[Hand, int]] = []
+        self.flights: list[tuple[Execution, int]] = []
         self.is_closed = False
         self._feed = feed
 
@@ -39,7 +39,7 @@ class FakeEngine:
     def start(self) -> None:
         """Begin; there is nothing to do."""
 
-    def cut_off(self, hand: Hand) -> None:
+    def cut_off(self, hand: Execution) -> None:
         """Give back what is in flight of a lease."""
         for other, index in self.flights:
             if other is hand:
@@ -108,9 +108,9 @@ def hangar(monkeypatch: pytest.MonkeyPatch) -> Hangar:
 
 
 @pytest.fixture
-def crew(hangar: Hangar) -> Crew:
+def crew(hangar: Hangar) -> LeaseRunner:
     """A crew that has just begun."""
-    return Crew("w1", "b1", Supervisor())
+    return LeaseRunner("w1", "b1", Supervisor())
 
 
 def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name: str = "") -> Lease:
@@ -118,8 +118,8 @@ def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name:
     return Lease(id=name or f"{run}:{start}-{stop}", run=run, start=start, stop=stop, start_by=0.0, spec=spec)
 
 
-def begin(crew: Crew, lease: Lease, execution: str = "e1") -> asyncio.Task[Report | None]:
-    """Hand a lease over."""
+def begin(crew: LeaseRunner, lease: Lease, execution: str = "e1") -> asyncio.Task[Report | None]:
+    """Execution a lease over."""
     return asyncio.ensure_future(crew.carry_out(lease, execution))
 
 
@@ -130,7 +130,7 @@ async def receive(task: asyncio.Task[Report | None]) -> Report:
     return report
 
 
-async def test_a_lease_ends_in_a_true_report(crew: Crew, hangar: Hangar) -> None:
+async def test_a_lease_ends_in_a_true_report(crew: LeaseRunner, hangar: Hangar) -> None:
     """It names the lease, the attempt, the worker and its process, and all that came of the requests."""
     lease = build_lease(100, 110)
     task = begin(crew, lease, "e7")
@@ -140,13 +140,13 @@ async def test_a_lease_ends_in_a_true_report(crew: Crew, hangar: Hangar) -> None
     report = await receive(task)
 
     assert find_fault(report, 100, 110) is None
-    assert (report.lease, report.execution, report.worker, report.boot) == (lease.id, "e7", "w1", "b1")
+    assert (report.lease, report.execution, report.worker, report.incarnation) == (lease.id, "e7", "w1", "b1")
     assert (report.start, report.done, report.outcomes) == (100, 110, [10, 0, 0, 0, 0, 0])
     assert (report.statuses, report.bytes_received, report.latency.sum_us) == ({"200": 10}, 100, 15_000)
     assert report.peak_rss_mb > 10
 
 
-async def test_a_report_is_made_with_the_last_answer(crew: Crew, hangar: Hangar) -> None:
+async def test_a_report_is_made_with_the_last_answer(crew: LeaseRunner, hangar: Hangar) -> None:
     """Not before, and at once."""
     task = begin(crew, build_lease(0, 2))
     await settle()
@@ -157,7 +157,7 @@ async def test_a_report_is_made_with_the_last_answer(crew: Crew, hangar: Hangar)
     assert (await receive(task)).done == 2
 
 
-async def test_a_doubled_lease_is_carried_out_once(crew: Crew, hangar: Hangar) -> None:
+async def test_a_doubled_lease_is_carried_out_once(crew: LeaseRunner, hangar: Hangar) -> None:
     """Its second message gives nothing as long as the lease is in hand, its report on the way included."""
     lease = build_lease(0, 5)
     task = begin(crew, lease)
@@ -172,13 +172,15 @@ async def test_a_doubled_lease_is_carried_out_once(crew: Crew, hangar: Hangar) -
 
 
 @pytest.mark.parametrize("stop", [50, 49, 0])
-async def test_a_lease_without_an_index_is_reported_at_once(crew: Crew, hangar: Hangar, stop: int) -> None:
+async def test_a_lease_without_an_index_is_reported_at_once(
+    crew: LeaseRunner, hangar: Hangar, stop: int
+) -> None:
     """It may be forged, and must not stay in hand for ever."""
     report = await receive(begin(crew, build_lease(50, stop)))
     assert (report.start, report.done, sum(report.outcomes)) == (50, 50, 0)
 
 
-async def test_leases_of_one_spec_share_their_engine(crew: Crew, hangar: Hangar) -> None:
+async def test_leases_of_one_spec_share_their_engine(crew: LeaseRunner, hangar: Hangar) -> None:
     """Its connections stay open from lease to lease."""
     for start in (0, 10, 20):
         task = begin(crew, build_lease(start, start + 10))
@@ -188,7 +190,7 @@ async def test_leases_of_one_spec_share_their_engine(crew: Crew, hangar: Hangar)
     assert len(hangar.engines) == 1
 
 
-async def test_another_spec_gets_an_engine_of_its_own(crew: Crew, hangar: Hangar) -> None:
+async def test_another_spec_gets_an_engine_of_its_own(crew: LeaseRunner, hangar: Hangar) -> None:
     """When the leases of the one before are finished, and its engine is closed."""
     first, second = begin(crew, build_lease(0, 3)), begin(crew, build_lease(3, 6, OTHER_SPEC))
     await settle()
@@ -201,7 +203,7 @@ async def test_another_spec_gets_an_engine_of_its_own(crew: Crew, hangar: Hangar
     assert [(await receive(task)).covered for task in (first, second)] == [3, 3]
 
 
-async def test_specs_in_any_order_come_to_an_end(crew: Crew, hangar: Hangar) -> None:
+async def test_specs_in_any_order_come_to_an_end(crew: LeaseRunner, hangar: Hangar) -> None:
     """Leases that wait for their engine do not wait for each other."""
     specs = [SPEC, OTHER_SPEC, THIRD_SPEC, OTHER_SPEC, SPEC]
     tasks = [begin(crew, build_lease(10 * n, 10 * n + 4, spec)) for n, spec in enumerate(specs)]
@@ -211,7 +213,7 @@ async def test_specs_in_any_order_come_to_an_end(crew: Crew, hangar: Hangar) -> 
     assert [(await receive(task)).covered for task in tasks] == [4] * 5
 
 
-async def test_a_stop_ends_the_leases_that_it_names(crew: Crew, hangar: Hangar) -> None:
+async def test_a_stop_ends_the_leases_that_it_names(crew: LeaseRunner, hangar: Hangar) -> None:
     """By run or one by one; others go on."""
     leases = [
         build_lease(0, 9),
@@ -232,7 +234,9 @@ async def test_a_stop_ends_the_leases_that_it_names(crew: Crew, hangar: Hangar) 
     assert (await receive(tasks[2])).covered == 9
 
 
-async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(crew: Crew, hangar: Hangar) -> None:
+async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(
+    crew: LeaseRunner, hangar: Hangar
+) -> None:
     """Somebody who plays the order of a pause again, when the run goes on, stops nothing."""
     before, after = build_lease(0, 9, name="r1.7.aa"), build_lease(9, 18, name="r1.8.bb")
     tasks = [begin(crew, lease) for lease in (before, after)]
@@ -248,7 +252,7 @@ async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(crew: Crew
 
 
 async def test_requests_in_flight_have_the_grace_time(
-    crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    crew: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No index is taken any more; who has not been answered when it is over is cut off."""
     timers: list[tuple[float, Any, tuple[Any, ...]]] = []
@@ -273,7 +277,7 @@ async def test_requests_in_flight_have_the_grace_time(
     assert find_fault(report, 0, 100) is None
 
 
-async def test_a_crew_that_leaves_begins_with_nothing(crew: Crew, hangar: Hangar) -> None:
+async def test_a_crew_that_leaves_begins_with_nothing(crew: LeaseRunner, hangar: Hangar) -> None:
     """Every lease is ended, and those that come later are given back untouched, without an engine."""
     first = begin(crew, build_lease(0, 10))
     await settle()
@@ -286,7 +290,9 @@ async def test_a_crew_that_leaves_begins_with_nothing(crew: Crew, hangar: Hangar
     assert len(hangar.engines) == 1
 
 
-async def test_an_engine_that_cannot_be_had_leaves_no_lease_in_hand(crew: Crew, hangar: Hangar) -> None:
+async def test_an_engine_that_cannot_be_had_leaves_no_lease_in_hand(
+    crew: LeaseRunner, hangar: Hangar
+) -> None:
     """The error is raised; the lease is missed by the coordinator, and the next one is carried out."""
     hangar.error = RuntimeError("no such engine")
     with pytest.raises(RuntimeError, match="no such engine"):
@@ -300,7 +306,7 @@ async def test_an_engine_that_cannot_be_had_leaves_no_lease_in_hand(crew: Crew, 
     assert (await receive(task)).covered == 5
 
 
-async def test_a_lease_that_the_engine_has_spoilt_is_given_up(crew: Crew, hangar: Hangar) -> None:
+async def test_a_lease_that_the_engine_has_spoilt_is_given_up(crew: LeaseRunner, hangar: Hangar) -> None:
     """What nobody can account for any more is not reported, and nothing more of it is sent."""
     task = begin(crew, build_lease(0, 100))
     await settle()
@@ -316,7 +322,7 @@ async def test_a_lease_that_the_engine_has_spoilt_is_given_up(crew: Crew, hangar
     assert crew.lease_ids == []
 
 
-async def test_closing_ends_every_lease(crew: Crew, hangar: Hangar) -> None:
+async def test_closing_ends_every_lease(crew: LeaseRunner, hangar: Hangar) -> None:
     """Those in flight, those that wait, and those that wait for another engine."""
     crew.start()
     tasks = [
@@ -331,7 +337,7 @@ async def test_closing_ends_every_lease(crew: Crew, hangar: Hangar) -> None:
     assert hangar.engine.is_closed
 
 
-async def test_progress_tells_what_is_in_hand(crew: Crew, hangar: Hangar) -> None:
+async def test_progress_tells_what_is_in_hand(crew: LeaseRunner, hangar: Hangar) -> None:
     """The leases with their outcomes so far, what is in flight, and what happened since the last time."""
     first, second = build_lease(0, 10), build_lease(10, 20)
     tasks = [begin(crew, first), begin(crew, second)]
@@ -343,7 +349,7 @@ async def test_progress_tells_what_is_in_hand(crew: Crew, hangar: Hangar) -> Non
     progress = crew.build_progress()
 
     assert progress.find_fault() is None
-    assert (progress.worker, progress.boot, progress.stopping) == ("w1", "b1", False)
+    assert (progress.worker, progress.incarnation, progress.stopping) == ("w1", "b1", False)
     assert progress.leases == {first.id: [3, 0, 0, 0, 0, 0], second.id: [0] * 6}
     assert (progress.in_flight, progress.outcomes, progress.bytes_received) == (3, [3, 0, 0, 0, 0, 0], 30)
     assert progress.rss_mb > 10
@@ -352,7 +358,7 @@ async def test_progress_tells_what_is_in_hand(crew: Crew, hangar: Hangar) -> Non
     await asyncio.gather(*tasks)
 
 
-async def test_progress_before_anything(crew: Crew) -> None:
+async def test_progress_before_anything(crew: LeaseRunner) -> None:
     """A worker that has just started speaks, too."""
     progress = crew.build_progress()
     assert progress.find_fault() is None
@@ -372,7 +378,7 @@ class Lateness:
 
 @pytest.mark.usefixtures("no_waiting")
 async def test_a_report_has_the_worst_of_its_time(
-    crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    crew: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest lateness while it was in hand."""
     lateness, cpu_s, now = Lateness(), 0.0, 0.0
@@ -395,7 +401,7 @@ async def test_a_report_has_the_worst_of_its_time(
     assert report.cpu_s == pytest.approx(1.3)
 
 
-async def test_a_report_says_how_many_requests_were_affected(crew: Crew, hangar: Hangar) -> None:
+async def test_a_report_says_how_many_requests_were_affected(crew: LeaseRunner, hangar: Hangar) -> None:
     """By want of processor time, and by lateness, as the meter has judged them by the looks of the loop."""
     busy_s, now = 0.0, 0.0
     crew._strain = StrainMeter(lambda: busy_s, lambda: now)
@@ -417,7 +423,7 @@ async def test_a_report_says_how_many_requests_were_affected(crew: Crew, hangar:
 
 
 async def test_processor_time_is_reported_once(
-    crew: Crew, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    crew: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reports add up to what was used with a lease in hand; start-up and idle time belong to no run."""
     cpu_s = 2.0
@@ -438,7 +444,7 @@ async def test_processor_time_is_reported_once(
     assert [(await receive(task)).cpu_s for task in tasks] == [0.5, 0.5, 0.25]
 
 
-async def test_a_failed_request_is_in_the_report(crew: Crew, hangar: Hangar) -> None:
+async def test_a_failed_request_is_in_the_report(crew: LeaseRunner, hangar: Hangar) -> None:
     """It has an outcome, and no status and no latency."""
     task = begin(crew, build_lease(0, 3))
     await settle()
@@ -454,7 +460,7 @@ async def test_a_failed_request_is_in_the_report(crew: Crew, hangar: Hangar) -> 
 
 @pytest.mark.parametrize(("missing", "warnings"), [(1, 1), (0, 0), (-1000, 0)])
 async def test_too_few_open_files_are_told(
-    crew: Crew,
+    crew: LeaseRunner,
     hangar: Hangar,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -478,7 +484,7 @@ def test_an_empty_report_gives_everything_back() -> None:
     """It covers nothing, and is believed."""
     lease = build_lease(7, 9)
     report = build_empty_report(lease, "e1", "w1", "b1", 1.0)
-    assert (report.lease, report.execution, report.worker, report.boot) == (lease.id, "e1", "w1", "b1")
+    assert (report.lease, report.execution, report.worker, report.incarnation) == (lease.id, "e1", "w1", "b1")
     assert (report.start, report.done, report.covered) == (7, 7, 0)
     assert find_fault(report, 7, 9) is None
 
@@ -486,7 +492,7 @@ def test_an_empty_report_gives_everything_back() -> None:
 async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar) -> None:
     """A lease lasts as long as it did; its report says that the clock was set, and no later one does."""
     wall = elapsed_s = 1000.0
-    crew = Crew("w1", "b1", Supervisor(), clock=SteadyClock(lambda: wall, lambda: elapsed_s))
+    crew = LeaseRunner("w1", "b1", Supervisor(), clock=SteadyClock(lambda: wall, lambda: elapsed_s))
     reports = []
     for step_s in (-3600.0, 0.0):
         task = begin(crew, build_lease(0, 3))
@@ -500,7 +506,7 @@ async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar)
     assert [report.ended_at - report.started_at for report in reports] == [2, 2]
 
 
-async def test_a_refused_lease_fills_a_hand_until_the_worker_leaves(crew: Crew) -> None:
+async def test_a_refused_lease_fills_a_hand_until_the_worker_leaves(crew: LeaseRunner) -> None:
     """What comes next is for others; a worker that is told to leave is not kept from it."""
     resting = asyncio.create_task(asyncio.to_thread(crew.rest, "l1", 60.0))
     while not crew.refused:  # noqa: ASYNC110  # a thread does not call

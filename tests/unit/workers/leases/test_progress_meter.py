@@ -3,24 +3,24 @@ from collections.abc import Callable
 
 import pytest
 
-from oku_core.results.histogram import HIGHEST_US, Latency
-from oku_workers.leases.execution import TIMEOUT, Hand
-from oku_workers.leases.progress_meter import SecondMeter
+from oku_core.results.histogram import HIGHEST_US, HistogramSnapshot
+from oku_workers.leases.execution import TIMEOUT, Execution
+from oku_workers.leases.progress_meter import ProgressMeter
 
-BuildHand = Callable[[int, int], Hand]
+BuildHand = Callable[[int, int], Execution]
 
 
 @pytest.fixture
-def hand(build_hand: BuildHand) -> Hand:
+def hand(build_hand: BuildHand) -> Execution:
     """A lease whose indices are all in flight."""
     hand = build_hand(0, 1000)
     hand.next_index = hand.stop
     return hand
 
 
-def test_a_second_has_what_happened_in_it(hand: Hand) -> None:
+def test_a_second_has_what_happened_in_it(hand: Execution) -> None:
     """And nothing of what was there before."""
-    meter = SecondMeter()
+    meter = ProgressMeter()
     hand.answer(200, 1000, 7, expected=True)
     meter.take([hand])
     hand.answer(200, 1000, 5, expected=True)
@@ -31,21 +31,23 @@ def test_a_second_has_what_happened_in_it(hand: Hand) -> None:
 
     assert second.outcomes == [1, 1, 1, 0, 0, 0]
     assert second.bytes_received == 11
-    assert second.latency == Latency(buckets=[1000, 1, 1500, 1], sum_us=2500, min_us=1000, max_us=1500)
+    assert second.latency == HistogramSnapshot(
+        buckets=[1000, 1, 1500, 1], sum_us=2500, min_us=1000, max_us=1500
+    )
 
 
-def test_a_second_without_answers_is_empty(hand: Hand) -> None:
+def test_a_second_without_answers_is_empty(hand: Execution) -> None:
     """Also when there was something before."""
-    meter = SecondMeter()
+    meter = ProgressMeter()
     hand.answer(200, 1000, 7, expected=True)
     meter.take([hand])
     second = meter.take([hand])
-    assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, Latency())
+    assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, HistogramSnapshot())
 
 
 def test_leases_in_hand_are_added_up(build_hand: BuildHand) -> None:
     """A second is one of the worker, not of a lease."""
-    meter, hands = SecondMeter(), [build_hand(0, 10), build_hand(10, 20)]
+    meter, hands = ProgressMeter(), [build_hand(0, 10), build_hand(10, 20)]
     for hand in hands:
         hand.next_index = hand.stop
         hand.answer(200, 3000, 1, expected=True)
@@ -53,9 +55,9 @@ def test_leases_in_hand_are_added_up(build_hand: BuildHand) -> None:
     assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
 
 
-def test_a_lease_that_leaves_is_looked_at_once_more(hand: Hand) -> None:
+def test_a_lease_that_leaves_is_looked_at_once_more(hand: Execution) -> None:
     """What it did since the last look is not lost, and not counted twice."""
-    meter = SecondMeter()
+    meter = ProgressMeter()
     hand.answer(200, 10, 1, expected=True)
     meter.take([hand])
     hand.answer(200, 10, 1, expected=True)
@@ -63,9 +65,9 @@ def test_a_lease_that_leaves_is_looked_at_once_more(hand: Hand) -> None:
     assert [sum(meter.take([]).outcomes) for _ in range(3)] == [1, 0, 0]
 
 
-def test_the_longest_latency_is_no_fault(hand: Hand) -> None:
+def test_the_longest_latency_is_no_fault(hand: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
-    meter = SecondMeter()
+    meter = ProgressMeter()
     hand.answer(200, 2 * HIGHEST_US, 0, expected=True)
     latency = meter.take([hand]).latency
     assert latency.max_us == HIGHEST_US
@@ -77,7 +79,7 @@ def test_the_processor_share_is_of_the_time_since_the_last_look(monkeypatch: pyt
     cpu_s, now = 5.0, 100.0
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    meter = SecondMeter()
+    meter = ProgressMeter()
     meter.start()
     assert meter.take([]).cpu_share == 0.0
     cpu_s, now = 5.5, 102.0

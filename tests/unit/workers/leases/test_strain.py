@@ -2,17 +2,17 @@ from collections.abc import Callable
 
 import pytest
 
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 from oku_workers.leases.strain import LATE_S, SATURATED_SHARE, StrainMeter
 
-BuildHand = Callable[..., Hand]
+BuildHand = Callable[..., Execution]
 LOOK_S = 0.05
 
 
 class Worker:
     """A worker with one lease at a time, whose clocks a test sets."""
 
-    def __init__(self, hand: Hand) -> None:
+    def __init__(self, hand: Execution) -> None:
         self.hand = hand
         self.now = self.busy_s = 100.0
         self.meter = StrainMeter(lambda: self.busy_s, lambda: self.now)

@@ -9,7 +9,7 @@ import msgspec
 from celery.worker.consumer import Consumer
 from kombu.transport.pyamqp import Transport as AmqpTransport
 
-from oku_core.messaging.celery_app import LEASE_TASK, LEASES_IN_HAND, read_json_body
+from oku_core.messaging.celery_app import LEASE_SLOTS, LEASE_TASK, read_json_body
 from oku_core.messaging.codec import open_task
 from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError
 from oku_core.messaging.signing import MessageKind
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 TASKS = 16
 """So many tasks a worker may do at a time.
 
-It takes `LEASES_IN_HAND` messages from the broker, but those that it had from a connection that is gone do
+It takes `LEASE_SLOTS` messages from the broker, but those that it had from a connection that is gone do
 not count, and what comes with full hands must be claimed, or refused, as soon as any other.
 """
 
@@ -41,7 +41,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
     @property
     def max_prefetch_count(self) -> int:
         """Messages that the broker gives before one is acknowledged; Celery's is one for each task."""
-        return LEASES_IN_HAND
+        return LEASE_SLOTS
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:
         """What is done with each message of the queue; one that the coordinator has not signed is dropped.

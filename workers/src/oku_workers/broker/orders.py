@@ -16,9 +16,9 @@ from oku_core.messaging.celery_app import App, build_orders_queue, read_json_bod
 from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import Order, Pace, Stop
 from oku_core.messaging.rejection import RejectedMessageError
-from oku_workers.health.heartbeat import Beat
-from oku_workers.health.loop_thread import Station
-from oku_workers.leases.lease_runner import Crew
+from oku_workers.health.heartbeat import Heartbeat
+from oku_workers.health.loop_thread import LoopThread
+from oku_workers.leases.lease_runner import LeaseRunner
 
 _PACE_HOLDS_S = 60.0
 """A coordinator repeats its pace every few seconds. After so long without one, any is taken: the clock of a
@@ -36,7 +36,11 @@ class Orders:
     """
 
     def __init__(
-        self, station: Station, crew: Crew, beat: Beat, clock: Callable[[], float] = time.monotonic
+        self,
+        station: LoopThread,
+        crew: LeaseRunner,
+        beat: Heartbeat,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._station = station
         self._crew = crew

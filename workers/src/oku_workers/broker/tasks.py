@@ -16,8 +16,8 @@ from oku_core.messaging.codec import UnreadableLeaseError, decode_lease
 from oku_core.messaging.lease import LONGEST_REFUSAL, Claim, Lease
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_workers.engines.engine_error import EngineError
-from oku_workers.health.loop_thread import Station
-from oku_workers.leases.lease_runner import Crew, build_empty_report
+from oku_workers.health.loop_thread import LoopThread
+from oku_workers.leases.lease_runner import LeaseRunner, build_empty_report
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ REFUSED_S = 5.0
 
 
 def register_lease_task(
-    app: App, station: Station, crew: Crew, name: str, boot: str, now: Callable[[], float]
+    app: App, station: LoopThread, crew: LeaseRunner, name: str, incarnation: str, now: Callable[[], float]
 ) -> None:
     """Give the application its task; `now` is Unix time, by the clock that also stands in progress."""
 
@@ -38,7 +38,9 @@ def register_lease_task(
             head, facts = error.head, {"run": error.head.run, "lease": error.head.id}
             _log.error("lease %s is refused: %s", head.id, error, extra=facts)
             refusal = str(error)[:LONGEST_REFUSAL]
-            send_message(app, build_empty_report(head, secrets.token_hex(8), name, boot, now(), refusal))
+            send_message(
+                app, build_empty_report(head, secrets.token_hex(8), name, incarnation, now(), refusal)
+            )
             crew.rest(head.id, REFUSED_S)
             return
         except RejectedMessageError as error:
@@ -47,15 +49,17 @@ def register_lease_task(
         execution, facts = secrets.token_hex(8), {"run": lease.run, "lease": lease.id}
         if reason := _find_reason_to_decline(task, lease, crew, now()):
             _log.info("lease %s is given back: %s", lease.id, reason, extra=facts)
-            send_message(app, build_empty_report(lease, execution, name, boot, now()))
+            send_message(app, build_empty_report(lease, execution, name, incarnation, now()))
             return
-        send_message(app, Claim(lease=lease.id, execution=execution, worker=name, boot=boot, at=now()))
+        send_message(
+            app, Claim(lease=lease.id, execution=execution, worker=name, incarnation=incarnation, at=now())
+        )
         try:
             report = station.await_result(crew.carry_out(lease, execution))
         except EngineError as error:
             _log.error("lease %s cannot be carried out here: %s", lease.id, error, extra=facts)
             refusal = str(error)[:LONGEST_REFUSAL]
-            send_message(app, build_empty_report(lease, execution, name, boot, now(), refusal))
+            send_message(app, build_empty_report(lease, execution, name, incarnation, now(), refusal))
             crew.rest(lease.id, REFUSED_S)
             return
         except Exception as error:
@@ -69,7 +73,7 @@ def register_lease_task(
         station.ask(lambda: crew.let_go(lease.id))
 
 
-def _find_reason_to_decline(task: Task, lease: Lease, crew: Crew, now: float) -> str | None:
+def _find_reason_to_decline(task: Task, lease: Lease, crew: LeaseRunner, now: float) -> str | None:
     if crew.is_stopping:
         return "the worker is about to leave"
     if task.request.delivery_info.get("redelivered"):

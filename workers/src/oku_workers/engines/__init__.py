@@ -8,7 +8,7 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
 from oku_workers.engines.httptools.engine import HttptoolsEngine
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 from oku_workers.leases.feed import Feed
 
 
@@ -24,7 +24,7 @@ class EngineProtocol(Protocol):
         """Begin to take from the feed."""
         ...
 
-    def cut_off(self, hand: Hand) -> None:
+    def cut_off(self, hand: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         ...
 

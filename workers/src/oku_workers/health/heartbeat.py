@@ -15,8 +15,8 @@ from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, App, bui
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health, keep_going
-from oku_workers.health.loop_thread import Station
-from oku_workers.leases.lease_runner import Crew
+from oku_workers.health.loop_thread import LoopThread
+from oku_workers.leases.lease_runner import LeaseRunner
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ EXIT_STUCK = 70
 """Exit code of a worker that is stuck and ends, to be started anew (EX_SOFTWARE of sysexits.h)."""
 
 
-class Beat(threading.Thread):
+class Heartbeat(threading.Thread):
     """See the module.
 
     Args:
@@ -46,8 +46,8 @@ class Beat(threading.Thread):
         self,
         app: App,
         health: Health,
-        station: Station,
-        crew: Crew,
+        station: LoopThread,
+        crew: LeaseRunner,
         idle_limit_s: float,
         exit_process: Callable[[int], None] = os._exit,
     ) -> None:
@@ -63,7 +63,7 @@ class Beat(threading.Thread):
         self._idle = IdleWatch(idle_limit_s)
 
     def run(self) -> None:
-        """Beat until told to end, through every loss of the broker."""
+        """Heartbeat until told to end, through every loss of the broker."""
         keep_going(self._health, self._beat_while_connected, self._ending)
 
     def set_interval(self, interval_s: float) -> None:

@@ -12,7 +12,7 @@ import uvloop
 _T = TypeVar("_T")
 
 
-class Station:
+class LoopThread:
     """Runs an event loop from `start` to `end`."""
 
     def __init__(self) -> None:

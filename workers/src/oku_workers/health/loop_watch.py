@@ -12,7 +12,7 @@ from pathlib import Path
 
 from oku_core.process.supervision import Health, keep_going
 from oku_workers.health.heartbeat import EXIT_STUCK
-from oku_workers.health.loop_thread import Station
+from oku_workers.health.loop_thread import LoopThread
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class LoopWatch(threading.Thread):
     def __init__(
         self,
         health: Health,
-        station: Station,
+        station: LoopThread,
         limit_s: float,
         alive_file: Path | None = None,
         exit_process: Callable[[int], object] = os._exit,

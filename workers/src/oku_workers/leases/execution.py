@@ -14,7 +14,7 @@ from oku_core.results.histogram import (
     BUCKETS,
     HIGHEST_US,
     SUB_BUCKET_BITS,
-    Latency,
+    HistogramSnapshot,
     bucket_index,
     build_buckets,
 )
@@ -25,7 +25,7 @@ OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = ra
 _HALF_BITS = SUB_BUCKET_BITS - 1
 
 
-class Hand:
+class Execution:
     """One lease under way.
 
     `finished` is done when every index that was taken has ended or was given back, and none will be taken
@@ -150,11 +150,11 @@ class Hand:
             self.unfinished.sort()
             self.finished.set_result(None)
 
-    def build_latency(self) -> Latency:
+    def build_latency(self) -> HistogramSnapshot:
         """The latencies so far."""
         if not self.max_us and self.min_us == HIGHEST_US:
-            return Latency()
-        return Latency(
+            return HistogramSnapshot()
+        return HistogramSnapshot(
             buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
         )
 

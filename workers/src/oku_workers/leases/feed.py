@@ -7,19 +7,19 @@ An engine looks at `current`, which says whose index comes next, and takes it.
 import asyncio
 from collections import deque
 
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 
 
 class Feed:
     """See the module. Belongs to the thread of the event loop."""
 
     def __init__(self) -> None:
-        self.current: Hand | None = None
+        self.current: Execution | None = None
         """The lease to take from; its `next_index` is below its `stop`."""
-        self._waiting: deque[Hand] = deque()
+        self._waiting: deque[Execution] = deque()
         self._parked: deque[asyncio.Future[None]] = deque()
 
-    def add(self, hand: Hand) -> None:
+    def add(self, hand: Execution) -> None:
         """Put a lease behind those that are there; one without an index is finished at once."""
         hand.settle()
         self._waiting.append(hand)
@@ -32,7 +32,7 @@ class Feed:
         hands = self._waiting if self.current is None else (self.current, *self._waiting)
         return sum(hand.stop - hand.next_index for hand in hands)
 
-    def take(self, hand: Hand) -> int:
+    def take(self, hand: Execution) -> int:
         """The next index of `hand`, which must be `current`."""
         index = hand.next_index
         hand.next_index = index + 1
@@ -40,7 +40,7 @@ class Feed:
             self.advance()
         return index
 
-    def withdraw(self, hand: Hand) -> None:
+    def withdraw(self, hand: Execution) -> None:
         """Take no further index of a lease."""
         hand.withdraw()
         if self.current is hand:

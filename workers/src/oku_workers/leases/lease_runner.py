@@ -26,9 +26,9 @@ from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.tls import build_tls, may_speak_tls
 from oku_workers.engines.window import describe_lowered_window
 from oku_workers.health.vitals import LagMeter
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 from oku_workers.leases.feed import Feed
-from oku_workers.leases.progress_meter import SecondMeter
+from oku_workers.leases.progress_meter import ProgressMeter
 from oku_workers.leases.strain import StrainMeter
 
 _log = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ _FILES_TIMEOUT_S = 10.0
 """A file system that is away answers never; other runs have to go on."""
 
 
-class Crew:
+class LeaseRunner:
     """See the module. Everything but the constructor belongs to the thread of the event loop.
 
     Args:
         name: of the worker.
-        boot: of its process.
+        incarnation: of its process.
         supervisor: of the tasks of its engines.
         local_address: what to send from; the system chooses unless given.
         clock: of this process.
@@ -52,26 +52,26 @@ class Crew:
     def __init__(
         self,
         name: str,
-        boot: str,
+        incarnation: str,
         supervisor: Supervisor,
         local_address: str | None = None,
         clock: SteadyClock | None = None,
         sources: SpecSources = NO_SOURCES,
     ) -> None:
         self._name = name
-        self._boot = boot
+        self._boot = incarnation
         self._supervisor = supervisor
         self._files_health = supervisor.enlist("open files")
         self._local_address = local_address
         self._clock = clock or SteadyClock()
         self._sources = sources
         self._feed = Feed()
-        self._hands: dict[str, Hand] = {}
-        self._under_way: set[Hand] = set()
+        self._hands: dict[str, Execution] = {}
+        self._under_way: set[Execution] = set()
         self._engine: EngineProtocol | None = None
         self._engine_key: _EngineKey | None = None
         self._changing_engine = asyncio.Lock()
-        self._seconds = SecondMeter()
+        self._seconds = ProgressMeter()
         self._strain = StrainMeter()
         self._lag = LagMeter(lambda late_s: self._strain.look(self._hands.values(), late_s))
         self._reported_cpu_s = 0.0
@@ -104,7 +104,7 @@ class Crew:
         if not self._hands:
             # Start-up and idle time belong to no run.
             self._reported_cpu_s = time.process_time()
-        hand = self._hands[lease.id] = Hand(
+        hand = self._hands[lease.id] = Execution(
             lease, asyncio.get_running_loop().create_future(), self._clock.now
         )
         if self.is_stopping:
@@ -155,7 +155,7 @@ class Crew:
             hand.max_lag_s = max(hand.max_lag_s, lag_s)
         return Progress(
             worker=self._name,
-            boot=self._boot,
+            incarnation=self._boot,
             at=self._clock.now(),
             sequence=self._progress_count,
             seconds=max(round(second.seconds, 3), 0.001),
@@ -178,7 +178,7 @@ class Crew:
         async with self._changing_engine:
             await self._close_engine()
 
-    async def _prepare_engine(self, hand: Hand) -> None:
+    async def _prepare_engine(self, hand: Execution) -> None:
         """Have an engine for the spec of a lease; one for another spec first finishes what it has in hand."""
         spec, key = hand.lease.spec, _build_engine_key(hand.lease)
         async with self._changing_engine:
@@ -229,14 +229,14 @@ class Crew:
         if engine is not None:
             await engine.close()
 
-    def _stop_hands(self, hands: list[Hand], grace_s: float) -> None:
+    def _stop_hands(self, hands: list[Execution], grace_s: float) -> None:
         stopped = [hand for hand in hands if not hand.finished.done()]
         for hand in stopped:
             self._feed.withdraw(hand)
         if stopped:
             asyncio.get_running_loop().call_later(grace_s, self._cut_off, stopped)
 
-    def _cut_off(self, hands: list[Hand]) -> None:
+    def _cut_off(self, hands: list[Execution]) -> None:
         for hand in hands:
             if not hand.finished.done() and self._engine is not None:
                 _log.info(
@@ -253,7 +253,7 @@ class Crew:
         for hand in self._hands.values():
             hand.clock_step_s = max(hand.clock_step_s, abs(step_s))
 
-    def _build_report(self, hand: Hand, execution: str) -> Report:
+    def _build_report(self, hand: Execution, execution: str) -> Report:
         lease = hand.lease
         self._strain.settle(hand)
         self._note_clock_step()
@@ -263,7 +263,7 @@ class Crew:
             lease=lease.id,
             execution=execution,
             worker=self._name,
-            boot=self._boot,
+            incarnation=self._boot,
             start=lease.start,
             done=hand.next_index,
             unfinished=hand.unfinished,
@@ -298,7 +298,7 @@ def _is_meant(lease: Lease, order: Stop) -> bool:
 
 
 def build_empty_report(
-    lease: Lease | LeaseHead, execution: str, name: str, boot: str, now: float, refusal: str = ""
+    lease: Lease | LeaseHead, execution: str, name: str, incarnation: str, now: float, refusal: str = ""
 ) -> Report:
     """The report of a lease that was not begun: all of it is given back.
 
@@ -308,7 +308,7 @@ def build_empty_report(
         lease=lease.id,
         execution=execution,
         worker=name,
-        boot=boot,
+        incarnation=incarnation,
         start=lease.start,
         done=lease.start,
         outcomes=[0] * len(OUTCOMES),

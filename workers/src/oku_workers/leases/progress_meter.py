@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results.histogram import HIGHEST_US, Latency, bucket_bounds_us
-from oku_workers.leases.execution import Hand
+from oku_core.results.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
+from oku_workers.leases.execution import Execution
 
 _SHORTEST_S = 1e-6
 
@@ -22,7 +22,7 @@ class Second:
     cpu_share: float
     outcomes: list[int]
     bytes_received: int
-    latency: Latency
+    latency: HistogramSnapshot
 
 
 @dataclass
@@ -35,23 +35,23 @@ class _Seen:
     counts: dict[int, int] = field(default_factory=dict)
 
 
-class SecondMeter:
+class ProgressMeter:
     """Takes the differences. A lease that leaves between two looks is looked at once more as it leaves."""
 
     def __init__(self) -> None:
-        self._seen: dict[Hand, _Seen] = {}
-        self._left: list[Hand] = []
+        self._seen: dict[Execution, _Seen] = {}
+        self._left: list[Execution] = []
         self._cpu_s = self._at = 0.0
 
     def start(self) -> None:
         """Begin to measure."""
         self._cpu_s, self._at = time.process_time(), time.monotonic()
 
-    def forget(self, hand: Hand) -> None:
+    def forget(self, hand: Execution) -> None:
         """A lease leaves; the next look is the last at it."""
         self._left.append(hand)
 
-    def take(self, hands: Iterable[Hand]) -> Second:
+    def take(self, hands: Iterable[Execution]) -> Second:
         """What happened since the last call of this."""
         outcomes = [0] * len(OUTCOMES)
         counts: dict[int, int] = {}
@@ -73,7 +73,7 @@ class SecondMeter:
         self._left.clear()
         return self._take_times(outcomes, received, _build_latency(counts, sum_us))
 
-    def _take_times(self, outcomes: list[int], received: int, latency: Latency) -> Second:
+    def _take_times(self, outcomes: list[int], received: int, latency: HistogramSnapshot) -> Second:
         cpu_s, at = time.process_time(), time.monotonic()
         seconds = max(at - self._at, _SHORTEST_S)
         second = Second(
@@ -87,7 +87,7 @@ class SecondMeter:
         return second
 
 
-def _add_new_counts(counts: dict[int, int], hand: Hand, seen: dict[int, int]) -> None:
+def _add_new_counts(counts: dict[int, int], hand: Execution, seen: dict[int, int]) -> None:
     buckets = hand.bucket_range()
     for bucket, count in zip(buckets, hand.counts[buckets.start : buckets.stop], strict=True):
         if count and (new := count - seen.get(bucket, 0)):
@@ -95,13 +95,13 @@ def _add_new_counts(counts: dict[int, int], hand: Hand, seen: dict[int, int]) ->
             seen[bucket] = count
 
 
-def _build_latency(counts: dict[int, int], sum_us: int) -> Latency:
+def _build_latency(counts: dict[int, int], sum_us: int) -> HistogramSnapshot:
     if not counts:
-        return Latency()
+        return HistogramSnapshot()
     buckets: list[int] = []
     for bucket in sorted(counts):
         buckets += (bucket, counts[bucket])
-    return Latency(
+    return HistogramSnapshot(
         buckets=buckets,
         sum_us=sum_us,
         min_us=bucket_bounds_us(buckets[0])[0],

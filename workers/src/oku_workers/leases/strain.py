@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from oku_workers.health.vitals import measure_busy_s
-from oku_workers.leases.execution import Hand
+from oku_workers.leases.execution import Execution
 
 SATURATED_SHARE = 0.9
 """From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
@@ -45,7 +45,7 @@ class StrainMeter:
         self._busy_s = self._worst_late_s = 0.0
         self._last = _NOTHING_KNOWN
 
-    def look(self, hands: Collection[Hand], late_s: float) -> None:
+    def look(self, hands: Collection[Execution], late_s: float) -> None:
         """One look at the leases in hand, by an event loop that was so late."""
         if not any(hand.in_flight for hand in hands):
             self._since, self._last = None, _NOTHING_KNOWN
@@ -65,12 +65,12 @@ class StrainMeter:
         # Answers that came while the loop was late are read after this look, and belong to the lateness, too.
         self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
 
-    def settle(self, hand: Hand) -> None:
+    def settle(self, hand: Execution) -> None:
         """A lease has ended: what came after the last whole second is as that was."""
         _count(hand, self._last)
 
 
-def _count(hand: Hand, verdict: _Verdict) -> None:
+def _count(hand: Execution, verdict: _Verdict) -> None:
     covered = hand.ended - len(hand.unfinished)
     new, hand.judged = covered - hand.judged, covered
     if not new:

@@ -10,7 +10,7 @@ from oku_cli.report.charts.over_time import Course
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks, format_compact
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html, element, join
-from oku_cli.report.run_history import Dossier
+from oku_cli.report.run_history import RunHistory
 from oku_coordinator.ledger.records import LeaseState
 from oku_core.accounting.interval import SliceState
 
@@ -23,7 +23,7 @@ _FINE, _COARSE = 0.5, 2.0
 """To what of the box leases are rounded: with very many, they are seen as a band anyway."""
 
 
-def build_strips(dossier: Dossier) -> Html:
+def build_strips(dossier: RunHistory) -> Html:
     """The space from left to right in equal parts: what became of each, and how much of it was taken back."""
     parts = list(dossier.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in SliceState}
@@ -35,7 +35,7 @@ def build_strips(dossier: Dossier) -> Html:
     return join(*strips)
 
 
-def build_lease_chart(dossier: Dossier, course: Course) -> Chart | None:
+def build_lease_chart(dossier: RunHistory, course: Course) -> Chart | None:
     """Which part of the space was leased when; None without leases."""
     leases = dossier.leases
     if not leases:

@@ -16,7 +16,7 @@ from oku_cli.report.charts.scale import (
     format_compact,
 )
 from oku_cli.report.hgrm import build_percentile_rows
-from oku_core.results.histogram import Latency, bucket_bounds_us, bucket_index
+from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index
 
 MOST_BARS = 90
 _BODY = 0.999
@@ -44,7 +44,7 @@ class Bars:
         return self.low_us + self.step_us * len(self.counts)
 
 
-def build_bars(latency: Latency) -> Bars:
+def build_bars(latency: HistogramSnapshot) -> Bars:
     """Up to `MOST_BARS` bars of a round width for all but the slowest thousandth.
 
     A bucket counts where it begins; a bar is never so narrow that this shows.
@@ -65,7 +65,7 @@ def build_bars(latency: Latency) -> Bars:
     return Bars(low_us, step_us, counts, beyond)
 
 
-def build_histogram_chart(latency: Latency) -> tuple[Chart, Track]:
+def build_histogram_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
     """How often each latency occurred, on a plain scale, and the places where it is read out."""
     bars = build_bars(latency)
     scale, steps = build_linear_scale(max(bars.counts))
@@ -104,7 +104,7 @@ def build_histogram_chart(latency: Latency) -> tuple[Chart, Track]:
     )
 
 
-def build_percentile_chart(latency: Latency) -> tuple[Chart, Track]:
+def build_percentile_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
     """The latency that each part of all requests did not exceed, ever closer to all of them."""
     rows = list(build_percentile_rows(latency))
     reach = max(math.log10(latency.total), 1.0)
@@ -142,7 +142,7 @@ def _place(level: float, reach: float) -> float:
     return min(1.0, -math.log10(1 - level) / reach) if level < 1 else 1.0
 
 
-def _find(latency: Latency, level: float) -> str:
+def _find(latency: HistogramSnapshot, level: float) -> str:
     return format_latency(latency.quantiles_us([level])[0] / 1000)
 
 

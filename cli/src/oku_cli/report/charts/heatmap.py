@@ -11,8 +11,8 @@ from oku_cli.report.charts.scale import AxisTick, format_axis_latency
 from oku_cli.report.charts.timeline import build_columns
 from oku_cli.report.markup import Html
 from oku_coordinator.telemetry.lines import BOUNDS_MS
-from oku_core.results.histogram import Latency, bucket_bounds_us
-from oku_core.results.history import Moment
+from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us
+from oku_core.results.history import Sample
 
 LEVELS = 8
 """Shades; each stands for an equal factor of the number of requests."""
@@ -22,10 +22,10 @@ _MANY_ROWS = 34
 _BOX = tuple[float, float, float, float]
 
 
-def build_heatmap(moments: Sequence[Moment], course: Course) -> Chart | None:
+def build_heatmap(samples: Sequence[Sample], course: Course) -> Chart | None:
     """The heatmap; None when nothing was answered."""
-    steps = build_columns(moments, course.timeline, MOST_STEPS)
-    grid = [count_by_row(moment.latency) for moment in steps]
+    steps = build_columns(samples, course.timeline, MOST_STEPS)
+    grid = [count_by_row(sample.latency) for sample in steps]
     rows = sorted({row for counts in grid for row in counts})
     if not rows:
         return None
@@ -60,14 +60,14 @@ def build_heatmap(moments: Sequence[Moment], course: Course) -> Chart | None:
         bands=course.timeline.pauses,
         track=TRACK,
         series=[
-            Series("answered", "", [float(moment.latency.total) for moment in course.columns]),
-            Series("p50", "ms", [moment.p50_ms for moment in course.columns]),
-            Series("p99", "ms", [moment.p99_ms for moment in course.columns]),
+            Series("answered", "", [float(sample.latency.total) for sample in course.columns]),
+            Series("p50", "ms", [sample.p50_ms for sample in course.columns]),
+            Series("p99", "ms", [sample.p99_ms for sample in course.columns]),
         ],
     )
 
 
-def count_by_row(latency: Latency) -> dict[int, int]:
+def count_by_row(latency: HistogramSnapshot) -> dict[int, int]:
     """Requests by the place in `BOUNDS_MS` of the first bound that their bucket does not exceed."""
     counts: dict[int, int] = {}
     for index, count in zip(latency.buckets[0::2], latency.buckets[1::2], strict=True):

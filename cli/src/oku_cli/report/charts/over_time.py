@@ -18,7 +18,7 @@ from oku_cli.report.charts.scale import (
 from oku_cli.report.charts.timeline import Timeline, build_columns, cut_at_gaps, format_since
 from oku_cli.report.markup import Html
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.results.history import QUANTILES, Moment
+from oku_core.results.history import QUANTILES, Sample
 
 TRACK = "time"
 QUANTILE_LABELS = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9", "max_ms": "max"}
@@ -37,7 +37,7 @@ class Course:
     """
 
     timeline: Timeline
-    columns: Sequence[Moment]
+    columns: Sequence[Sample]
     marks: Sequence[Mark] = ()
 
     @property
@@ -48,13 +48,13 @@ class Course:
     @property
     def grain(self) -> str:
         """How long most columns are, in words."""
-        usual_s = median_low([moment.seconds for moment in self.columns] or [1.0])
+        usual_s = median_low([sample.seconds for sample in self.columns] or [1.0])
         return "each second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
 
     def place(self, place: int) -> float:
         """Where the middle of a column stands."""
-        moment = self.columns[place]
-        return self.timeline.place(moment.at - moment.seconds / 2)
+        sample = self.columns[place]
+        return self.timeline.place(sample.at - sample.seconds / 2)
 
     def trace(self, read: Callable[[int], float | None]) -> list[list[tuple[float, float]]]:
         """Lines through what `read` says of each column; broken where that is nothing, or time is missing."""
@@ -76,9 +76,9 @@ class Course:
         return [(begin, points[0][1]), *points, (end, points[-1][1])]
 
 
-def build_course(moments: Sequence[Moment], timeline: Timeline, marks: Sequence[Mark]) -> Course:
+def build_course(samples: Sequence[Sample], timeline: Timeline, marks: Sequence[Mark]) -> Course:
     """What the charts are made of."""
-    return Course(timeline, build_columns(moments, timeline), marks)
+    return Course(timeline, build_columns(samples, timeline), marks)
 
 
 def build_track(course: Course) -> Track:
@@ -86,14 +86,14 @@ def build_track(course: Course) -> Track:
     start = course.timeline.start
     return Track(
         x=[round(1000 * course.place(place), 1) for place in range(len(course.columns))],
-        heads=[format_since(moment.at - moment.seconds / 2 - start) for moment in course.columns],
+        heads=[format_since(sample.at - sample.seconds / 2 - start) for sample in course.columns],
     )
 
 
 def build_rate_chart(course: Course) -> Chart:
     """Requests per second by outcome, stacked."""
     present = _find_present(course.columns)
-    rates = [_divide(moment) for moment in course.columns]
+    rates = [_divide(sample) for sample in course.columns]
     totals = [sum(rate) for rate in rates]
     scale, steps = build_linear_scale(max(totals))
     shapes = _stack(course, present, rates, scale)
@@ -118,7 +118,7 @@ def build_trouble_chart(course: Course) -> Chart | None:
     present = [number for number in _find_present(course.columns) if number != _OK]
     if not present:
         return None
-    rates = [_divide(moment) for moment in course.columns]
+    rates = [_divide(sample) for sample in course.columns]
     totals = [sum(rate) - rate[_OK] for rate in rates]
     scale, steps = build_linear_scale(max(totals))
     return Chart(
@@ -139,7 +139,7 @@ def build_trouble_chart(course: Course) -> Chart | None:
 
 def build_quantile_chart(course: Course) -> Chart | None:
     """Quantiles of latency; None when nothing was answered."""
-    values = {name: [getattr(moment, name) for moment in course.columns] for name in QUANTILES}
+    values = {name: [getattr(sample, name) for sample in course.columns] for name in QUANTILES}
     known = [max(value, _LEAST_LATENCY_MS) for row in values.values() for value in row if value is not None]
     if not known:
         return None
@@ -172,7 +172,7 @@ def build_quantile_chart(course: Course) -> Chart | None:
 
 def build_load_chart(course: Course) -> Chart:
     """Requests in flight, and how late event loops were."""
-    in_flight = [moment.in_flight for moment in course.columns]
+    in_flight = [sample.in_flight for sample in course.columns]
     scale, steps = build_linear_scale(max(in_flight))
     lines = _scale(course, in_flight, scale)
     return Chart(
@@ -191,19 +191,19 @@ def build_load_chart(course: Course) -> Chart:
         track=TRACK,
         series=[
             _collect("in flight", "", in_flight),
-            _collect("workers", "", [moment.workers for moment in course.columns]),
-            _collect("latest event loop", "ms", [1000 * moment.lag_s for moment in course.columns]),
+            _collect("workers", "", [sample.workers for sample in course.columns]),
+            _collect("latest event loop", "ms", [1000 * sample.lag_s for sample in course.columns]),
         ],
     )
 
 
-def _find_present(columns: Sequence[Moment]) -> list[int]:
+def _find_present(columns: Sequence[Sample]) -> list[int]:
     """The outcomes that occurred, `ok` in any case."""
-    return [n for n in range(len(OUTCOMES)) if n == _OK or any(moment.outcomes[n] for moment in columns)]
+    return [n for n in range(len(OUTCOMES)) if n == _OK or any(sample.outcomes[n] for sample in columns)]
 
 
-def _divide(moment: Moment) -> list[float]:
-    return [count / moment.seconds for count in moment.outcomes]
+def _divide(sample: Sample) -> list[float]:
+    return [count / sample.seconds for count in sample.outcomes]
 
 
 def _stack(

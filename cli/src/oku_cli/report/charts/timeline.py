@@ -14,7 +14,7 @@ from itertools import pairwise
 from oku_cli.report.charts.lease_bands import Band
 from oku_cli.report.charts.scale import AxisTick
 from oku_coordinator.ledger.records import LeaseState
-from oku_core.results.history import Moment, merge
+from oku_core.results.history import Sample, merge
 
 MOST_COLUMNS = 480
 """More are not told apart in a chart of 1,000 pixels, and each makes the page larger."""
@@ -98,9 +98,9 @@ class Timeline:
         return edges
 
 
-def build_timeline(moments: Sequence[Moment], leases: Sequence[Band]) -> Timeline | None:
+def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timeline | None:
     """The axis for these moments; without any, for the leases that were reported; None without those."""
-    spans = [(moment.at - moment.seconds, moment.at) for moment in moments] or [
+    spans = [(sample.at - sample.seconds, sample.at) for sample in samples] or [
         (band.cut_at, band.closed_at)
         for band in leases
         if band.closed_at is not None and band.state == LeaseState.REPORTED
@@ -109,19 +109,19 @@ def build_timeline(moments: Sequence[Moment], leases: Sequence[Band]) -> Timelin
     return Timeline(windows) if any(stop > start for start, stop in windows) else None
 
 
-def build_columns(moments: Sequence[Moment], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Moment]:
+def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Sample]:
     """The moments, merged along equal steps of time into at most about `most`.
 
     What is left at the end of a window belongs to the column before it, if it is short: what ended in a
     fraction of a second is no rate.
     """
     step_s = next((step for step in _LADDER_S if timeline.active_s / step <= most), _LADDER_S[-1])
-    windows: dict[int, dict[float, list[Moment]]] = {}
-    for moment in moments:
-        middle = moment.at - moment.seconds / 2
+    windows: dict[int, dict[float, list[Sample]]] = {}
+    for sample in samples:
+        middle = sample.at - sample.seconds / 2
         # Seconds are a little longer or shorter than a step of one: each is a column of its own.
         step = middle if step_s == 1 else (middle - timeline.start) // step_s
-        windows.setdefault(timeline.find_window(middle), {}).setdefault(step, []).append(moment)
+        windows.setdefault(timeline.find_window(middle), {}).setdefault(step, []).append(sample)
     columns = []
     for steps in windows.values():
         groups = list(steps.values())
@@ -131,14 +131,14 @@ def build_columns(moments: Sequence[Moment], timeline: Timeline, most: int = MOS
     return columns
 
 
-def cut_at_gaps(columns: Sequence[Moment], timeline: Timeline) -> Iterator[list[int]]:
+def cut_at_gaps(columns: Sequence[Sample], timeline: Timeline) -> Iterator[list[int]]:
     """The places of columns that follow one another, in groups: between these lines break.
 
     What is missing is a pause, or a time of which the coordinator knows nothing.
     """
     group: list[int] = []
-    for place, moment in enumerate(columns):
-        if group and _are_apart(columns[place - 1], moment, timeline):
+    for place, sample in enumerate(columns):
+        if group and _are_apart(columns[place - 1], sample, timeline):
             yield group
             group = []
         group.append(place)
@@ -159,14 +159,14 @@ def format_since(seconds: float) -> str:
     return f"{hours} h {minutes_left:02d}{seconds_left}" if minutes_left or rest else f"{hours} h"
 
 
-def _are_apart(before: Moment, after: Moment, timeline: Timeline) -> bool:
-    windows = [timeline.find_window(moment.at - moment.seconds / 2) for moment in (before, after)]
+def _are_apart(before: Sample, after: Sample, timeline: Timeline) -> bool:
+    windows = [timeline.find_window(sample.at - sample.seconds / 2) for sample in (before, after)]
     missing_s = after.at - after.seconds - before.at
     return windows[0] != windows[1] or missing_s > max(_GAP_S, after.seconds)
 
 
-def _measure_s(moments: Iterable[Moment]) -> float:
-    return sum(moment.seconds for moment in moments)
+def _measure_s(samples: Iterable[Sample]) -> float:
+    return sum(sample.seconds for sample in samples)
 
 
 def _join(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -5,11 +5,11 @@ from tests.unit.cli.report.conftest import Page, make_lease
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
 from oku_cli.report.charts.over_time import build_course
 from oku_cli.report.charts.timeline import build_timeline
-from oku_cli.report.run_history import Dossier
+from oku_cli.report.run_history import RunHistory
 from oku_coordinator.ledger.records import LeaseState
 from oku_core.accounting.interval import Slice, SliceState
 
-MakeDossier = Callable[..., Dossier]
+MakeDossier = Callable[..., RunHistory]
 SLICES = [
     Slice(0, 600, SliceState.ACCOUNTED),
     Slice(600, 700, SliceState.LEASED),
@@ -47,9 +47,9 @@ def test_leases_are_drawn_by_what_became_of_them(make_dossier: MakeDossier) -> N
         make_lease(100, 200, 8, None, state=LeaseState.ACTIVE),
     ]
     dossier = make_dossier(leases=leases)
-    timeline = build_timeline(dossier.moments, dossier.leases.bands)
+    timeline = build_timeline(dossier.samples, dossier.leases.bands)
     assert timeline is not None
-    chart = build_lease_chart(dossier, build_course(dossier.moments, timeline, []))
+    chart = build_lease_chart(dossier, build_course(dossier.samples, timeline, []))
     assert chart is not None
     assert [key.label for key in chart.legend] == ["out: 1", "reported: 1", "taken back: 1"]
     assert chart.y.ticks[-1].label == "1k"
@@ -59,9 +59,9 @@ def test_a_picture_of_very_many_leases_stays_small(make_dossier: MakeDossier) ->
     """They are a band anyway."""
     leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]
     dossier = make_dossier(leases=leases)
-    timeline = build_timeline(dossier.moments, dossier.leases.bands)
+    timeline = build_timeline(dossier.samples, dossier.leases.bands)
     assert timeline is not None
-    chart = build_lease_chart(dossier, build_course(dossier.moments, timeline, []))
+    chart = build_lease_chart(dossier, build_course(dossier.samples, timeline, []))
     assert chart is not None
     assert sum(map(len, chart.shapes)) < 100_000
     assert [key.label for key in chart.legend] == ["reported: 100,000"]

@@ -6,14 +6,14 @@ from oku_cli.report.charts.heatmap import LEVELS, build_heatmap, choose_level, c
 from oku_cli.report.charts.over_time import build_course
 from oku_cli.report.charts.timeline import build_timeline
 from oku_coordinator.telemetry.lines import BOUNDS_MS, build_latency_lines
-from oku_core.results.history import Moment
+from oku_core.results.history import Sample
 
 
-def build(moments: list[Moment]) -> Chart | None:
+def build(samples: list[Sample]) -> Chart | None:
     """The heatmap of these moments."""
-    timeline = build_timeline(moments, [])
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    return build_heatmap(moments, build_course(moments, timeline, []))
+    return build_heatmap(samples, build_course(samples, timeline, []))
 
 
 def test_rows_are_those_of_the_lines_for_loki() -> None:

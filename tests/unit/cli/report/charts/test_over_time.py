@@ -13,14 +13,14 @@ from oku_cli.report.charts.over_time import (
     build_trouble_chart,
 )
 from oku_cli.report.charts.timeline import build_timeline
-from oku_core.results.history import Moment
+from oku_core.results.history import Sample
 
 
-def build(moments: Sequence[Moment]) -> Course:
+def build(samples: Sequence[Sample]) -> Course:
     """The course of a run of these moments."""
-    timeline = build_timeline(moments, [])
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    return build_course(moments, timeline, [])
+    return build_course(samples, timeline, [])
 
 
 def read(chart: Chart) -> dict[str, Sequence[float | None]]:
@@ -30,11 +30,11 @@ def read(chart: Chart) -> dict[str, Sequence[float | None]]:
 
 def test_the_rate_is_shown_by_outcome() -> None:
     """Only those that occurred, and `ok`; per second, however long a moment was."""
-    moments = [
+    samples = [
         make_moment(1, outcomes=[100, 0, 3, 0, 0, 0]),
         make_moment(3, outcomes=[50, 0, 0, 0, 0, 0], seconds=2.0),
     ]
-    chart = build_rate_chart(build(moments))
+    chart = build_rate_chart(build(samples))
     assert read(chart) == {"ok": [100, 25], "timeout": [3, 0]}
     assert [key.label for key in chart.legend] == ["ok", "timeout"]
     assert "between 25/s and 103/s" in chart.description

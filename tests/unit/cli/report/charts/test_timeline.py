@@ -52,8 +52,8 @@ def test_there_are_few_times_beside_the_axis(length_s: float) -> None:
 
 def test_moments_make_the_timeline() -> None:
     """Seconds that lie far apart are windows of their own, a missing one is not."""
-    moments = [make_moment(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
-    timeline = build_timeline(moments, [])
+    samples = [make_moment(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
+    timeline = build_timeline(samples, [])
     assert timeline is not None
     assert timeline.windows == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
 
@@ -69,18 +69,18 @@ def test_without_moments_the_leases_make_it() -> None:
 
 def test_few_moments_are_shown_as_they_are() -> None:
     """Each is a column."""
-    moments = [make_moment(second) for second in range(1, 100)]
-    timeline = build_timeline(moments, [])
+    samples = [make_moment(second) for second in range(1, 100)]
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    assert build_columns(moments, timeline) == moments
+    assert build_columns(samples, timeline) == samples
 
 
 def test_many_moments_become_columns_and_no_request_is_lost() -> None:
     """What they count is added up."""
-    moments = [make_moment(second, [1000, 2000]) for second in range(1, 3601)]
-    timeline = build_timeline(moments, [])
+    samples = [make_moment(second, [1000, 2000]) for second in range(1, 3601)]
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    columns = build_columns(moments, timeline)
+    columns = build_columns(samples, timeline)
     assert MOST_COLUMNS / 4 < len(columns) <= MOST_COLUMNS + 1
     assert sum(column.ended for column in columns) == 7200
     assert sum(column.seconds for column in columns) == pytest.approx(3600)
@@ -88,10 +88,10 @@ def test_many_moments_become_columns_and_no_request_is_lost() -> None:
 
 def test_a_short_end_belongs_to_what_was_before() -> None:
     """What ended in a tenth of a second is no rate."""
-    moments = [make_moment(1), make_moment(2), make_moment(2.1, seconds=0.1)]
-    timeline = build_timeline(moments, [])
+    samples = [make_moment(1), make_moment(2), make_moment(2.1, seconds=0.1)]
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    assert [(column.ended, column.seconds) for column in build_columns(moments, timeline)] == [
+    assert [(column.ended, column.seconds) for column in build_columns(samples, timeline)] == [
         (1, 1.0),
         (2, pytest.approx(1.1)),
     ]
@@ -99,10 +99,10 @@ def test_a_short_end_belongs_to_what_was_before() -> None:
 
 def test_columns_do_not_reach_over_a_pause() -> None:
     """And lines break there."""
-    moments = [make_moment(float(second)) for second in (*range(1, 800), *range(5000, 5800))]
-    timeline = build_timeline(moments, [])
+    samples = [make_moment(float(second)) for second in (*range(1, 800), *range(5000, 5800))]
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    columns = build_columns(moments, timeline)
+    columns = build_columns(samples, timeline)
     before, after = cut_at_gaps(columns, timeline)
     assert columns[before[-1]].at < START + 800
     assert columns[after[0]].at - columns[after[0]].seconds >= START + 4999
@@ -121,10 +121,10 @@ def test_lines_break_where_nothing_is_known(
     ends: tuple[float, ...], seconds: float, groups: list[list[int]]
 ) -> None:
     """Not where a tick was a little late, nor where long moments are a little apart; at each pause."""
-    moments = [make_moment(at, seconds=seconds) for at in ends]
-    timeline = build_timeline(moments, [])
+    samples = [make_moment(at, seconds=seconds) for at in ends]
+    timeline = build_timeline(samples, [])
     assert timeline is not None
-    assert list(cut_at_gaps(moments, timeline)) == groups
+    assert list(cut_at_gaps(samples, timeline)) == groups
     assert list(cut_at_gaps([], timeline)) == []
 
 

@@ -15,7 +15,7 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
-from oku_workers.leases.execution import DISCONNECTED, OK, TIMEOUT, Hand
+from oku_workers.leases.execution import DISCONNECTED, OK, TIMEOUT, Execution
 from oku_workers.leases.feed import Feed
 
 SPEC = Spec(urls=("http://host/{i}",), concurrency=3, timeout_s=3600.0)
@@ -47,10 +47,10 @@ class Bench:
         """Complete a response."""
         self.answers[index].set_result(RESPONSE)
 
-    def add(self, start: int, stop: int) -> Hand:
+    def add(self, start: int, stop: int) -> Execution:
         """Give the engine a lease."""
         lease = Lease(id=f"{start}", run="r1", start=start, stop=stop, start_by=0.0, spec=SPEC)
-        hand = Hand(lease, asyncio.get_running_loop().create_future())
+        hand = Execution(lease, asyncio.get_running_loop().create_future())
         self.feed.add(hand)
         return hand
 
@@ -299,7 +299,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
     hand = bench.add(0, 3)
     await settle()
     with monkeypatch.context() as patch:
-        patch.setattr(Hand, "answer", fail)
+        patch.setattr(Execution, "answer", fail)
         bench.answer(0)
         await settle()
 
@@ -317,7 +317,7 @@ async def test_a_slot_that_fails_ends_its_lease_and_goes_on_after_a_pause(
     first = bench.add(0, 3)
     await settle()
     with monkeypatch.context() as fault:
-        fault.setattr(Hand, "answer", fail)
+        fault.setattr(Execution, "answer", fail)
         bench.answer(0)
         await settle()
     assert isinstance(first.finished.exception(), ZeroDivisionError)

@@ -14,9 +14,16 @@ from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, KnownResponses
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, ResponseCache
 from oku_workers.engines.limits import LONGEST_HEAD_BYTES
-from oku_workers.leases.execution import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS, Hand
+from oku_workers.leases.execution import (
+    DISCONNECTED,
+    OK,
+    PROTOCOL_ERROR,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+    Execution,
+)
 from oku_workers.leases.feed import Feed
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -54,19 +61,19 @@ class Transport(asyncio.Transport):
 class Bench:
     """Stands for the engine: sends a request on each connection that has become free."""
 
-    def __init__(self, method: str = "GET", known: KnownResponses | None = None) -> None:
+    def __init__(self, method: str = "GET", known: ResponseCache | None = None) -> None:
         self.limit_ns = 3600 * 10**9
         self.expected = frozenset({200})
         self.has_bodies = method != "HEAD"
         self.keeps_connections = True
-        self.known = known or KnownResponses()
+        self.known = known or ResponseCache()
         self.feed = Feed()
         self.build: Any = None
         self.kept: list[bool] = []
         self.reasons: list[object] = []
         lease = Lease(id="l", run="r", start=0, stop=10**9, start_by=0.0, spec=Spec())
         finished: Any = Future()  # of threads: hypothesis would make a thousand event loops
-        self.hand = Hand(lease, finished)
+        self.hand = Execution(lease, finished)
         self.connect()
 
     def connect(self) -> None:

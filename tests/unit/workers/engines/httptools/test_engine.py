@@ -13,7 +13,7 @@ from oku_workers.engines.httptools import engine as engine_module
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE, MOST_FAILURES_AT_ONCE, HttptoolsEngine
 from oku_workers.engines.httptools.origin import Origin
-from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Hand
+from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
 from oku_workers.leases.feed import Feed
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -83,10 +83,10 @@ class Bench:
         self.open.append(transport)
         connection.connection_made(transport)
 
-    def add(self, start: int, stop: int) -> Hand:
+    def add(self, start: int, stop: int) -> Execution:
         """Give the engine a lease."""
         lease = Lease(id=f"{start}", run="r1", start=start, stop=stop, start_by=0.0, spec=self.spec)
-        hand = Hand(lease, asyncio.get_running_loop().create_future())
+        hand = Execution(lease, asyncio.get_running_loop().create_future())
         self.feed.add(hand)
         return hand
 
@@ -323,7 +323,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
     hand = bench.add(0, 3)
     await settle()
     with monkeypatch.context() as patch:
-        patch.setattr(Hand, "answer", fail)
+        patch.setattr(Execution, "answer", fail)
         with pytest.raises(ArithmeticError):
             bench.open[0].answer()
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, MOST, KnownResponses
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, MOST, ResponseCache
 
 RESPONSES = st.tuples(st.integers(0, 2 * MOST), st.sampled_from([1, LONGEST_BYTES, LONGEST_BYTES + 1]))
 
@@ -9,7 +9,7 @@ RESPONSES = st.tuples(st.integers(0, 2 * MOST), st.sampled_from([1, LONGEST_BYTE
 @given(st.lists(RESPONSES, max_size=3 * MOST))
 def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
     """Whatever was forgotten meanwhile, and never too much of it."""
-    known = KnownResponses()
+    known = ResponseCache()
     for number, length in told:
         response = b"%d " % number + b"x" * (length - len(b"%d " % number))
         parsed = (200, number, True)
@@ -20,7 +20,7 @@ def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
 
 def test_it_is_quick_again_after_it_was_full() -> None:
     """A target with more answers than fit is no reason to give up on those that come often."""
-    known = KnownResponses()
+    known = ResponseCache()
     for number in range(MOST + 1):
         known.add(b"%d" % number, (200, number, True))
     assert known.find(b"%d" % MOST) == (200, MOST, True)

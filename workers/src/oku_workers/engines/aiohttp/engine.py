@@ -18,7 +18,7 @@ from oku_workers.engines.aiohttp.request import build_arguments, build_urls
 from oku_workers.engines.aiohttp.session import build_session
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.window import choose_window
-from oku_workers.leases.execution import TIMEOUT, Hand
+from oku_workers.leases.execution import TIMEOUT, Execution
 from oku_workers.leases.feed import Feed
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.hand: Hand | None = None
+        self.hand: Execution | None = None
         self.sent_ns = 0
         self.verdict: int | None = None
 
@@ -105,7 +105,7 @@ class AiohttpEngine:
         self._recruiter = self._supervisor.start("slots", self._recruit)
         self._sweeper = self._supervisor.start("timeouts", self._sweep)
 
-    def cut_off(self, hand: Hand) -> None:
+    def cut_off(self, hand: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         for slot in self._slots:
             if slot.hand is hand:
@@ -201,7 +201,7 @@ class AiohttpEngine:
             slot.sent_ns = 0
             slot.verdict = None
 
-    def _account_error(self, slot: _Slot, hand: Hand, index: int, error: Exception) -> None:
+    def _account_error(self, slot: _Slot, hand: Execution, index: int, error: Exception) -> None:
         if slot.verdict is not None:
             # aiohttp made something else of the cancellation.
             self._account_cut(slot, hand, index)
@@ -212,7 +212,7 @@ class AiohttpEngine:
         hand.fail(outcome)
 
     @staticmethod
-    def _account_cut(slot: _Slot, hand: Hand, index: int) -> None:
+    def _account_cut(slot: _Slot, hand: Execution, index: int) -> None:
         if slot.task is not None:
             slot.task.uncancel()
         if slot.verdict is None or slot.verdict == _GIVEN_BACK:

@@ -12,9 +12,9 @@ from typing import Protocol, cast
 
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.response_cache import KnownResponses, Parsed
+from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.leases.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Hand
+from oku_workers.leases.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
 from oku_workers.leases.feed import Feed
 
 LARGE_REQUEST_BYTES = 16_384
@@ -41,7 +41,7 @@ class Owner(Protocol):
     expected: frozenset[int]
     has_bodies: bool
     keeps_connections: bool
-    known: KnownResponses
+    known: ResponseCache
     feed: Feed
     build: BuildRequest | None
 
@@ -90,10 +90,10 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, owner: Owner, origin: Origin, hand: Hand, index: int, request: bytes) -> None:
+    def __init__(self, owner: Owner, origin: Origin, hand: Execution, index: int, request: bytes) -> None:
         """A connection that is still to be made, for the first request on it."""
         self.origin = origin
-        self.hand: Hand | None = hand
+        self.hand: Execution | None = hand
         self.index = index
         self.since_ns = perf_counter_ns()
         self._owner = owner
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         """What to send first."""
         self._reader: ResponseReader | None = None
 
-    def send(self, hand: Hand, index: int, request: bytes, now_ns: int) -> None:
+    def send(self, hand: Execution, index: int, request: bytes, now_ns: int) -> None:
         """Send a request; there is none in flight."""
         self.hand = hand
         self.index = index
@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
     def _build_parsed(self, reader: ResponseReader) -> Parsed:
         return reader.status, reader.received, reader.status in self._owner.expected
 
-    def _count(self, hand: Hand | None, parsed: Parsed, latency_ns: int) -> None:
+    def _count(self, hand: Execution | None, parsed: Parsed, latency_ns: int) -> None:
         assert hand is not None
         try:
             if latency_ns > self._owner.limit_ns:

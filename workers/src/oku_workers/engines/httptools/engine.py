@@ -23,10 +23,10 @@ from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
-from oku_workers.engines.httptools.response_cache import KnownResponses
+from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.urls import parse_origin
 from oku_workers.engines.window import FILES_BESIDE, choose_window
-from oku_workers.leases.execution import CONNECT_ERROR, TIMEOUT, Hand
+from oku_workers.leases.execution import CONNECT_ERROR, TIMEOUT, Execution
 from oku_workers.leases.feed import Feed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class HttptoolsEngine:
         self.expected = build_expected_statuses(spec)
         self.has_bodies = spec.method != "HEAD"
         self.keeps_connections = not asks_to_close(spec.headers)
-        self.known = KnownResponses()
+        self.known = ResponseCache()
         self.feed = feed
         self._window = self._free = choose_window(spec)
         self._urls = _build_urls(spec, local_address, tls)
@@ -84,7 +84,7 @@ class HttptoolsEngine:
         start = self._supervisor.start
         self._chores = [start("feed", self._follow_feed), start("timeouts", self._sweep)]
 
-    def cut_off(self, hand: Hand) -> None:
+    def cut_off(self, hand: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         for connection in list(self._connections):
             if connection.hand is hand:

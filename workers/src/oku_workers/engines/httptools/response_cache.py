@@ -8,7 +8,7 @@ Parsed = tuple[int, int, bool]
 """Status, bytes of body, and whether the status is expected."""
 
 
-class KnownResponses:
+class ResponseCache:
     """What the parser made of whole responses that left their connection open.
 
     Valid for the responses of one engine only: their meaning depends on the method and the expected statuses.
