@@ -17,7 +17,7 @@ the middle of each turn), by the library that was executing.
 
 {ratio}Instructions are those of user space, counted by callgrind (hardware counters are missing in many
 virtual machines): the difference of a longer and a shorter run, divided by the difference in requests.
-For Oku that is the worker's crew and engine with all that they record, without the broker.
+For Oku that is the worker's lease runner and engine with all that they record, without the broker.
 {missing}"""
 
 

@@ -31,7 +31,7 @@ def count_wrk(nginx: Nginx, connections: int, folder: Path) -> float:
 
 
 def count_oku(nginx: Nginx, connections: int, folder: Path) -> float:
-    """Instructions of a worker's crew and engine for a request; its reports to the broker are not in it."""
+    """Instructions of a worker's lease runner and engine for a request, without its reports to the broker."""
     script = [sys.executable, "-m", "tests.benchmarks.contestants.crew_loop", nginx.url]
     return _count(
         nginx, folder, lambda size: [*script, str(size * _OKU_REQUESTS), str(connections), HTTPTOOLS]

@@ -22,7 +22,7 @@ SAMPLES = tuple(row.content for row in ROWS if row.method == "GET")
 
 @pytest.fixture
 def worker() -> Iterator[EngineWorker]:
-    """A crew on an event loop of its own; nothing may be left behind."""
+    """A lease runner on an event loop of its own, which must leave nothing behind."""
     worker = EngineWorker()
     yield worker
     worker.close()

@@ -24,7 +24,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture
 def worker() -> Iterator[EngineWorker]:
-    """A crew on an event loop of its own; nothing may be left behind."""
+    """A lease runner on an event loop of its own, which must leave nothing behind."""
     worker = EngineWorker()
     yield worker
     worker.close()

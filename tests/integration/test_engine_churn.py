@@ -51,9 +51,9 @@ def count_open_files() -> int:
 
 
 async def begin(worker: EngineWorker, spec: Spec, requests: int, start: int) -> asyncio.Task[Report]:
-    """A lease that the worker has just taken into its hand."""
+    """A lease that the worker has just taken."""
     running = asyncio.ensure_future(worker.run(spec, requests, start=start))
-    while not worker.crew.lease_ids:  # noqa: ASYNC110  # a crew tells nobody
+    while not worker.runner.lease_ids:  # noqa: ASYNC110  # a lease runner tells nobody
         await asyncio.sleep(0)
     return running
 

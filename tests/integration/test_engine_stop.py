@@ -189,10 +189,10 @@ async def test_the_window_stays_full_from_lease_to_lease(
     gate = Gate()
     server = await serve(gate.script)
     spec = build_spec(engine, server)
-    first = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 50)))
+    first = asyncio.ensure_future(worker.run_lease(worker.build_lease(spec, 50)))
     await wait_until(lambda: server.received == CONCURRENCY)
-    second = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 50, start=50)))
-    await wait_until(lambda: len(worker.crew.lease_ids) == 2)
+    second = asyncio.ensure_future(worker.run_lease(worker.build_lease(spec, 50, start=50)))
+    await wait_until(lambda: len(worker.runner.lease_ids) == 2)
 
     for more in range(1, 100 - CONCURRENCY + 1):
         if CONCURRENCY + more == 50:
@@ -218,10 +218,10 @@ async def test_a_lease_that_waits_is_given_back_untouched(
     gate = Gate()
     server = await serve(gate.script)
     spec = build_spec(engine, server)
-    first = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 60)))
+    first = asyncio.ensure_future(worker.run_lease(worker.build_lease(spec, 60)))
     await wait_until(lambda: server.received == CONCURRENCY)
-    second = asyncio.ensure_future(worker.carry_out(worker.build_lease(spec, 60, start=60, run="r2")))
-    await wait_until(lambda: len(worker.crew.lease_ids) == 2)
+    second = asyncio.ensure_future(worker.run_lease(worker.build_lease(spec, 60, start=60, run="r2")))
+    await wait_until(lambda: len(worker.runner.lease_ids) == 2)
 
     worker.stop(grace_s=20, run="r2")
     report = await second
@@ -244,7 +244,7 @@ async def test_another_spec_waits_for_the_end_of_the_one_before(
     first = asyncio.ensure_future(worker.run(build_spec(engine, old), CONCURRENCY))
     await wait_until(lambda: old.received == CONCURRENCY)
     second = asyncio.ensure_future(worker.run(build_spec(engine, new, concurrency=3), 30, start=7))
-    await wait_until(lambda: len(worker.crew.lease_ids) == 2)
+    await wait_until(lambda: len(worker.runner.lease_ids) == 2)
     await asyncio.sleep(0.1)
     assert new.received == 0
 
@@ -265,8 +265,8 @@ async def test_a_lease_that_waits_for_its_engine_can_be_stopped(
     first = asyncio.ensure_future(worker.run(build_spec(engine, server), CONCURRENCY))
     await wait_until(lambda: server.received == CONCURRENCY)
     other = worker.build_lease(build_spec(engine, server, method="POST"), 10, start=100, run="r2")
-    second = asyncio.ensure_future(worker.carry_out(other))
-    await wait_until(lambda: len(worker.crew.lease_ids) == 2)
+    second = asyncio.ensure_future(worker.run_lease(other))
+    await wait_until(lambda: len(worker.runner.lease_ids) == 2)
 
     worker.stop(grace_s=0, run="r2")
     report = await second
@@ -311,7 +311,7 @@ async def test_a_worker_that_closes_gives_everything_back(
     running = asyncio.ensure_future(worker.run(build_spec(engine, server), 1000))
     await wait_until(lambda: server.received == CONCURRENCY)
 
-    await asyncio.to_thread(worker.close_crew)
+    await asyncio.to_thread(worker.close_runner)
     report = await running
 
     assert (report.done, report.unfinished) == (CONCURRENCY, list(range(CONCURRENCY)))

@@ -122,7 +122,7 @@ async def test_a_file_that_cannot_be_used(
     with pytest.raises(EngineError, match=f"^cacert {files.missing} cannot be used: .+$"):
         await worker.run(build_spec(engine, server.url, cacert=files.missing), 10)
 
-    assert worker.crew.lease_ids == []
+    assert worker.runner.lease_ids == []
     assert server.received == 0
     assert count(await worker.run(build_spec(engine, server.url), 10)) == {"ok": 10}
 

@@ -208,7 +208,7 @@ def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
     assert worker.poll() is None
 
 
-def test_what_comes_with_full_hands_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:
+def test_a_lease_beyond_the_slots_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:
     """A worker that connects anew takes more than it can begin with; nobody misses it, or reads of it."""
     others = desk.list_connections()
     with run_worker(desk, tmp_path):

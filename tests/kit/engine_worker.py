@@ -1,4 +1,4 @@
-"""A worker without its broker: the real crew and engine on the real event loop, driven lease by lease."""
+"""A worker without its broker: the real lease runner and engine on a real event loop, lease by lease."""
 
 import asyncio
 import gc
@@ -31,27 +31,27 @@ class EngineWorker:
     def __init__(self, local_address: str | None = None, supervisor: Supervisor | None = None) -> None:
         # What was there before need not be searched for leftovers in the end: most tests take less time.
         gc.freeze()
-        self._station = LoopThread()
+        self._loop_thread = LoopThread()
         self._complaints = _Complaints()
         self._leases = 0
         sources = SpecSources(files=EVERYWHERE)
-        self.crew = LeaseRunner("w1", "b1", supervisor or Supervisor(), local_address, sources=sources)
-        self._station.start()
-        self._station.ask(self.crew.start)
+        self.runner = LeaseRunner("w1", "b1", supervisor or Supervisor(), local_address, sources=sources)
+        self._loop_thread.start()
+        self._loop_thread.ask(self.runner.start)
 
     async def run(self, spec: Spec, requests: int, *, start: int = 0) -> Report:
         """Carry out one lease on `[start, start + requests)` to its end, let it go, and check its report."""
-        return await self.carry_out(self.build_lease(spec, requests, start=start))
+        return await self.run_lease(self.build_lease(spec, requests, start=start))
 
-    async def carry_out(self, lease: Lease) -> Report:
+    async def run_lease(self, lease: Lease) -> Report:
         """Carry out a lease, let it go, and check its report."""
         async with asyncio.timeout(PATIENCE_S):
             report = await asyncio.to_thread(
-                self._station.await_result, self.crew.carry_out(lease, f"e-{lease.id}")
+                self._loop_thread.await_result, self.runner.run(lease, f"e-{lease.id}")
             )
         assert report is not None
         assert find_fault(report, lease.start, lease.stop) is None
-        self._station.ask(lambda: self.crew.let_go(lease.id))
+        self._loop_thread.ask(lambda: self.runner.let_go(lease.id))
         return report
 
     def build_lease(self, spec: Spec, requests: int, *, start: int = 0, run: str = "r1") -> Lease:
@@ -69,26 +69,26 @@ class EngineWorker:
     def stop(self, grace_s: float, **what: Any) -> None:
         """Order an early end."""
         order = Stop(**({"run": "r1"} | what), grace_s=grace_s)
-        self._station.ask(lambda: self.crew.stop(order))
+        self._loop_thread.ask(lambda: self.runner.stop(order))
 
     def build_progress(self) -> Progress:
         """What it says of the time since the last call."""
-        return self._station.ask(self.crew.build_progress)
+        return self._loop_thread.ask(self.runner.build_progress)
 
     def overlook(self, complaint: str) -> None:
         """Let it be if errors are logged that say this."""
         self._complaints.overlooked.append(complaint)
 
-    def close_crew(self) -> None:
+    def close_runner(self) -> None:
         """End all leases and close all connections."""
-        self._station.await_result(self.crew.close())
+        self._loop_thread.await_result(self.runner.close())
 
     def close(self) -> None:
         """Close everything; fails when anything was left behind or complained of."""
-        self.close_crew()
+        self.close_runner()
         # What aiohttp and asyncio have to say about leftovers they say when these are freed.
-        self._station.ask(gc.collect)
-        self._station.end()
+        self._loop_thread.ask(gc.collect)
+        self._loop_thread.end()
         gc.collect()
         gc.unfreeze()
         self._complaints.check()

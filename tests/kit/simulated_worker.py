@@ -41,11 +41,11 @@ class SimulatedWorker:
         self.leases: set[str] = set()
         self._sequence = itertools.count(1)
         self._ending = threading.Event()
-        self._beat = threading.Thread(target=self._send_progress, daemon=True)
+        self._heartbeat = threading.Thread(target=self._send_progress, daemon=True)
 
     def __enter__(self) -> Self:
         """Begin to live."""
-        self._beat.start()
+        self._heartbeat.start()
         return self
 
     def __exit__(
@@ -53,7 +53,7 @@ class SimulatedWorker:
     ) -> None:
         """Be silent from now on."""
         self._ending.set()
-        self._beat.join()
+        self._heartbeat.join()
 
     def take_lease(self, timeout_s: float = 10) -> Lease:
         """The next lease of the queue, acknowledged at once."""

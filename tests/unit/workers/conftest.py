@@ -26,7 +26,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @pytest.fixture
-def build_hand(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]:
+def build_execution(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]:
     """Makes hands with a lease on `[start, stop)`, and a clock if the test has one."""
 
     def build(start: int, stop: int, now: Callable[[], float] = time.time) -> Execution:

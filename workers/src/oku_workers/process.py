@@ -62,20 +62,20 @@ class Worker:
         self._settings = settings
         incarnation, clock = secrets.token_hex(8), SteadyClock()
         self._app = build_worker_app(settings.broker_url, settings.message_key)
-        self._station = LoopThread()
+        self._loop_thread = LoopThread()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        self._crew = LeaseRunner(
+        self._runner = LeaseRunner(
             settings.name, incarnation, supervisor, settings.local_address, clock, settings.sources
         )
         # Nobody hears of the beat's own trouble: its silence is the notice.
         health = supervisor.build_health("beat", LONGEST_PAUSE_S)
-        self._beat = Heartbeat(self._app, health, self._station, self._crew, settings.idle_limit_s)
+        self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, settings.idle_limit_s)
         watching = supervisor.enlist("loop watch", LONGEST_PAUSE_S)
-        self._loop_watch = LoopWatch(watching, self._station, settings.loop_limit_s, settings.alive_file)
+        self._loop_watch = LoopWatch(watching, self._loop_thread, settings.loop_limit_s, settings.alive_file)
         self._consumer: Any = None
         self._has_signal = False
-        register_lease_task(self._app, self._station, self._crew, settings.name, incarnation, clock.now)
-        orders = Orders(self._station, self._crew, self._beat)
+        register_lease_task(self._app, self._loop_thread, self._runner, settings.name, incarnation, clock.now)
+        orders = Orders(self._loop_thread, self._runner, self._heartbeat)
         listen_to_orders(self._app, f"{settings.name}.{incarnation}", orders.obey)
 
     def run(self) -> int:
@@ -86,17 +86,17 @@ class Worker:
         # counting references, so that cycles are rare.
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        self._station.start()
-        self._station.ask(self._crew.start)
+        self._loop_thread.start()
+        self._loop_thread.ask(self._runner.start)
         self._loop_watch.start()
-        self._beat.start()
+        self._heartbeat.start()
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name)
         celery_worker.start()
-        self._beat.end()
-        self._station.await_result(self._crew.close())
+        self._heartbeat.end()
+        self._loop_thread.await_result(self._runner.close())
         self._loop_watch.end()
-        self._station.end()
+        self._loop_thread.end()
         return int(celery_worker.exitcode or 0)
 
     def _on_ready(self, sender: Any, **_: object) -> None:
@@ -127,7 +127,7 @@ class Worker:
 
     def _await_reports(self) -> None:
         self._say_ready(is_ready=False)
-        self._station.ask(lambda: self._crew.stop_all(self._settings.grace_s))
+        self._loop_thread.ask(lambda: self._runner.stop_all(self._settings.grace_s))
         self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
         # What comes by a call that is still out goes back into the queue as long as there is a loop.
         call_ends_at = time.monotonic() + find_last_call_s(self._app)

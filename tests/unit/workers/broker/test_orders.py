@@ -7,7 +7,7 @@ from oku_core.messaging.order import Pace, Stop
 from oku_workers.broker.orders import Orders
 
 
-class FakeStation:
+class FakeLoopThread:
     """Does at once what it is asked."""
 
     def ask(self, call: Callable[[], Any]) -> Any:
@@ -15,25 +15,25 @@ class FakeStation:
         return call()
 
 
-class FakeCrew:
+class FakeRunner:
     """Notes what it is told."""
 
     def __init__(self) -> None:
         self.orders: list[Stop] = []
 
     def stop(self, order: Stop) -> None:
-        """As the crew."""
+        """As the lease runner."""
         self.orders.append(order)
 
 
-class FakeBeat:
+class FakeHeartbeat:
     """Keeps what it is told."""
 
     def __init__(self) -> None:
         self.intervals: list[float] = []
 
     def set_interval(self, interval_s: float) -> None:
-        """As the beat."""
+        """As the heartbeat."""
         self.intervals.append(interval_s)
 
 
@@ -41,8 +41,8 @@ class Desk:
     """Orders with those who carry them out, and a clock."""
 
     def __init__(self) -> None:
-        self.crew, self.beat, self.now = FakeCrew(), FakeBeat(), 1000.0
-        self.orders = Orders(FakeStation(), self.crew, self.beat, lambda: self.now)  # type: ignore[arg-type]
+        self.runner, self.heartbeat, self.now = FakeRunner(), FakeHeartbeat(), 1000.0
+        self.orders = Orders(FakeLoopThread(), self.runner, self.heartbeat, lambda: self.now)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -51,18 +51,18 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_the_order_to_stop_reaches_the_crew(desk: Desk) -> None:
-    """As it is: the crew knows which leases it means."""
+def test_the_order_to_stop_reaches_the_lease_runner(desk: Desk) -> None:
+    """As it is: the lease runner knows which leases it means."""
     order = Stop(run="r1", up_to=3, grace_s=2.5)
     desk.orders.obey(order)
-    assert desk.crew.orders == [order]
+    assert desk.runner.orders == [order]
 
 
 def test_a_pace_is_kept_until_a_newer_one_comes(desk: Desk) -> None:
     """Copies of an old one, with which somebody would slow the workers down, do nothing."""
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
         desk.orders.obey(Pace(number=number, progress_every_s=seconds))
-    assert desk.beat.intervals == [3.0, 1.0, 2.0]
+    assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
 
 
 def test_any_pace_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
@@ -70,4 +70,4 @@ def test_any_pace_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
     desk.orders.obey(Pace(number=100, progress_every_s=3.0))
     desk.now += 60
     desk.orders.obey(Pace(number=7, progress_every_s=1.0))
-    assert desk.beat.intervals == [3.0, 1.0]
+    assert desk.heartbeat.intervals == [3.0, 1.0]

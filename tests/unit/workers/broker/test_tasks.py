@@ -22,7 +22,7 @@ from oku_workers.leases.lease_runner import build_empty_report
 SIGNER = Signer(MESSAGE_KEY)
 
 
-class FakeStation:
+class FakeLoopThread:
     """Does at once what it is asked."""
 
     def await_result(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -34,7 +34,7 @@ class FakeStation:
         return call()
 
 
-class FakeCrew:
+class FakeRunner:
     """Carries out a lease by saying so."""
 
     def __init__(self, diary: list[object]) -> None:
@@ -43,8 +43,8 @@ class FakeCrew:
         self.error: Exception | None = None
         self._diary = diary
 
-    async def carry_out(self, lease: Lease, execution: str) -> Report | None:
-        """As the crew."""
+    async def run(self, lease: Lease, execution: str) -> Report | None:
+        """As the lease runner."""
         self._diary.append(("carried out", lease.id))
         if self.error is not None:
             raise self.error
@@ -53,12 +53,12 @@ class FakeCrew:
         return build_empty_report(lease, execution, "w1", "b1", 1.0)
 
     def rest(self, lease: str, seconds: float) -> None:
-        """As the crew."""
+        """As the lease runner."""
         assert seconds > 0
         self._diary.append(("rested", lease))
 
     def let_go(self, lease: str) -> None:
-        """As the crew."""
+        """As the lease runner."""
         self._diary.append(("let go", lease))
 
 
@@ -67,9 +67,9 @@ class Desk:
 
     def __init__(self) -> None:
         self.diary: list[object] = []
-        self.crew = FakeCrew(self.diary)
+        self.runner = FakeRunner(self.diary)
         self.app = build_app("memory://", MESSAGE_KEY)
-        tasks.register_lease_task(self.app, FakeStation(), self.crew, "w1", "b1", time.time)  # type: ignore[arg-type]
+        tasks.register_lease_task(self.app, FakeLoopThread(), self.runner, "w1", "b1", time.time)  # type: ignore[arg-type]
 
     def send(self, _: Celery, message: Message) -> None:
         """Stands for `send_message`."""
@@ -152,14 +152,14 @@ def test_a_lease_that_was_delivered_before_is_given_back(desk: Desk) -> None:
 
 def test_a_worker_that_leaves_gives_back_what_comes(desk: Desk) -> None:
     """It would not finish it."""
-    desk.crew.is_stopping = True
+    desk.runner.is_stopping = True
     desk.deliver(build_document())
     assert_given_back(desk)
 
 
 def test_a_doubled_lease_is_not_reported_twice(desk: Desk) -> None:
     """The first attempt will report it, and still has it in hand."""
-    desk.crew.is_doubled = True
+    desk.runner.is_doubled = True
     desk.deliver(build_document())
     assert [type(message) for message in desk.messages] == [Claim]
     assert ("let go", "l1") not in desk.diary
@@ -167,7 +167,7 @@ def test_a_doubled_lease_is_not_reported_twice(desk: Desk) -> None:
 
 def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
     """The task fails loudly, and the coordinator takes the lease back when nobody has it in hand."""
-    desk.crew.error = RuntimeError("a fault of our own")
+    desk.runner.error = RuntimeError("a fault of our own")
     with pytest.raises(RuntimeError, match="a fault of our own"):
         desk.deliver(build_document())
     assert [type(message) for message in desk.messages] == [Claim]
@@ -188,7 +188,7 @@ def test_what_is_said_of_a_lease_names_it(
     """In the sentence, and with its run as facts that a program can look for."""
     document = build_document(start_by=case.pop("start_by", time.time() + 60))
     for name, value in case.items():
-        setattr(desk.crew, name, value)
+        setattr(desk.runner, name, value)
     with caplog.at_level(logging.INFO), contextlib.suppress(RuntimeError):
         desk.deliver(document)
     (record,) = caplog.records
@@ -198,7 +198,7 @@ def test_what_is_said_of_a_lease_names_it(
 
 def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:
     """All of it is given back with the reason, cut to what a report may say."""
-    desk.crew.error = EngineError("cacert /ca.pem cannot be used: " + "No such file " * 100)
+    desk.runner.error = EngineError("cacert /ca.pem cannot be used: " + "No such file " * 100)
     desk.deliver(build_document())
     claim, report = desk.messages
     assert desk.diary[-1] == ("rested", "l1")

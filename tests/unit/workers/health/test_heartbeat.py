@@ -10,7 +10,7 @@ from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, build_ap
 from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
-from oku_workers.health import heartbeat as beat_module
+from oku_workers.health import heartbeat as heartbeat_module
 from oku_workers.health.heartbeat import EXIT_STUCK, Heartbeat, IdleWatch
 
 
@@ -22,7 +22,7 @@ def test_idle_beside_waiting_leases_for_too_long_is_stuck() -> None:
 
 
 @pytest.mark.parametrize(("is_idle", "waiting"), [(False, 2), (True, 0), (False, 0)])
-def test_a_lease_in_hand_or_none_to_be_had_is_a_new_beginning(*, is_idle: bool, waiting: int) -> None:
+def test_a_lease_under_way_or_an_empty_queue_resets_the_watch(*, is_idle: bool, waiting: int) -> None:
     """Whoever is at work, or has nothing to take, is not stuck."""
     watch = IdleWatch(30.0)
     watch.is_stuck(is_idle=True, waiting=2, now=100.0)
@@ -95,21 +95,21 @@ class FakeBroker:
         return self
 
 
-class FakeStation:
+class FakeLoopThread:
     """Does at once what it is asked, or is too busy."""
 
     def __init__(self) -> None:
         self.is_busy = False
 
     def ask(self, call: Callable[[], Any], timeout_s: float) -> Any:
-        """As the station."""
+        """As the loop thread."""
         assert timeout_s > 0
         if self.is_busy:
             raise TimeoutError
         return call()
 
 
-class FakeCrew:
+class FakeRunner:
     """Has no lease."""
 
     is_stopping = False
@@ -119,7 +119,7 @@ class FakeCrew:
         self.refused: set[str] = set()
 
     def build_progress(self, *, coarse: bool) -> Progress:
-        """As the crew."""
+        """As the lease runner."""
         self.is_coarse = coarse
         return Progress(worker="w1", incarnation="b1", at=1.7e9)
 
@@ -128,32 +128,39 @@ class Stage:
     """A beat that runs in the test's own thread, without waiting."""
 
     def __init__(self, idle_limit_s: float = 30.0) -> None:
-        self.broker, self.station, self.crew = FakeBroker(), FakeStation(), FakeCrew()
+        self.broker, self.loop_thread, self.runner = FakeBroker(), FakeLoopThread(), FakeRunner()
         self.exits: list[int] = []
-        parts: Any = (self.broker, Health("beat", 0.0), self.station, self.crew, idle_limit_s, self.exit)
-        self.beat = Heartbeat(*parts)
+        parts: Any = (
+            self.broker,
+            Health("beat", 0.0),
+            self.loop_thread,
+            self.runner,
+            idle_limit_s,
+            self.exit,
+        )
+        self.heartbeat = Heartbeat(*parts)
 
     def exit(self, code: int) -> None:
         """Stands for the end of the process."""
         self.exits.append(code)
-        self.beat._ending.set()
+        self.heartbeat._ending.set()
 
     def run(self, beats: int) -> None:
         """Heartbeat so often, and once more for the end."""
 
         def end_in_time() -> None:
             if len(self.broker.sent) >= beats:
-                self.beat._ending.set()
+                self.heartbeat._ending.set()
 
         self.broker.before_send = end_in_time
-        self.beat.run()
+        self.heartbeat.run()
 
 
 @pytest.fixture(autouse=True)
 def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Intervals of no time."""
     for interval in ("_INTERVAL_S", "_QUEUE_LOOK_S"):
-        monkeypatch.setattr(beat_module, interval, 0.0)
+        monkeypatch.setattr(heartbeat_module, interval, 0.0)
 
 
 def test_progress_goes_out_as_an_event() -> None:
@@ -174,10 +181,10 @@ def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
     def fail() -> None:
         if len(stage.broker.sent) < 3:
             raise error
-        stage.beat._ending.set()
+        stage.heartbeat._ending.set()
 
     stage.broker.before_send = fail
-    stage.beat.run()
+    stage.heartbeat.run()
     assert len(stage.broker.sent) == 4
     assert stage.broker.connects == 3
 
@@ -185,9 +192,9 @@ def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
 def test_a_loop_that_does_not_answer_is_not_spoken_for() -> None:
     """Then no event goes out, and the worker counts as dead."""
     stage = Stage(idle_limit_s=0.0)
-    stage.station.is_busy = True
+    stage.loop_thread.is_busy = True
     stage.broker.waiting = 1
-    stage.beat.run()
+    stage.heartbeat.run()
     assert stage.broker.sent == []
 
 
@@ -212,7 +219,7 @@ def test_a_worker_at_work_stays() -> None:
     """Leases may wait for other workers."""
     stage = Stage(idle_limit_s=0.0)
     stage.broker.waiting = 5
-    stage.crew.lease_ids = ["l1"]
+    stage.runner.lease_ids = ["l1"]
     stage.run(beats=20)
     assert stage.exits == []
 
@@ -221,16 +228,16 @@ def test_who_speaks_less_often_says_it_shorter() -> None:
     """Many workers do."""
     stage = Stage()
     stage.run(beats=1)
-    assert not stage.crew.is_coarse
+    assert not stage.runner.is_coarse
     stage = Stage()
-    stage.beat.set_interval(0.001)
+    stage.heartbeat.set_interval(0.001)
     stage.run(beats=1)
-    assert stage.crew.is_coarse
+    assert stage.runner.is_coarse
 
 
 @pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])
 def test_the_pace_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
     """Not more often than by itself, and not so seldom that it would count as dead for ever."""
     stage = Stage()
-    stage.beat.set_interval(told_s)
-    assert stage.beat._interval_s == interval_s
+    stage.heartbeat.set_interval(told_s)
+    assert stage.heartbeat._interval_s == interval_s

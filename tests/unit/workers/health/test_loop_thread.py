@@ -8,36 +8,36 @@ from oku_workers.health.loop_thread import LoopThread
 
 
 @pytest.fixture
-def station() -> Iterator[LoopThread]:
+def loop_thread() -> Iterator[LoopThread]:
     """A running event loop."""
-    station = LoopThread()
-    station.start()
-    yield station
-    station.end()
+    loop_thread = LoopThread()
+    loop_thread.start()
+    yield loop_thread
+    loop_thread.end()
 
 
-def test_calls_and_coroutines_run_in_the_thread_of_the_loop(station: LoopThread) -> None:
+def test_calls_and_coroutines_run_in_the_thread_of_the_loop(loop_thread: LoopThread) -> None:
     """And their results come back to whoever asked."""
 
     async def work() -> str:
         await asyncio.sleep(0)
         return threading.current_thread().name
 
-    assert station.await_result(work()) == "requests"
-    assert station.ask(lambda: threading.current_thread().name) == "requests"
+    assert loop_thread.await_result(work()) == "requests"
+    assert loop_thread.ask(lambda: threading.current_thread().name) == "requests"
 
 
-def test_errors_come_back(station: LoopThread) -> None:
+def test_errors_come_back(loop_thread: LoopThread) -> None:
     """To whoever asked."""
 
     def fail() -> None:
         raise LookupError("nothing there")
 
     with pytest.raises(LookupError, match="nothing there"):
-        station.ask(fail)
+        loop_thread.ask(fail)
 
 
-def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(station: LoopThread) -> None:
+def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(loop_thread: LoopThread) -> None:
     """What nobody waits for any more is not done: a late look at the last second would lose it."""
     free, is_busy, calls = threading.Event(), threading.Event(), []
 
@@ -45,14 +45,14 @@ def test_a_busy_loop_is_not_waited_for_and_does_not_answer_late(station: LoopThr
         is_busy.set()
         free.wait(5)
 
-    holder = threading.Thread(target=station.ask, args=[hold])
+    holder = threading.Thread(target=loop_thread.ask, args=[hold])
     holder.start()
     is_busy.wait(5)
     with pytest.raises(TimeoutError):
-        station.ask(lambda: calls.append("late"), 0.01)
+        loop_thread.ask(lambda: calls.append("late"), 0.01)
     free.set()
     holder.join()
 
-    station.ask(lambda: calls.append("next"))
+    loop_thread.ask(lambda: calls.append("next"))
 
     assert calls == ["next"]

@@ -10,7 +10,7 @@ from oku_core.results.histogram import HIGHEST_US
 from oku_core.spec.spec import Spec
 from oku_workers.leases.execution import Execution
 from oku_workers.leases.feed import Feed
-from oku_workers.leases.progress_meter import ProgressMeter, Second
+from oku_workers.leases.progress_meter import ProgressDelta, ProgressMeter
 
 BuildHand = Callable[..., Execution]
 
@@ -26,8 +26,8 @@ class FeedMachine(RuleBasedStateMachine):
         self.feed = Feed()
         self.meter = ProgressMeter()
         self.meter.start()
-        self.seconds: list[Second] = []
-        self.hands: list[Execution] = []
+        self.seconds: list[ProgressDelta] = []
+        self.executions: list[Execution] = []
         self.withdrawn: set[Execution] = set()
         self.let_go: set[Execution] = set()
         self.in_flight: list[tuple[Execution, int]] = []
@@ -37,11 +37,13 @@ class FeedMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whatever happened, the seconds are together what the leases report."""
         self.look()
-        for position, hands in enumerate(zip(*(hand.outcomes for hand in self.hands), strict=True)):
-            assert sum(hands) == sum(second.outcomes[position] for second in self.seconds)
-        assert sum(h.bytes_received for h in self.hands) == sum(s.bytes_received for s in self.seconds)
-        assert sum(h.sum_us for h in self.hands) == sum(s.latency.sum_us for s in self.seconds)
-        assert sum(map(count_buckets, self.hands)) == sum(s.latency.total for s in self.seconds)
+        for position, executions in enumerate(
+            zip(*(execution.outcomes for execution in self.executions), strict=True)
+        ):
+            assert sum(executions) == sum(second.outcomes[position] for second in self.seconds)
+        assert sum(h.bytes_received for h in self.executions) == sum(s.bytes_received for s in self.seconds)
+        assert sum(h.sum_us for h in self.executions) == sum(s.latency.sum_us for s in self.seconds)
+        assert sum(map(count_buckets, self.executions)) == sum(s.latency.total for s in self.seconds)
         assert all(second.latency.find_fault() is None for second in self.seconds)
         self.loop.close()
 
@@ -49,7 +51,7 @@ class FeedMachine(RuleBasedStateMachine):
     def add(self, length: int, *, is_stopped: bool) -> None:
         """A lease comes, perhaps after its own stop; one without an index may be forged."""
         lease = Lease(
-            id=str(len(self.hands)),
+            id=str(len(self.executions)),
             run="r1",
             start=self.at,
             stop=self.at + length,
@@ -57,25 +59,25 @@ class FeedMachine(RuleBasedStateMachine):
             spec=Spec(),
         )
         self.at += max(length, 0)
-        hand = Execution(lease, self.loop.create_future())
-        self.hands.append(hand)
-        self.taken[hand] = []
+        execution = Execution(lease, self.loop.create_future())
+        self.executions.append(execution)
+        self.taken[execution] = []
         if is_stopped:
-            self.withdrawn.add(hand)
-            hand.withdraw()
-        self.feed.add(hand)
+            self.withdrawn.add(execution)
+            execution.withdraw()
+        self.feed.add(execution)
 
     @precondition(lambda self: self.feed.current)
     @rule(count=st.integers(1, 4))
     def take(self, count: int) -> None:
         """Slots take indices."""
         for _ in range(count):
-            hand = self.feed.current
-            if hand is None:
+            execution = self.feed.current
+            if execution is None:
                 return
-            index = self.feed.take(hand)
-            self.taken[hand].append(index)
-            self.in_flight.append((hand, index))
+            index = self.feed.take(execution)
+            self.taken[execution].append(index)
+            self.in_flight.append((execution, index))
 
     @precondition(lambda self: self.in_flight)
     @rule(
@@ -86,80 +88,91 @@ class FeedMachine(RuleBasedStateMachine):
     )
     def answer(self, data: st.DataObject, status: int, latency_us: int, received: int) -> None:
         """Some request is answered."""
-        hand, _ = self.end_one(data)
-        hand.answer(status, latency_us, received, expected=status == 200)
+        execution, _ = self.end_one(data)
+        execution.answer(status, latency_us, received, expected=status == 200)
 
     @precondition(lambda self: self.in_flight)
     @rule(data=st.data(), outcome=st.sampled_from(FAILURES))
     def fail(self, data: st.DataObject, outcome: int) -> None:
         """Some request fails."""
-        hand, _ = self.end_one(data)
-        hand.fail(outcome)
+        execution, _ = self.end_one(data)
+        execution.fail(outcome)
 
-    @precondition(lambda self: self.withdrawn & {hand for hand, _ in self.in_flight})
+    @precondition(lambda self: self.withdrawn & {execution for execution, _ in self.in_flight})
     @rule(data=st.data())
     def cut_off(self, data: st.DataObject) -> None:
         """The grace time of a lease is over: what is in flight of it is given back."""
-        hand = data.draw(st.sampled_from([hand for hand, _ in self.in_flight if hand in self.withdrawn]))
-        for position, index in enumerate([index for other, index in self.in_flight if other is hand]):
-            hand.give_back(index)
-            assert hand.unfinished.count(index) == 1, position
-        self.in_flight = [(other, index) for other, index in self.in_flight if other is not hand]
+        execution = data.draw(
+            st.sampled_from([execution for execution, _ in self.in_flight if execution in self.withdrawn])
+        )
+        for position, index in enumerate([index for other, index in self.in_flight if other is execution]):
+            execution.give_back(index)
+            assert execution.unfinished.count(index) == 1, position
+        self.in_flight = [(other, index) for other, index in self.in_flight if other is not execution]
 
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.executions)
     @rule(data=st.data())
     def withdraw(self, data: st.DataObject) -> None:
         """A lease is stopped, the current one or any other."""
-        hand = data.draw(st.sampled_from(self.hands))
-        self.withdrawn.add(hand)
-        self.feed.withdraw(hand)
+        execution = data.draw(st.sampled_from(self.executions))
+        self.withdrawn.add(execution)
+        self.feed.withdraw(execution)
 
     @rule()
     def look(self) -> None:
         """A second is over."""
-        self.seconds.append(self.meter.take(hand for hand in self.hands if hand not in self.let_go))
+        self.seconds.append(
+            self.meter.take(execution for execution in self.executions if execution not in self.let_go)
+        )
 
-    @precondition(lambda self: any(h.finished.done() and h not in self.let_go for h in self.hands))
+    @precondition(lambda self: any(h.finished.done() and h not in self.let_go for h in self.executions))
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
         """A report has reached the broker."""
-        done = [hand for hand in self.hands if hand.finished.done() and hand not in self.let_go]
-        hand = data.draw(st.sampled_from(done))
-        self.let_go.add(hand)
-        self.meter.forget(hand)
+        done = [
+            execution
+            for execution in self.executions
+            if execution.finished.done() and execution not in self.let_go
+        ]
+        execution = data.draw(st.sampled_from(done))
+        self.let_go.add(execution)
+        self.meter.forget(execution)
 
     @invariant()
     def each_index_is_taken_once_and_in_order(self) -> None:
         """What was taken of a lease is a prefix of it, index by index."""
-        for hand in self.hands:
-            assert self.taken[hand] == list(range(hand.lease.start, hand.next_index))
-            assert hand.next_index <= max(hand.lease.start, hand.lease.stop)
+        for execution in self.executions:
+            assert self.taken[execution] == list(range(execution.lease.start, execution.next_index))
+            assert execution.next_index <= max(execution.lease.start, execution.lease.stop)
 
     @invariant()
     def leases_are_taken_in_the_order_in_which_they_came(self) -> None:
         """The current one is the first with an index left, and there is one as long as there is an index."""
-        left = [hand for hand in self.hands if self.has_index_left(hand)]
+        left = [execution for execution in self.executions if self.has_index_left(execution)]
         assert self.feed.current is (left[0] if left else None)
 
     @invariant()
     def a_lease_is_finished_when_nothing_of_it_is_left(self) -> None:
         """Neither an index to take nor a request in flight; not before, and not later."""
-        for hand in self.hands:
-            in_flight = sum(other is hand for other, _ in self.in_flight)
-            assert hand.in_flight == in_flight
-            assert hand.finished.done() == (not in_flight and not self.has_index_left(hand))
+        for execution in self.executions:
+            in_flight = sum(other is execution for other, _ in self.in_flight)
+            assert execution.in_flight == in_flight
+            assert execution.finished.done() == (not in_flight and not self.has_index_left(execution))
 
     @invariant()
     def a_finished_lease_has_a_true_report(self) -> None:
         """The coordinator would believe it."""
-        for hand in self.hands:
-            if hand.finished.done():
-                stop = max(hand.lease.start, hand.lease.stop)
-                assert find_fault(build_report(hand), hand.lease.start, stop) is None
+        for execution in self.executions:
+            if execution.finished.done():
+                stop = max(execution.lease.start, execution.lease.stop)
+                assert find_fault(build_report(execution), execution.lease.start, stop) is None
 
-    def has_index_left(self, hand: Execution) -> bool:
+    def has_index_left(self, execution: Execution) -> bool:
         """Whether an index can still be taken."""
-        return hand not in self.withdrawn and len(self.taken[hand]) < hand.lease.stop - hand.lease.start
+        return (
+            execution not in self.withdrawn
+            and len(self.taken[execution]) < execution.lease.stop - execution.lease.start
+        )
 
     def end_one(self, data: st.DataObject) -> tuple[Execution, int]:
         """Some request in flight, which is none any more."""
@@ -170,50 +183,50 @@ TestFeedMachine = FeedMachine.TestCase
 TestFeedMachine.settings = settings(max_examples=40, stateful_step_count=40)
 
 
-def count_buckets(hand: Execution) -> int:
+def count_buckets(execution: Execution) -> int:
     """How many latencies a lease has recorded."""
-    return sum(hand.counts)
+    return sum(execution.counts)
 
 
-def build_report(hand: Execution) -> Report:
+def build_report(execution: Execution) -> Report:
     """What a finished lease says, in the words of a report."""
     return Report(
-        lease=hand.lease.id,
+        lease=execution.lease.id,
         execution="e1",
         worker="w1",
         incarnation="b1",
-        start=hand.lease.start,
-        done=hand.next_index,
-        unfinished=hand.unfinished,
-        outcomes=hand.outcomes,
-        statuses={str(status): count for status, count in hand.statuses.items()},
-        bytes_received=hand.bytes_received,
-        latency=hand.build_latency(),
-        started_at=hand.started_at,
-        ended_at=hand.ended_at,
+        start=execution.lease.start,
+        done=execution.next_index,
+        unfinished=execution.unfinished,
+        outcomes=execution.outcomes,
+        statuses={str(status): count for status, count in execution.statuses.items()},
+        bytes_received=execution.bytes_received,
+        latency=execution.build_latency(),
+        started_at=execution.started_at,
+        ended_at=execution.ended_at,
     )
 
 
-async def test_who_waits_is_woken_by_a_lease(build_hand: BuildHand) -> None:
+async def test_who_waits_is_woken_by_a_lease(build_execution: BuildHand) -> None:
     """All of them, also when one of them has gone away meanwhile."""
     feed = Feed()
     waiting = [asyncio.ensure_future(feed.wait()) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[1].cancel()
 
-    feed.add(build_hand(0, 5))
+    feed.add(build_execution(0, 5))
 
     await asyncio.wait_for(asyncio.gather(waiting[0], waiting[2]), 1)
     assert waiting[1].cancelled()
 
 
-async def test_an_empty_lease_wakes_nobody(build_hand: BuildHand) -> None:
+async def test_an_empty_lease_wakes_nobody(build_execution: BuildHand) -> None:
     """There is nothing to take."""
     feed = Feed()
     waiting = asyncio.ensure_future(feed.wait())
     await asyncio.sleep(0)
 
-    feed.add(build_hand(3, 3))
+    feed.add(build_execution(3, 3))
     await asyncio.sleep(0)
 
     assert not waiting.done()
@@ -221,10 +234,10 @@ async def test_an_empty_lease_wakes_nobody(build_hand: BuildHand) -> None:
     waiting.cancel()
 
 
-def test_the_clock_of_a_lease_starts_with_its_turn(build_hand: BuildHand) -> None:
+def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildHand) -> None:
     """One that waits behind another begins when the other has no index left."""
     now = 100.0
-    feed, first, second = Feed(), build_hand(0, 1, lambda: now), build_hand(1, 2, lambda: now)
+    feed, first, second = Feed(), build_execution(0, 1, lambda: now), build_execution(1, 2, lambda: now)
     feed.add(first)
     feed.add(second)
     now = 107.0

@@ -11,7 +11,7 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines import window
-from oku_workers.leases import lease_runner as crew_module
+from oku_workers.leases import lease_runner as lease_runner_module
 from oku_workers.leases.execution import DISCONNECTED, Execution
 from oku_workers.leases.feed import Feed
 from oku_workers.leases.lease_runner import LeaseRunner, build_empty_report
@@ -39,29 +39,29 @@ class FakeEngine:
     def start(self) -> None:
         """Begin; there is nothing to do."""
 
-    def cut_off(self, hand: Execution) -> None:
+    def cut_off(self, execution: Execution) -> None:
         """Give back what is in flight of a lease."""
         for other, index in self.flights:
-            if other is hand:
-                hand.give_back(index)
-        self.flights = [flight for flight in self.flights if flight[0] is not hand]
+            if other is execution:
+                execution.give_back(index)
+        self.flights = [flight for flight in self.flights if flight[0] is not execution]
 
     async def close(self) -> None:
         """Give back what is in flight."""
         self.is_closed = True
-        for hand in {hand for hand, _ in self.flights}:
-            self.cut_off(hand)
+        for execution in {execution for execution, _ in self.flights}:
+            self.cut_off(execution)
 
     def fill(self) -> None:
         """Take as many indices as the spec allows."""
-        while len(self.flights) < self.spec.concurrency and (hand := self._feed.current) is not None:
-            self.flights.append((hand, self._feed.take(hand)))
+        while len(self.flights) < self.spec.concurrency and (execution := self._feed.current) is not None:
+            self.flights.append((execution, self._feed.take(execution)))
 
     def answer_all(self) -> None:
         """Answer what is in flight."""
         flights, self.flights = self.flights, []
-        for hand, _ in flights:
-            hand.answer(200, 1500, 10, expected=True)
+        for execution, _ in flights:
+            execution.answer(200, 1500, 10, expected=True)
 
     async def work(self) -> None:
         """Take and answer until there is nothing left to take."""
@@ -103,12 +103,12 @@ async def settle() -> None:
 def hangar(monkeypatch: pytest.MonkeyPatch) -> Hangar:
     """Engines in memory in the place of real ones."""
     hangar = Hangar()
-    monkeypatch.setattr(crew_module, "build_engine", hangar.build)
+    monkeypatch.setattr(lease_runner_module, "build_engine", hangar.build)
     return hangar
 
 
 @pytest.fixture
-def crew(hangar: Hangar) -> LeaseRunner:
+def runner(hangar: Hangar) -> LeaseRunner:
     """A crew that has just begun."""
     return LeaseRunner("w1", "b1", Supervisor())
 
@@ -118,9 +118,9 @@ def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name:
     return Lease(id=name or f"{run}:{start}-{stop}", run=run, start=start, stop=stop, start_by=0.0, spec=spec)
 
 
-def begin(crew: LeaseRunner, lease: Lease, execution: str = "e1") -> asyncio.Task[Report | None]:
+def begin(runner: LeaseRunner, lease: Lease, execution_id: str = "e1") -> asyncio.Task[Report | None]:
     """Execution a lease over."""
-    return asyncio.ensure_future(crew.carry_out(lease, execution))
+    return asyncio.ensure_future(runner.run(lease, execution_id))
 
 
 async def receive(task: asyncio.Task[Report | None]) -> Report:
@@ -130,10 +130,10 @@ async def receive(task: asyncio.Task[Report | None]) -> Report:
     return report
 
 
-async def test_a_lease_ends_in_a_true_report(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_lease_ends_in_a_true_report(runner: LeaseRunner, hangar: Hangar) -> None:
     """It names the lease, the attempt, the worker and its process, and all that came of the requests."""
     lease = build_lease(100, 110)
-    task = begin(crew, lease, "e7")
+    task = begin(runner, lease, "e7")
     await settle()
     await hangar.engine.work()
 
@@ -146,9 +146,9 @@ async def test_a_lease_ends_in_a_true_report(crew: LeaseRunner, hangar: Hangar) 
     assert report.peak_rss_mb > 10
 
 
-async def test_a_report_is_made_with_the_last_answer(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_report_is_made_with_the_last_answer(runner: LeaseRunner, hangar: Hangar) -> None:
     """Not before, and at once."""
-    task = begin(crew, build_lease(0, 2))
+    task = begin(runner, build_lease(0, 2))
     await settle()
     hangar.engine.fill()
     await settle()
@@ -157,42 +157,42 @@ async def test_a_report_is_made_with_the_last_answer(crew: LeaseRunner, hangar: 
     assert (await receive(task)).done == 2
 
 
-async def test_a_doubled_lease_is_carried_out_once(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_doubled_lease_is_carried_out_once(runner: LeaseRunner, hangar: Hangar) -> None:
     """Its second message gives nothing as long as the lease is in hand, its report on the way included."""
     lease = build_lease(0, 5)
-    task = begin(crew, lease)
+    task = begin(runner, lease)
     await settle()
-    assert await crew.carry_out(lease, "e2") is None
+    assert await runner.run(lease, "e2") is None
     await hangar.engine.work()
     await receive(task)
-    assert await crew.carry_out(lease, "e3") is None
-    assert crew.lease_ids == [lease.id]
-    crew.let_go(lease.id)
-    assert crew.lease_ids == []
+    assert await runner.run(lease, "e3") is None
+    assert runner.lease_ids == [lease.id]
+    runner.let_go(lease.id)
+    assert runner.lease_ids == []
 
 
 @pytest.mark.parametrize("stop", [50, 49, 0])
 async def test_a_lease_without_an_index_is_reported_at_once(
-    crew: LeaseRunner, hangar: Hangar, stop: int
+    runner: LeaseRunner, hangar: Hangar, stop: int
 ) -> None:
     """It may be forged, and must not stay in hand for ever."""
-    report = await receive(begin(crew, build_lease(50, stop)))
+    report = await receive(begin(runner, build_lease(50, stop)))
     assert (report.start, report.done, sum(report.outcomes)) == (50, 50, 0)
 
 
-async def test_leases_of_one_spec_share_their_engine(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_leases_of_one_spec_share_their_engine(runner: LeaseRunner, hangar: Hangar) -> None:
     """Its connections stay open from lease to lease."""
     for start in (0, 10, 20):
-        task = begin(crew, build_lease(start, start + 10))
+        task = begin(runner, build_lease(start, start + 10))
         await settle()
         await hangar.engine.work()
         await receive(task)
     assert len(hangar.engines) == 1
 
 
-async def test_another_spec_gets_an_engine_of_its_own(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_another_spec_gets_an_engine_of_its_own(runner: LeaseRunner, hangar: Hangar) -> None:
     """When the leases of the one before are finished, and its engine is closed."""
-    first, second = begin(crew, build_lease(0, 3)), begin(crew, build_lease(3, 6, OTHER_SPEC))
+    first, second = begin(runner, build_lease(0, 3)), begin(runner, build_lease(3, 6, OTHER_SPEC))
     await settle()
     assert [engine.spec for engine in hangar.engines] == [SPEC]
 
@@ -203,17 +203,17 @@ async def test_another_spec_gets_an_engine_of_its_own(crew: LeaseRunner, hangar:
     assert [(await receive(task)).covered for task in (first, second)] == [3, 3]
 
 
-async def test_specs_in_any_order_come_to_an_end(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_specs_in_any_order_come_to_an_end(runner: LeaseRunner, hangar: Hangar) -> None:
     """Leases that wait for their engine do not wait for each other."""
     specs = [SPEC, OTHER_SPEC, THIRD_SPEC, OTHER_SPEC, SPEC]
-    tasks = [begin(crew, build_lease(10 * n, 10 * n + 4, spec)) for n, spec in enumerate(specs)]
+    tasks = [begin(runner, build_lease(10 * n, 10 * n + 4, spec)) for n, spec in enumerate(specs)]
     for _ in specs:
         await settle()
         await hangar.engine.work()
     assert [(await receive(task)).covered for task in tasks] == [4] * 5
 
 
-async def test_a_stop_ends_the_leases_that_it_names(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_stop_ends_the_leases_that_it_names(runner: LeaseRunner, hangar: Hangar) -> None:
     """By run or one by one; others go on."""
     leases = [
         build_lease(0, 9),
@@ -221,11 +221,11 @@ async def test_a_stop_ends_the_leases_that_it_names(crew: LeaseRunner, hangar: H
         build_lease(18, 27, run="r2"),
         build_lease(27, 36, run="r3"),
     ]
-    tasks = [begin(crew, lease) for lease in leases]
+    tasks = [begin(runner, lease) for lease in leases]
     await settle()
     hangar.engine.fill()
 
-    crew.stop(Stop(run="r1", leases=[leases[3].id], grace_s=0))
+    runner.stop(Stop(run="r1", leases=[leases[3].id], grace_s=0))
     await settle()
 
     reports = [await receive(tasks[n]) for n in (0, 1, 3)]
@@ -235,15 +235,15 @@ async def test_a_stop_ends_the_leases_that_it_names(crew: LeaseRunner, hangar: H
 
 
 async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(
-    crew: LeaseRunner, hangar: Hangar
+    runner: LeaseRunner, hangar: Hangar
 ) -> None:
     """Somebody who plays the order of a pause again, when the run goes on, stops nothing."""
     before, after = build_lease(0, 9, name="r1.7.aa"), build_lease(9, 18, name="r1.8.bb")
-    tasks = [begin(crew, lease) for lease in (before, after)]
+    tasks = [begin(runner, lease) for lease in (before, after)]
     await settle()
     hangar.engine.fill()
 
-    crew.stop(Stop(run="r1", up_to=7, grace_s=0))
+    runner.stop(Stop(run="r1", up_to=7, grace_s=0))
     await settle()
 
     assert (await receive(tasks[0])).unfinished == [0, 1, 2]
@@ -252,17 +252,17 @@ async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(
 
 
 async def test_requests_in_flight_have_the_grace_time(
-    crew: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    runner: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No index is taken any more; who has not been answered when it is over is cut off."""
     timers: list[tuple[float, Any, tuple[Any, ...]]] = []
     loop = asyncio.get_running_loop()
-    task = begin(crew, build_lease(0, 100))
+    task = begin(runner, build_lease(0, 100))
     await settle()
     hangar.engine.fill()
     with monkeypatch.context() as patch:
         patch.setattr(loop, "call_later", lambda delay, call, *args: timers.append((delay, call, args)))
-        crew.stop(Stop(run="r1", grace_s=7.5))
+        runner.stop(Stop(run="r1", grace_s=7.5))
 
     hangar.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
     hangar.engine.fill()
@@ -277,38 +277,38 @@ async def test_requests_in_flight_have_the_grace_time(
     assert find_fault(report, 0, 100) is None
 
 
-async def test_a_crew_that_leaves_begins_with_nothing(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_runner_that_is_stopping_begins_nothing(runner: LeaseRunner, hangar: Hangar) -> None:
     """Every lease is ended, and those that come later are given back untouched, without an engine."""
-    first = begin(crew, build_lease(0, 10))
+    first = begin(runner, build_lease(0, 10))
     await settle()
 
-    crew.stop_all(0)
-    second = begin(crew, build_lease(10, 20, OTHER_SPEC))
+    runner.stop_all(0)
+    second = begin(runner, build_lease(10, 20, OTHER_SPEC))
 
     assert [(await receive(task)).covered for task in (first, second)] == [0, 0]
-    assert crew.build_progress().stopping
+    assert runner.build_progress().stopping
     assert len(hangar.engines) == 1
 
 
-async def test_an_engine_that_cannot_be_had_leaves_no_lease_in_hand(
-    crew: LeaseRunner, hangar: Hangar
+async def test_an_engine_that_cannot_be_built_leaves_no_lease_under_way(
+    runner: LeaseRunner, hangar: Hangar
 ) -> None:
     """The error is raised; the lease is missed by the coordinator, and the next one is carried out."""
     hangar.error = RuntimeError("no such engine")
     with pytest.raises(RuntimeError, match="no such engine"):
-        await crew.carry_out(build_lease(0, 5), "e1")
-    assert crew.lease_ids == []
+        await runner.run(build_lease(0, 5), "e1")
+    assert runner.lease_ids == []
 
     hangar.error = None
-    task = begin(crew, build_lease(0, 5))
+    task = begin(runner, build_lease(0, 5))
     await settle()
     await hangar.engine.work()
     assert (await receive(task)).covered == 5
 
 
-async def test_a_lease_that_the_engine_has_spoilt_is_given_up(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_lease_that_the_engine_has_spoilt_is_given_up(runner: LeaseRunner, hangar: Hangar) -> None:
     """What nobody can account for any more is not reported, and nothing more of it is sent."""
-    task = begin(crew, build_lease(0, 100))
+    task = begin(runner, build_lease(0, 100))
     await settle()
     hangar.engine.fill()
 
@@ -319,48 +319,48 @@ async def test_a_lease_that_the_engine_has_spoilt_is_given_up(crew: LeaseRunner,
     hangar.engine.answer_all()
     hangar.engine.fill()
     assert hangar.engine.in_flight == 0
-    assert crew.lease_ids == []
+    assert runner.lease_ids == []
 
 
-async def test_closing_ends_every_lease(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_closing_ends_every_lease(runner: LeaseRunner, hangar: Hangar) -> None:
     """Those in flight, those that wait, and those that wait for another engine."""
-    crew.start()
+    runner.start()
     tasks = [
-        begin(crew, build_lease(n, n + 10, spec)) for n, spec in ((0, SPEC), (10, SPEC), (20, OTHER_SPEC))
+        begin(runner, build_lease(n, n + 10, spec)) for n, spec in ((0, SPEC), (10, SPEC), (20, OTHER_SPEC))
     ]
     await settle()
     hangar.engine.fill()
 
-    await crew.close()
+    await runner.close()
 
     assert [(await receive(task)).covered for task in tasks] == [0, 0, 0]
     assert hangar.engine.is_closed
 
 
-async def test_progress_tells_what_is_in_hand(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_progress_names_the_leases_under_way(runner: LeaseRunner, hangar: Hangar) -> None:
     """The leases with their outcomes so far, what is in flight, and what happened since the last time."""
     first, second = build_lease(0, 10), build_lease(10, 20)
-    tasks = [begin(crew, first), begin(crew, second)]
+    tasks = [begin(runner, first), begin(runner, second)]
     await settle()
     hangar.engine.fill()
     hangar.engine.answer_all()
     hangar.engine.fill()
 
-    progress = crew.build_progress()
+    progress = runner.build_progress()
 
     assert progress.find_fault() is None
     assert (progress.worker, progress.incarnation, progress.stopping) == ("w1", "b1", False)
     assert progress.leases == {first.id: [3, 0, 0, 0, 0, 0], second.id: [0] * 6}
     assert (progress.in_flight, progress.outcomes, progress.bytes_received) == (3, [3, 0, 0, 0, 0, 0], 30)
     assert progress.rss_mb > 10
-    assert crew.build_progress().outcomes == [0] * 6
-    await crew.close()
+    assert runner.build_progress().outcomes == [0] * 6
+    await runner.close()
     await asyncio.gather(*tasks)
 
 
-async def test_progress_before_anything(crew: LeaseRunner) -> None:
+async def test_progress_before_anything(runner: LeaseRunner) -> None:
     """A worker that has just started speaks, too."""
-    progress = crew.build_progress()
+    progress = runner.build_progress()
     assert progress.find_fault() is None
     assert (progress.leases, progress.in_flight, progress.lag_s) == ({}, 0, 0.0)
 
@@ -378,19 +378,19 @@ class Lateness:
 
 @pytest.mark.usefixtures("no_waiting")
 async def test_a_report_has_the_worst_of_its_time(
-    crew: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    runner: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest lateness while it was in hand."""
     lateness, cpu_s, now = Lateness(), 0.0, 0.0
-    monkeypatch.setattr(crew, "_lag", lateness)
+    monkeypatch.setattr(runner, "_lag", lateness)
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    task = begin(crew, build_lease(0, 6))
+    task = begin(runner, build_lease(0, 6))
     await settle()
     for new_cpu_s, lag_s in ((0.3, 0.2), (0.9, 0.05), (0.1, 0.01)):
         cpu_s, now, lateness.worst_s = cpu_s + new_cpu_s, now + 1.0, lag_s
         hangar.engine.fill()
-        crew.build_progress()
+        runner.build_progress()
     lateness.worst_s = 0.4
     hangar.engine.answer_all()
     await hangar.engine.work()
@@ -401,18 +401,18 @@ async def test_a_report_has_the_worst_of_its_time(
     assert report.cpu_s == pytest.approx(1.3)
 
 
-async def test_a_report_says_how_many_requests_were_affected(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_report_says_how_many_requests_were_affected(runner: LeaseRunner, hangar: Hangar) -> None:
     """By want of processor time, and by lateness, as the meter has judged them by the looks of the loop."""
     busy_s, now = 0.0, 0.0
-    crew._strain = StrainMeter(lambda: busy_s, lambda: now)
-    task = begin(crew, build_lease(0, 6))
+    runner._strain = StrainMeter(lambda: busy_s, lambda: now)
+    task = begin(runner, build_lease(0, 6))
     await settle()
     hangar.engine.fill()
-    crew._lag._on_call(0.0)
+    runner._lag._on_call(0.0)
     hangar.engine.answer_all()
     hangar.engine.fill()
     busy_s, now = 1.0, 1.1
-    crew._lag._on_call(0.3)
+    runner._lag._on_call(0.3)
     hangar.engine.answer_all()
 
     report = await receive(task)
@@ -423,20 +423,20 @@ async def test_a_report_says_how_many_requests_were_affected(crew: LeaseRunner, 
 
 
 async def test_processor_time_is_reported_once(
-    crew: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    runner: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reports add up to what was used with a lease in hand; start-up and idle time belong to no run."""
     cpu_s = 2.0
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    tasks = [begin(crew, build_lease(0, 3)), begin(crew, build_lease(3, 6))]
+    tasks = [begin(runner, build_lease(0, 3)), begin(runner, build_lease(3, 6))]
     await settle()
     for task in tasks:
         cpu_s += 0.5
         hangar.engine.fill()
         hangar.engine.answer_all()
-        crew.let_go((await receive(task)).lease)
+        runner.let_go((await receive(task)).lease)
     cpu_s += 10.0
-    tasks.append(begin(crew, build_lease(6, 9)))
+    tasks.append(begin(runner, build_lease(6, 9)))
     await settle()
     cpu_s += 0.25
     await hangar.engine.work()
@@ -444,9 +444,9 @@ async def test_processor_time_is_reported_once(
     assert [(await receive(task)).cpu_s for task in tasks] == [0.5, 0.5, 0.25]
 
 
-async def test_a_failed_request_is_in_the_report(crew: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_failed_request_is_in_the_report(runner: LeaseRunner, hangar: Hangar) -> None:
     """It has an outcome, and no status and no latency."""
-    task = begin(crew, build_lease(0, 3))
+    task = begin(runner, build_lease(0, 3))
     await settle()
     hangar.engine.fill()
     hangar.engine.flights.pop()[0].fail(DISCONNECTED)
@@ -460,7 +460,7 @@ async def test_a_failed_request_is_in_the_report(crew: LeaseRunner, hangar: Hang
 
 @pytest.mark.parametrize(("missing", "warnings"), [(1, 1), (0, 0), (-1000, 0)])
 async def test_too_few_open_files_are_told(
-    crew: LeaseRunner,
+    runner: LeaseRunner,
     hangar: Hangar,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -471,9 +471,9 @@ async def test_too_few_open_files_are_told(
     allowed = SPEC.concurrency + window.FILES_BESIDE - missing
     monkeypatch.setattr(window, "read_open_files", lambda: allowed)
     with caplog.at_level(logging.WARNING):
-        task = begin(crew, build_lease(0, 1))
+        task = begin(runner, build_lease(0, 1))
         await settle()
-    assert len(caplog.messages) == len(crew.build_progress().troubles) == warnings
+    assert len(caplog.messages) == len(runner.build_progress().troubles) == warnings
     await hangar.engine.work()
     await receive(task)
     if missing > 0:
@@ -492,25 +492,25 @@ def test_an_empty_report_gives_everything_back() -> None:
 async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar) -> None:
     """A lease lasts as long as it did; its report says that the clock was set, and no later one does."""
     wall = elapsed_s = 1000.0
-    crew = LeaseRunner("w1", "b1", Supervisor(), clock=SteadyClock(lambda: wall, lambda: elapsed_s))
+    runner = LeaseRunner("w1", "b1", Supervisor(), clock=SteadyClock(lambda: wall, lambda: elapsed_s))
     reports = []
     for step_s in (-3600.0, 0.0):
-        task = begin(crew, build_lease(0, 3))
+        task = begin(runner, build_lease(0, 3))
         await settle()
         wall, elapsed_s = wall + step_s + 2, elapsed_s + 2
         await hangar.engine.work()
         report = await receive(task)
-        crew.let_go(report.lease)
+        runner.let_go(report.lease)
         reports.append(report)
     assert [report.clock_step_s for report in reports] == [3600, 0]
     assert [report.ended_at - report.started_at for report in reports] == [2, 2]
 
 
-async def test_a_refused_lease_fills_a_hand_until_the_worker_leaves(crew: LeaseRunner) -> None:
+async def test_a_refused_lease_fills_a_slot_until_the_worker_leaves(runner: LeaseRunner) -> None:
     """What comes next is for others; a worker that is told to leave is not kept from it."""
-    resting = asyncio.create_task(asyncio.to_thread(crew.rest, "l1", 60.0))
-    while not crew.refused:  # noqa: ASYNC110  # a thread does not call
+    resting = asyncio.create_task(asyncio.to_thread(runner.rest, "l1", 60.0))
+    while not runner.refused:  # noqa: ASYNC110  # a thread does not call
         await asyncio.sleep(0)
-    crew.stop_all(0.0)
+    runner.stop_all(0.0)
     await asyncio.wait_for(resting, 5.0)
-    assert crew.refused == set()
+    assert runner.refused == set()

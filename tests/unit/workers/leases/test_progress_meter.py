@@ -11,23 +11,23 @@ BuildHand = Callable[[int, int], Execution]
 
 
 @pytest.fixture
-def hand(build_hand: BuildHand) -> Execution:
+def execution(build_execution: BuildHand) -> Execution:
     """A lease whose indices are all in flight."""
-    hand = build_hand(0, 1000)
-    hand.next_index = hand.stop
-    return hand
+    execution = build_execution(0, 1000)
+    execution.next_index = execution.stop
+    return execution
 
 
-def test_a_second_has_what_happened_in_it(hand: Execution) -> None:
+def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
     """And nothing of what was there before."""
     meter = ProgressMeter()
-    hand.answer(200, 1000, 7, expected=True)
-    meter.take([hand])
-    hand.answer(200, 1000, 5, expected=True)
-    hand.answer(500, 1500, 6, expected=False)
-    hand.fail(TIMEOUT)
+    execution.answer(200, 1000, 7, expected=True)
+    meter.take([execution])
+    execution.answer(200, 1000, 5, expected=True)
+    execution.answer(500, 1500, 6, expected=False)
+    execution.fail(TIMEOUT)
 
-    second = meter.take([hand])
+    second = meter.take([execution])
 
     assert second.outcomes == [1, 1, 1, 0, 0, 0]
     assert second.bytes_received == 11
@@ -36,40 +36,40 @@ def test_a_second_has_what_happened_in_it(hand: Execution) -> None:
     )
 
 
-def test_a_second_without_answers_is_empty(hand: Execution) -> None:
+def test_a_second_without_answers_is_empty(execution: Execution) -> None:
     """Also when there was something before."""
     meter = ProgressMeter()
-    hand.answer(200, 1000, 7, expected=True)
-    meter.take([hand])
-    second = meter.take([hand])
+    execution.answer(200, 1000, 7, expected=True)
+    meter.take([execution])
+    second = meter.take([execution])
     assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, HistogramSnapshot())
 
 
-def test_leases_in_hand_are_added_up(build_hand: BuildHand) -> None:
+def test_executions_are_added_up(build_execution: BuildHand) -> None:
     """A second is one of the worker, not of a lease."""
-    meter, hands = ProgressMeter(), [build_hand(0, 10), build_hand(10, 20)]
-    for hand in hands:
-        hand.next_index = hand.stop
-        hand.answer(200, 3000, 1, expected=True)
-    second = meter.take(hands)
+    meter, executions = ProgressMeter(), [build_execution(0, 10), build_execution(10, 20)]
+    for execution in executions:
+        execution.next_index = execution.stop
+        execution.answer(200, 3000, 1, expected=True)
+    second = meter.take(executions)
     assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
 
 
-def test_a_lease_that_leaves_is_looked_at_once_more(hand: Execution) -> None:
+def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> None:
     """What it did since the last look is not lost, and not counted twice."""
     meter = ProgressMeter()
-    hand.answer(200, 10, 1, expected=True)
-    meter.take([hand])
-    hand.answer(200, 10, 1, expected=True)
-    meter.forget(hand)
+    execution.answer(200, 10, 1, expected=True)
+    meter.take([execution])
+    execution.answer(200, 10, 1, expected=True)
+    meter.forget(execution)
     assert [sum(meter.take([]).outcomes) for _ in range(3)] == [1, 0, 0]
 
 
-def test_the_longest_latency_is_no_fault(hand: Execution) -> None:
+def test_the_longest_latency_is_no_fault(execution: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
     meter = ProgressMeter()
-    hand.answer(200, 2 * HIGHEST_US, 0, expected=True)
-    latency = meter.take([hand]).latency
+    execution.answer(200, 2 * HIGHEST_US, 0, expected=True)
+    latency = meter.take([execution]).latency
     assert latency.max_us == HIGHEST_US
     assert latency.find_fault() is None
 

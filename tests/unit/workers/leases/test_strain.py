@@ -12,8 +12,8 @@ LOOK_S = 0.05
 class Worker:
     """A worker with one lease at a time, whose clocks a test sets."""
 
-    def __init__(self, hand: Execution) -> None:
-        self.hand = hand
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
         self.now = self.busy_s = 100.0
         self.meter = StrainMeter(lambda: self.busy_s, lambda: self.now)
 
@@ -21,11 +21,11 @@ class Worker:
         """Go on for some time: busy for a share of it, late at the first look, so many answers a look."""
         for look in range(round(seconds / LOOK_S)):
             for _ in range(rate):
-                self.hand.next_index += 1
-                self.hand.answer(200, 1000, 0, expected=True)
+                self.execution.next_index += 1
+                self.execution.answer(200, 1000, 0, expected=True)
             self.now += LOOK_S
             self.busy_s += busy * LOOK_S
-            self.meter.look([self.hand], 0.0 if look else late_s)
+            self.meter.look([self.execution], 0.0 if look else late_s)
 
     def rest(self, seconds: float, *, busy: float) -> None:
         """Nothing is in flight."""
@@ -35,32 +35,36 @@ class Worker:
 
 
 @pytest.fixture
-def worker(build_hand: BuildHand) -> Worker:
+def worker(build_execution: BuildHand) -> Worker:
     """One that has begun with a lease, and has a request in flight all the time."""
-    hand = build_hand(0, 1_000_000)
-    hand.next_index += 1
-    worker = Worker(hand)
-    worker.meter.look([hand], 0.0)
+    execution = build_execution(0, 1_000_000)
+    execution.next_index += 1
+    worker = Worker(execution)
+    worker.meter.look([execution], 0.0)
     return worker
 
 
 def test_a_tenth_of_a_second_is_not_judged(worker: Worker) -> None:
     """However busy the worker was in it, and before it, as it started."""
     worker.rest(5.0, busy=1.0)
-    worker.meter.look([worker.hand], 0.0)
+    worker.meter.look([worker.execution], 0.0)
     worker.work(0.1, busy=1.0, late_s=0.5)
-    worker.meter.settle(worker.hand)
-    assert (worker.hand.saturated, worker.hand.lagged, worker.hand.max_busy_share) == (0, 0, 0.0)
+    worker.meter.settle(worker.execution)
+    assert (worker.execution.saturated, worker.execution.lagged, worker.execution.max_busy_share) == (
+        0,
+        0,
+        0.0,
+    )
 
 
 def test_requests_are_affected_by_the_second_that_they_end_in(worker: Worker) -> None:
     """Half of this time is busy, and so is half of what is counted."""
     worker.work(5.0, busy=0.5)
     worker.work(5.0, busy=1.0)
-    worker.meter.settle(worker.hand)
-    assert worker.hand.saturated == pytest.approx(1000, abs=200)
-    assert worker.hand.max_busy_share == pytest.approx(1.0)
-    assert worker.hand.lagged == 0
+    worker.meter.settle(worker.execution)
+    assert worker.execution.saturated == pytest.approx(1000, abs=200)
+    assert worker.execution.max_busy_share == pytest.approx(1.0)
+    assert worker.execution.lagged == 0
 
 
 LIMITS = [(SATURATED_SHARE + 0.001, True), (SATURATED_SHARE - 0.01, False)]
@@ -70,7 +74,7 @@ LIMITS = [(SATURATED_SHARE + 0.001, True), (SATURATED_SHARE - 0.01, False)]
 def test_a_second_is_saturated_from_the_limit_on(worker: Worker, busy: float, *, is_saturated: bool) -> None:
     """A busy part of it does not count for itself."""
     worker.work(1.05, busy=busy)
-    assert bool(worker.hand.saturated) is is_saturated
+    assert bool(worker.execution.saturated) is is_saturated
 
 
 def test_a_late_loop_affects_its_second_and_what_is_read_after_it(worker: Worker) -> None:
@@ -78,47 +82,49 @@ def test_a_late_loop_affects_its_second_and_what_is_read_after_it(worker: Worker
     worker.work(3.0)
     worker.work(1.0, late_s=LATE_S)
     worker.work(6.0)
-    worker.meter.settle(worker.hand)
-    assert 200 <= worker.hand.lagged <= 420
-    assert worker.hand.saturated == 0
+    worker.meter.settle(worker.execution)
+    assert 200 <= worker.execution.lagged <= 420
+    assert worker.execution.saturated == 0
 
 
 def test_what_is_within_the_limit_affects_nothing(worker: Worker) -> None:
     """A pause of some milliseconds is there in any process."""
     worker.work(3.0, busy=0.2, late_s=LATE_S - 0.001)
-    worker.meter.settle(worker.hand)
-    assert (worker.hand.saturated, worker.hand.lagged) == (0, 0)
+    worker.meter.settle(worker.execution)
+    assert (worker.execution.saturated, worker.execution.lagged) == (0, 0)
 
 
-def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_hand: BuildHand) -> None:
+def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_execution: BuildHand) -> None:
     """A lease that ends before its second is over is as the second before it was."""
     worker.work(1.05, busy=1.0)
     affected = 0
     for _ in range(10):
-        worker.hand = build_hand(0, 1_000_000)
-        worker.hand.next_index += 1
+        worker.execution = build_execution(0, 1_000_000)
+        worker.execution.next_index += 1
         worker.work(0.3, busy=1.0)
-        worker.meter.settle(worker.hand)
-        affected += worker.hand.saturated
+        worker.meter.settle(worker.execution)
+        affected += worker.execution.saturated
     assert affected == 10 * 6 * 10
 
 
-def test_what_was_busy_before_a_pause_does_not_count_after_it(worker: Worker, build_hand: BuildHand) -> None:
+def test_what_was_busy_before_a_pause_does_not_count_after_it(
+    worker: Worker, build_execution: BuildHand
+) -> None:
     """The next run on this worker begins anew."""
     worker.work(2.0, busy=1.0)
     worker.rest(1.0, busy=1.0)
-    worker.hand = build_hand(0, 1_000_000)
-    worker.hand.next_index += 1
-    worker.meter.look([worker.hand], 0.0)
+    worker.execution = build_execution(0, 1_000_000)
+    worker.execution.next_index += 1
+    worker.meter.look([worker.execution], 0.0)
     worker.work(0.5, busy=1.0)
-    worker.meter.settle(worker.hand)
-    assert worker.hand.saturated == 0
+    worker.meter.settle(worker.execution)
+    assert worker.execution.saturated == 0
 
 
 def test_what_is_given_back_is_not_affected(worker: Worker) -> None:
     """It is not counted anywhere else, either."""
     worker.work(1.05, busy=1.0)
-    answered = worker.hand.saturated
-    worker.hand.give_back(0)
-    worker.meter.settle(worker.hand)
-    assert worker.hand.saturated == answered == sum(worker.hand.outcomes)
+    answered = worker.execution.saturated
+    worker.execution.give_back(0)
+    worker.meter.settle(worker.execution)
+    assert worker.execution.saturated == answered == sum(worker.execution.outcomes)

@@ -37,14 +37,14 @@ class Orders:
 
     def __init__(
         self,
-        station: LoopThread,
-        crew: LeaseRunner,
-        beat: Heartbeat,
+        loop_thread: LoopThread,
+        runner: LeaseRunner,
+        heartbeat: Heartbeat,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._station = station
-        self._crew = crew
-        self._beat = beat
+        self._loop_thread = loop_thread
+        self._runner = runner
+        self._heartbeat = heartbeat
         self._clock = clock
         self._pace_number = 0
         self._paced_at = -math.inf
@@ -52,7 +52,7 @@ class Orders:
     def obey(self, order: Order) -> None:
         """Do as told."""
         if isinstance(order, Stop):
-            self._station.ask(lambda: self._crew.stop(order))
+            self._loop_thread.ask(lambda: self._runner.stop(order))
         else:
             self._take_pace(order)
 
@@ -61,7 +61,7 @@ class Orders:
         if pace.number <= self._pace_number and now - self._paced_at < _PACE_HOLDS_S:
             return
         self._pace_number, self._paced_at = pace.number, now
-        self._beat.set_interval(pace.progress_every_s)
+        self._heartbeat.set_interval(pace.progress_every_s)
 
 
 def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None:

@@ -26,12 +26,17 @@ REFUSED_S = 5.0
 
 
 def register_lease_task(
-    app: App, station: LoopThread, crew: LeaseRunner, name: str, incarnation: str, now: Callable[[], float]
+    app: App,
+    loop_thread: LoopThread,
+    runner: LeaseRunner,
+    name: str,
+    incarnation: str,
+    now: Callable[[], float],
 ) -> None:
     """Give the application its task; `now` is Unix time, by the clock that also stands in progress."""
 
     @app.task(name=LEASE_TASK, bind=True, shared=False)
-    def carry_out_lease(task: Task, document: Any) -> None:
+    def run_lease(task: Task, document: Any) -> None:
         try:
             lease = decode_lease(app.signer, document)
         except UnreadableLeaseError as error:
@@ -41,26 +46,26 @@ def register_lease_task(
             send_message(
                 app, build_empty_report(head, secrets.token_hex(8), name, incarnation, now(), refusal)
             )
-            crew.rest(head.id, REFUSED_S)
+            runner.rest(head.id, REFUSED_S)
             return
         except RejectedMessageError as error:
             app.reject(error)
             return
-        execution, facts = secrets.token_hex(8), {"run": lease.run, "lease": lease.id}
-        if reason := _find_reason_to_decline(task, lease, crew, now()):
+        execution_id, facts = secrets.token_hex(8), {"run": lease.run, "lease": lease.id}
+        if reason := _find_reason_to_decline(task, lease, runner, now()):
             _log.info("lease %s is given back: %s", lease.id, reason, extra=facts)
-            send_message(app, build_empty_report(lease, execution, name, incarnation, now()))
+            send_message(app, build_empty_report(lease, execution_id, name, incarnation, now()))
             return
         send_message(
-            app, Claim(lease=lease.id, execution=execution, worker=name, incarnation=incarnation, at=now())
+            app, Claim(lease=lease.id, execution=execution_id, worker=name, incarnation=incarnation, at=now())
         )
         try:
-            report = station.await_result(crew.carry_out(lease, execution))
+            report = loop_thread.await_result(runner.run(lease, execution_id))
         except EngineError as error:
             _log.error("lease %s cannot be carried out here: %s", lease.id, error, extra=facts)
             refusal = str(error)[:LONGEST_REFUSAL]
-            send_message(app, build_empty_report(lease, execution, name, incarnation, now(), refusal))
-            crew.rest(lease.id, REFUSED_S)
+            send_message(app, build_empty_report(lease, execution_id, name, incarnation, now(), refusal))
+            runner.rest(lease.id, REFUSED_S)
             return
         except Exception as error:
             # Celery logs the traceback, and does not know the lease.
@@ -70,11 +75,11 @@ def register_lease_task(
             _log.info("lease %s came twice", lease.id, extra=facts)
             return
         send_message(app, report)
-        station.ask(lambda: crew.let_go(lease.id))
+        loop_thread.ask(lambda: runner.let_go(lease.id))
 
 
-def _find_reason_to_decline(task: Task, lease: Lease, crew: LeaseRunner, now: float) -> str | None:
-    if crew.is_stopping:
+def _find_reason_to_decline(task: Task, lease: Lease, runner: LeaseRunner, now: float) -> str | None:
+    if runner.is_stopping:
         return "the worker is about to leave"
     if task.request.delivery_info.get("redelivered"):
         return "its message was delivered before"

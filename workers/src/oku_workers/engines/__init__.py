@@ -24,7 +24,7 @@ class EngineProtocol(Protocol):
         """Begin to take from the feed."""
         ...
 
-    def cut_off(self, hand: Execution) -> None:
+    def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         ...
 

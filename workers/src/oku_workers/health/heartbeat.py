@@ -46,8 +46,8 @@ class Heartbeat(threading.Thread):
         self,
         app: App,
         health: Health,
-        station: LoopThread,
-        crew: LeaseRunner,
+        loop_thread: LoopThread,
+        runner: LeaseRunner,
         idle_limit_s: float,
         exit_process: Callable[[int], None] = os._exit,
     ) -> None:
@@ -55,8 +55,8 @@ class Heartbeat(threading.Thread):
         self._app = app
         self._health = health
         self._transport_options = build_beat_transport_options(app)
-        self._station = station
-        self._crew = crew
+        self._loop_thread = loop_thread
+        self._runner = runner
         self._ending = threading.Event()
         self._interval_s = _INTERVAL_S
         self._exit_process = exit_process
@@ -64,7 +64,7 @@ class Heartbeat(threading.Thread):
 
     def run(self) -> None:
         """Heartbeat until told to end, through every loss of the broker."""
-        keep_going(self._health, self._beat_while_connected, self._ending)
+        keep_going(self._health, self._send_while_connected, self._ending)
 
     def set_interval(self, interval_s: float) -> None:
         """Send progress so often from now on: less than once a second where there are many workers."""
@@ -75,12 +75,12 @@ class Heartbeat(threading.Thread):
         self._ending.set()
         self.join(_INTERVAL_S)
 
-    def _beat_while_connected(self) -> None:
+    def _send_while_connected(self) -> None:
         next_look = time.monotonic() + _QUEUE_LOOK_S
         self._idle.forgive()
         with self._app.connection_for_write(transport_options=self._transport_options) as connection:
             dispatcher = self._app.events.Dispatcher(connection, buffer_while_offline=False)
-            next_beat = time.monotonic()
+            next_heartbeat = time.monotonic()
             while True:
                 is_last = self._ending.is_set()
                 progress = self._take_progress()
@@ -92,19 +92,21 @@ class Heartbeat(threading.Thread):
                 if time.monotonic() >= next_look:
                     next_look = time.monotonic() + _QUEUE_LOOK_S
                     self._end_if_stuck(_count_waiting(connection))
-                next_beat = max(next_beat + self._interval_s, time.monotonic())
-                self._ending.wait(next_beat - time.monotonic())
+                next_heartbeat = max(next_heartbeat + self._interval_s, time.monotonic())
+                self._ending.wait(next_heartbeat - time.monotonic())
 
     def _take_progress(self) -> Progress | None:
         try:
             is_coarse = self._interval_s > _INTERVAL_S
-            return self._station.ask(lambda: self._crew.build_progress(coarse=is_coarse), _LOOP_TIMEOUT_S)
+            return self._loop_thread.ask(
+                lambda: self._runner.build_progress(coarse=is_coarse), _LOOP_TIMEOUT_S
+            )
         except TimeoutError:
             _log.warning("the event loop has not answered for %.0f s", _LOOP_TIMEOUT_S)
             return None
 
     def _end_if_stuck(self, waiting: int) -> None:
-        is_idle = not (self._crew.lease_ids or self._crew.refused or self._crew.is_stopping)
+        is_idle = not (self._runner.lease_ids or self._runner.refused or self._runner.is_stopping)
         if self._idle.is_stuck(is_idle=is_idle, waiting=waiting, now=time.monotonic()):
             _log.error("no lease came although %d wait: ending, to be started anew", waiting)
             self._exit_process(EXIT_STUCK)

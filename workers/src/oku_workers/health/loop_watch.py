@@ -33,14 +33,14 @@ class LoopWatch(threading.Thread):
     def __init__(
         self,
         health: Health,
-        station: LoopThread,
+        loop_thread: LoopThread,
         limit_s: float,
         alive_file: Path | None = None,
         exit_process: Callable[[int], object] = os._exit,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
         self._health = health
-        self._station = station
+        self._loop_thread = loop_thread
         self._limit_s = limit_s
         self._alive_file = alive_file
         self._exit_process = exit_process
@@ -53,7 +53,7 @@ class LoopWatch(threading.Thread):
     def _watch(self) -> None:
         while not self._ending.is_set():
             answered = threading.Event()
-            self._station.post(answered.set)
+            self._loop_thread.post(answered.set)
             if not self._wait(answered):
                 return
             if self._alive_file is not None:
@@ -78,7 +78,7 @@ class LoopWatch(threading.Thread):
             if waited_s >= self._limit_s:
                 _log.error(
                     "the event loop has not answered for %.0f s, it is at %s: ending, to be started anew",
-                    waited_s, self._station.find_place(),
+                    waited_s, self._loop_thread.find_place(),
                 )  # fmt: skip
                 self._ending.set()
                 self._exit_process(EXIT_STUCK)

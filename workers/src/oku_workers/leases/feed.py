@@ -19,31 +19,31 @@ class Feed:
         self._waiting: deque[Execution] = deque()
         self._parked: deque[asyncio.Future[None]] = deque()
 
-    def add(self, hand: Execution) -> None:
+    def add(self, execution: Execution) -> None:
         """Put a lease behind those that are there; one without an index is finished at once."""
-        hand.settle()
-        self._waiting.append(hand)
+        execution.settle()
+        self._waiting.append(execution)
         if self.current is None:
             self.advance()
 
     @property
     def remaining(self) -> int:
         """How many indices there are to take."""
-        hands = self._waiting if self.current is None else (self.current, *self._waiting)
-        return sum(hand.stop - hand.next_index for hand in hands)
+        executions = self._waiting if self.current is None else (self.current, *self._waiting)
+        return sum(execution.stop - execution.next_index for execution in executions)
 
-    def take(self, hand: Execution) -> int:
+    def take(self, execution: Execution) -> int:
         """The next index of `hand`, which must be `current`."""
-        index = hand.next_index
-        hand.next_index = index + 1
-        if hand.next_index == hand.stop:
+        index = execution.next_index
+        execution.next_index = index + 1
+        if execution.next_index == execution.stop:
             self.advance()
         return index
 
-    def withdraw(self, hand: Execution) -> None:
+    def withdraw(self, execution: Execution) -> None:
         """Take no further index of a lease."""
-        hand.withdraw()
-        if self.current is hand:
+        execution.withdraw()
+        if self.current is execution:
             self.advance()
 
     async def wait(self) -> None:
@@ -56,10 +56,10 @@ class Feed:
         """Go on to the next lease that has an index to take."""
         self.current = None
         while self._waiting:
-            hand = self._waiting.popleft()
-            if hand.next_index < hand.stop:
-                hand.restart_clock()
-                self.current = hand
+            execution = self._waiting.popleft()
+            if execution.next_index < execution.stop:
+                execution.restart_clock()
+                self.current = execution
                 self._wake()
                 return
 

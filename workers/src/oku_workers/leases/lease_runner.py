@@ -59,21 +59,21 @@ class LeaseRunner:
         sources: SpecSources = NO_SOURCES,
     ) -> None:
         self._name = name
-        self._boot = incarnation
+        self._incarnation = incarnation
         self._supervisor = supervisor
         self._files_health = supervisor.enlist("open files")
         self._local_address = local_address
         self._clock = clock or SteadyClock()
         self._sources = sources
         self._feed = Feed()
-        self._hands: dict[str, Execution] = {}
+        self._executions: dict[str, Execution] = {}
         self._under_way: set[Execution] = set()
         self._engine: EngineProtocol | None = None
         self._engine_key: _EngineKey | None = None
         self._changing_engine = asyncio.Lock()
         self._seconds = ProgressMeter()
         self._strain = StrainMeter()
-        self._lag = LagMeter(lambda late_s: self._strain.look(self._hands.values(), late_s))
+        self._lag = LagMeter(lambda late_s: self._strain.look(self._executions.values(), late_s))
         self._reported_cpu_s = 0.0
         self._progress_count = 0
         self.is_stopping = False
@@ -89,9 +89,9 @@ class LeaseRunner:
     @property
     def lease_ids(self) -> list[str]:
         """The leases in hand, those included whose report has not reached the broker."""
-        return list(self._hands)
+        return list(self._executions)
 
-    async def carry_out(self, lease: Lease, execution: str) -> Report | None:
+    async def run(self, lease: Lease, execution_id: str) -> Report | None:
         """Send the requests of a lease; None when it is in hand already.
 
         The lease counts as in hand until `let_go`.
@@ -99,34 +99,34 @@ class LeaseRunner:
         Raises:
             EngineError: its spec cannot be carried out here; it is not in hand any more.
         """
-        if lease.id in self._hands:
+        if lease.id in self._executions:
             return None
-        if not self._hands:
+        if not self._executions:
             # Start-up and idle time belong to no run.
             self._reported_cpu_s = time.process_time()
-        hand = self._hands[lease.id] = Execution(
+        execution = self._executions[lease.id] = Execution(
             lease, asyncio.get_running_loop().create_future(), self._clock.now
         )
         if self.is_stopping:
-            hand.withdraw()
+            execution.withdraw()
         try:
-            await self._prepare_engine(hand)
-            self._feed.add(hand)
-            await hand.finished
+            await self._prepare_engine(execution)
+            self._feed.add(execution)
+            await execution.finished
         except BaseException:
             # Not in hand any more, so that the coordinator misses it and gives it to others.
-            self._feed.withdraw(hand)
+            self._feed.withdraw(execution)
             self.let_go(lease.id)
             raise
         finally:
-            self._under_way.discard(hand)
-        return self._build_report(hand, execution)
+            self._under_way.discard(execution)
+        return self._build_report(execution, execution_id)
 
     def let_go(self, lease: str) -> None:
         """The report of a lease has reached the broker."""
-        hand = self._hands.pop(lease, None)
-        if hand is not None:
-            self._seconds.forget(hand)
+        execution = self._executions.pop(lease, None)
+        if execution is not None:
+            self._seconds.forget(execution)
 
     def rest(self, lease: str, seconds: float) -> None:
         """Block with a lease that was refused, until the worker is about to leave; for Celery's threads."""
@@ -136,30 +136,32 @@ class LeaseRunner:
 
     def stop(self, order: Stop) -> None:
         """End leases early, as ordered."""
-        hands = [hand for hand in self._hands.values() if _is_meant(hand.lease, order)]
-        self._stop_hands(hands, order.grace_s)
+        executions = [
+            execution for execution in self._executions.values() if _is_meant(execution.lease, order)
+        ]
+        self._stop_executions(executions, order.grace_s)
 
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
         self.is_stopping = True
         self._is_leaving.set()
-        self._stop_hands(list(self._hands.values()), grace_s)
+        self._stop_executions(list(self._executions.values()), grace_s)
 
     def build_progress(self, *, coarse: bool = False) -> Progress:
         """What happened since the last call of this; coarse latencies are shorter to tell."""
-        second = self._seconds.take(self._hands.values())
+        second = self._seconds.take(self._executions.values())
         lag_s = self._lag.take_worst_s()
         self._note_clock_step()
         self._progress_count += 1
-        for hand in self._hands.values():
-            hand.max_lag_s = max(hand.max_lag_s, lag_s)
+        for execution in self._executions.values():
+            execution.max_lag_s = max(execution.max_lag_s, lag_s)
         return Progress(
             worker=self._name,
-            incarnation=self._boot,
+            incarnation=self._incarnation,
             at=self._clock.now(),
             sequence=self._progress_count,
             seconds=max(round(second.seconds, 3), 0.001),
-            leases={lease: list(hand.outcomes) for lease, hand in self._hands.items()},
+            leases={lease: list(execution.outcomes) for lease, execution in self._executions.items()},
             in_flight=self._engine.in_flight if self._engine else 0,
             outcomes=second.outcomes,
             bytes_received=second.bytes_received,
@@ -178,14 +180,14 @@ class LeaseRunner:
         async with self._changing_engine:
             await self._close_engine()
 
-    async def _prepare_engine(self, hand: Execution) -> None:
+    async def _prepare_engine(self, execution: Execution) -> None:
         """Have an engine for the spec of a lease; one for another spec first finishes what it has in hand."""
-        spec, key = hand.lease.spec, _build_engine_key(hand.lease)
+        spec, key = execution.lease.spec, _build_engine_key(execution.lease)
         async with self._changing_engine:
             # A lease that is stopped meanwhile needs none.
-            while (others := self._list_others(key)) and not hand.finished.done():
-                await asyncio.wait([*others, hand.finished], return_when=asyncio.FIRST_COMPLETED)
-            if hand.finished.done():
+            while (others := self._list_others(key)) and not execution.finished.done():
+                await asyncio.wait([*others, execution.finished], return_when=asyncio.FIRST_COMPLETED)
+            if execution.finished.done():
                 return
             if self._engine_key != key:
                 await self._close_engine()
@@ -194,7 +196,7 @@ class LeaseRunner:
                 self._engine = build_engine(filled, self._feed, self._supervisor, self._local_address, tls)
                 self._engine_key = key
                 self._engine.start()
-            self._under_way.add(hand)
+            self._under_way.add(execution)
 
     def _tell_lowered_window(self, spec: Spec) -> None:
         """In the log, and to those who watch the run, for as long as it is so."""
@@ -222,64 +224,68 @@ class LeaseRunner:
 
     def _list_others(self, key: "_EngineKey") -> list[asyncio.Future[None]]:
         # Those that wait for an engine themselves are none of them: two would wait for each other.
-        return [hand.finished for hand in self._under_way if _build_engine_key(hand.lease) != key]
+        return [
+            execution.finished for execution in self._under_way if _build_engine_key(execution.lease) != key
+        ]
 
     async def _close_engine(self) -> None:
         engine, self._engine, self._engine_key = self._engine, None, None
         if engine is not None:
             await engine.close()
 
-    def _stop_hands(self, hands: list[Execution], grace_s: float) -> None:
-        stopped = [hand for hand in hands if not hand.finished.done()]
-        for hand in stopped:
-            self._feed.withdraw(hand)
+    def _stop_executions(self, executions: list[Execution], grace_s: float) -> None:
+        stopped = [execution for execution in executions if not execution.finished.done()]
+        for execution in stopped:
+            self._feed.withdraw(execution)
         if stopped:
             asyncio.get_running_loop().call_later(grace_s, self._cut_off, stopped)
 
-    def _cut_off(self, hands: list[Execution]) -> None:
-        for hand in hands:
-            if not hand.finished.done() and self._engine is not None:
-                _log.info(
-                    "lease %s: %d requests are cut off", hand.lease.id, hand.in_flight,
-                    extra={"run": hand.lease.run, "lease": hand.lease.id, "requests": hand.in_flight},
-                )  # fmt: skip
-                self._engine.cut_off(hand)
+    def _cut_off(self, executions: list[Execution]) -> None:
+        for execution in executions:
+            if execution.finished.done() or self._engine is None:
+                continue
+            lease, in_flight = execution.lease, execution.in_flight
+            _log.info(
+                "lease %s: %d requests are cut off", lease.id, in_flight,
+                extra={"run": lease.run, "lease": lease.id, "requests": in_flight},
+            )  # fmt: skip
+            self._engine.cut_off(execution)
 
     def _note_clock_step(self) -> None:
         step_s = self._clock.find_step()
         if step_s is None:
             return
         _log.warning("the clock of this machine was set by %+.1f s", step_s)
-        for hand in self._hands.values():
-            hand.clock_step_s = max(hand.clock_step_s, abs(step_s))
+        for execution in self._executions.values():
+            execution.clock_step_s = max(execution.clock_step_s, abs(step_s))
 
-    def _build_report(self, hand: Execution, execution: str) -> Report:
-        lease = hand.lease
-        self._strain.settle(hand)
+    def _build_report(self, execution: Execution, execution_id: str) -> Report:
+        lease = execution.lease
+        self._strain.settle(execution)
         self._note_clock_step()
         new_cpu_s = time.process_time() - self._reported_cpu_s
         self._reported_cpu_s += new_cpu_s
         return Report(
             lease=lease.id,
-            execution=execution,
+            execution=execution_id,
             worker=self._name,
-            incarnation=self._boot,
+            incarnation=self._incarnation,
             start=lease.start,
-            done=hand.next_index,
-            unfinished=hand.unfinished,
-            outcomes=hand.outcomes,
-            statuses={str(status): count for status, count in hand.statuses.items()},
-            bytes_received=hand.bytes_received,
-            latency=hand.build_latency(),
-            started_at=hand.started_at,
-            ended_at=hand.ended_at,
+            done=execution.next_index,
+            unfinished=execution.unfinished,
+            outcomes=execution.outcomes,
+            statuses={str(status): count for status, count in execution.statuses.items()},
+            bytes_received=execution.bytes_received,
+            latency=execution.build_latency(),
+            started_at=execution.started_at,
+            ended_at=execution.ended_at,
             cpu_s=new_cpu_s,
             peak_rss_mb=measure_peak_rss_mb(),
-            max_lag_s=max(hand.max_lag_s, self._lag.worst_s),
-            busy_share=hand.max_busy_share,
-            saturated=hand.saturated,
-            lagged=hand.lagged,
-            clock_step_s=hand.clock_step_s,
+            max_lag_s=max(execution.max_lag_s, self._lag.worst_s),
+            busy_share=execution.max_busy_share,
+            saturated=execution.saturated,
+            lagged=execution.lagged,
+            clock_step_s=execution.clock_step_s,
         )
 
 
@@ -298,7 +304,7 @@ def _is_meant(lease: Lease, order: Stop) -> bool:
 
 
 def build_empty_report(
-    lease: Lease | LeaseHead, execution: str, name: str, incarnation: str, now: float, refusal: str = ""
+    lease: Lease | LeaseHead, execution_id: str, name: str, incarnation: str, now: float, refusal: str = ""
 ) -> Report:
     """The report of a lease that was not begun: all of it is given back.
 
@@ -306,7 +312,7 @@ def build_empty_report(
     """
     return Report(
         lease=lease.id,
-        execution=execution,
+        execution=execution_id,
         worker=name,
         incarnation=incarnation,
         start=lease.start,

@@ -15,7 +15,7 @@ _SHORTEST_S = 1e-6
 
 
 @dataclass
-class Second:
+class ProgressDelta:
     """What one second, or some, brought; minimum and maximum latency are those of the buckets."""
 
     seconds: float
@@ -47,36 +47,36 @@ class ProgressMeter:
         """Begin to measure."""
         self._cpu_s, self._at = time.process_time(), time.monotonic()
 
-    def forget(self, hand: Execution) -> None:
+    def forget(self, execution: Execution) -> None:
         """A lease leaves; the next look is the last at it."""
-        self._left.append(hand)
+        self._left.append(execution)
 
-    def take(self, hands: Iterable[Execution]) -> Second:
+    def take(self, executions: Iterable[Execution]) -> ProgressDelta:
         """What happened since the last call of this."""
         outcomes = [0] * len(OUTCOMES)
         counts: dict[int, int] = {}
         received = sum_us = 0
-        for hand in (*hands, *self._left):
-            seen = self._seen.setdefault(hand, _Seen())
-            for index, count in enumerate(hand.outcomes):
+        for execution in (*executions, *self._left):
+            seen = self._seen.setdefault(execution, _Seen())
+            for index, count in enumerate(execution.outcomes):
                 outcomes[index] += count - seen.outcomes[index]
-            received += hand.bytes_received - seen.bytes_received
-            sum_us += hand.sum_us - seen.sum_us
+            received += execution.bytes_received - seen.bytes_received
+            sum_us += execution.sum_us - seen.sum_us
             seen.outcomes, seen.bytes_received, seen.sum_us = (
-                list(hand.outcomes),
-                hand.bytes_received,
-                hand.sum_us,
+                list(execution.outcomes),
+                execution.bytes_received,
+                execution.sum_us,
             )
-            _add_new_counts(counts, hand, seen.counts)
-        for hand in self._left:
-            self._seen.pop(hand, None)
+            _add_new_counts(counts, execution, seen.counts)
+        for execution in self._left:
+            self._seen.pop(execution, None)
         self._left.clear()
         return self._take_times(outcomes, received, _build_latency(counts, sum_us))
 
-    def _take_times(self, outcomes: list[int], received: int, latency: HistogramSnapshot) -> Second:
+    def _take_times(self, outcomes: list[int], received: int, latency: HistogramSnapshot) -> ProgressDelta:
         cpu_s, at = time.process_time(), time.monotonic()
         seconds = max(at - self._at, _SHORTEST_S)
-        second = Second(
+        second = ProgressDelta(
             seconds=seconds,
             cpu_share=(cpu_s - self._cpu_s) / seconds,
             outcomes=outcomes,
@@ -87,9 +87,9 @@ class ProgressMeter:
         return second
 
 
-def _add_new_counts(counts: dict[int, int], hand: Execution, seen: dict[int, int]) -> None:
-    buckets = hand.bucket_range()
-    for bucket, count in zip(buckets, hand.counts[buckets.start : buckets.stop], strict=True):
+def _add_new_counts(counts: dict[int, int], execution: Execution, seen: dict[int, int]) -> None:
+    buckets = execution.bucket_range()
+    for bucket, count in zip(buckets, execution.counts[buckets.start : buckets.stop], strict=True):
         if count and (new := count - seen.get(bucket, 0)):
             counts[bucket] = counts.get(bucket, 0) + new
             seen[bucket] = count

@@ -45,38 +45,38 @@ class StrainMeter:
         self._busy_s = self._worst_late_s = 0.0
         self._last = _NOTHING_KNOWN
 
-    def look(self, hands: Collection[Execution], late_s: float) -> None:
+    def look(self, executions: Collection[Execution], late_s: float) -> None:
         """One look at the leases in hand, by an event loop that was so late."""
-        if not any(hand.in_flight for hand in hands):
+        if not any(execution.in_flight for execution in executions):
             self._since, self._last = None, _NOTHING_KNOWN
             return
         now = self._clock()
         self._worst_late_s = max(self._worst_late_s, late_s)
         if self._since is None:
-            for hand in hands:
-                _count(hand, _NOTHING_KNOWN)
+            for execution in executions:
+                _count(execution, _NOTHING_KNOWN)
         elif now - self._since < _WHOLE_S:
             return
         else:
             share = (self._measure_busy_s() - self._busy_s) / (now - self._since)
             self._last = _Verdict(min(share, 1.0), self._worst_late_s)
-            for hand in hands:
-                _count(hand, self._last)
+            for execution in executions:
+                _count(execution, self._last)
         # Answers that came while the loop was late are read after this look, and belong to the lateness, too.
         self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
 
-    def settle(self, hand: Execution) -> None:
+    def settle(self, execution: Execution) -> None:
         """A lease has ended: what came after the last whole second is as that was."""
-        _count(hand, self._last)
+        _count(execution, self._last)
 
 
-def _count(hand: Execution, verdict: _Verdict) -> None:
-    covered = hand.ended - len(hand.unfinished)
-    new, hand.judged = covered - hand.judged, covered
+def _count(execution: Execution, verdict: _Verdict) -> None:
+    covered = execution.ended - len(execution.unfinished)
+    new, execution.judged = covered - execution.judged, covered
     if not new:
         return
-    hand.max_busy_share = max(hand.max_busy_share, verdict.busy_share)
+    execution.max_busy_share = max(execution.max_busy_share, verdict.busy_share)
     if verdict.busy_share >= SATURATED_SHARE:
-        hand.saturated += new
+        execution.saturated += new
     if verdict.late_s >= LATE_S:
-        hand.lagged += new
+        execution.lagged += new

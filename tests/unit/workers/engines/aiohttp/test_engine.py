@@ -50,9 +50,9 @@ class Bench:
     def add(self, start: int, stop: int) -> Execution:
         """Give the engine a lease."""
         lease = Lease(id=f"{start}", run="r1", start=start, stop=stop, start_by=0.0, spec=SPEC)
-        hand = Execution(lease, asyncio.get_running_loop().create_future())
-        self.feed.add(hand)
-        return hand
+        execution = Execution(lease, asyncio.get_running_loop().create_future())
+        self.feed.add(execution)
+        return execution
 
 
 async def settle() -> None:
@@ -94,14 +94,14 @@ async def test_there_is_a_slot_for_each_request_and_not_for_more(monkeypatch: py
     bench.engine.start()
     try:
         for start in range(0, 100, 10):
-            hand = bench.add(start, start + 10)
+            execution = bench.add(start, start + 10)
             await settle()
             assert bench.engine.in_flight == 10
             assert len(asyncio.all_tasks()) - before <= 12
             for index in range(start, start + 10):
                 bench.answer(index)
             await settle()
-            assert hand.finished.done()
+            assert execution.finished.done()
         bench.add(100, 110)
         bench.add(110, 150)
         await settle()
@@ -156,13 +156,13 @@ async def test_a_second_cut_does_nothing(bench: Bench) -> None:
 
 async def test_the_first_of_two_cuts_counts(bench: Bench) -> None:
     """A request that is cut off for its time is a timeout, also when its lease ends at the same moment."""
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await settle()
     slots = list(bench.engine._slots)
     slots[0].cut(TIMEOUT)
-    bench.engine.cut_off(hand)
+    bench.engine.cut_off(execution)
     await settle()
-    assert (hand.outcomes[TIMEOUT], hand.unfinished) == (1, [1, 2])
+    assert (execution.outcomes[TIMEOUT], execution.unfinished) == (1, [1, 2])
     assert [slot.task.cancelling() for slot in slots if slot.task] == [0, 0, 0]
 
 
@@ -226,28 +226,28 @@ async def test_a_client_that_makes_something_else_of_a_cut(bench: Bench, end: st
 
 async def test_closing_gives_back_what_is_in_flight(bench: Bench) -> None:
     """And takes nothing more."""
-    hand = bench.add(0, 10)
+    execution = bench.add(0, 10)
     await settle()
     await bench.engine.close()
-    assert hand.unfinished == [0, 1, 2]
+    assert execution.unfinished == [0, 1, 2]
     assert (bench.started, bench.engine.in_flight) == ([0, 1, 2], 0)
 
 
 async def test_closing_right_after_a_cut(bench: Bench) -> None:
     """Two cancellations of one task are one; nobody waits for the second."""
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await settle()
-    bench.engine.cut_off(hand)
+    bench.engine.cut_off(execution)
     await asyncio.wait_for(bench.engine.close(), 1)
-    assert hand.unfinished == [0, 1, 2]
+    assert execution.unfinished == [0, 1, 2]
 
 
 async def test_closing_while_slots_wake(bench: Bench) -> None:
     """Those that were woken by a lease and have not taken an index take none."""
     await settle()
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await bench.engine.close()
-    assert (bench.started, hand.has_begun) == ([], False)
+    assert (bench.started, execution.has_begun) == ([], False)
 
 
 async def test_requests_that_fail_without_waiting_hold_nobody_up(bench: Bench) -> None:
@@ -257,11 +257,11 @@ async def test_requests_that_fail_without_waiting_hold_nobody_up(bench: Bench) -
         raise ClientConnectionError("at once")
 
     bench.send = send
-    hand = bench.add(0, 1000)
+    execution = bench.add(0, 1000)
     await settle()
-    assert 0 < hand.ended < 100
-    await asyncio.wait_for(hand.finished, 5)
-    assert hand.outcomes[DISCONNECTED] == 1000
+    assert 0 < execution.ended < 100
+    await asyncio.wait_for(execution.finished, 5)
+    assert execution.outcomes[DISCONNECTED] == 1000
 
 
 async def test_the_first_error_of_a_kind_is_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -278,14 +278,14 @@ async def test_the_first_error_of_a_kind_is_told(bench: Bench, caplog: pytest.Lo
 
 async def test_what_ends_after_the_limit_is_a_timeout(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it was answered or failed in the end, and whether or not anybody looked in time."""
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await settle()
     for slot in bench.engine._slots:
         slot.sent_ns = 1  # long ago
     monkeypatch.setattr(bench.engine, "_limit_ns", 1)
     bench.answers[0].set_exception(ClientConnectionError())
     await settle()
-    assert hand.outcomes[TIMEOUT] == 1
+    assert execution.outcomes[TIMEOUT] == 1
 
 
 async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
@@ -296,7 +296,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
     def fail(*_: object, **__: object) -> None:
         raise ArithmeticError("cannot count")
 
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await settle()
     with monkeypatch.context() as patch:
         patch.setattr(Execution, "answer", fail)
@@ -304,7 +304,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
         await settle()
 
     with pytest.raises(ArithmeticError):
-        await asyncio.wait_for(hand.finished, 1)
+        await asyncio.wait_for(execution.finished, 1)
     assert "cannot count" in caplog.text
     assert bench.engine.in_flight == 2
 

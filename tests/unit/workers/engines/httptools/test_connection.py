@@ -73,19 +73,21 @@ class Bench:
         self.reasons: list[object] = []
         lease = Lease(id="l", run="r", start=0, stop=10**9, start_by=0.0, spec=Spec())
         finished: Any = Future()  # of threads: hypothesis would make a thousand event loops
-        self.hand = Execution(lease, finished)
+        self.execution = Execution(lease, finished)
         self.connect()
 
     def connect(self) -> None:
         """A connection of its own for the next request."""
         self.transport: Any = Transport()
-        self.connection = Connection(self, Origin(URL("http://h"), None), self.hand, self._take(), b"request")
+        self.connection = Connection(
+            self, Origin(URL("http://h"), None), self.execution, self._take(), b"request"
+        )
         self.connection.connection_made(self.transport)
 
     def go_on(self, connection: Connection, now_ns: int) -> None:
         """As the engine does while there is work."""
         self.kept.append(True)
-        connection.send(self.hand, self._take(), b"request", now_ns)
+        connection.send(self.execution, self._take(), b"request", now_ns)
 
     def release(self, connection: Connection) -> None:
         """As the engine does."""
@@ -94,12 +96,12 @@ class Bench:
 
     def lose(self, connection: Connection, outcome: int, reason: object) -> None:
         """As the engine does."""
-        hand = connection.hand
+        execution = connection.execution
         connection.close()
-        if hand is not None:
+        if execution is not None:
             self.kept.append(False)
             self.reasons.append(reason)
-            hand.fail(outcome)
+            execution.fail(outcome)
 
     def forget(self, connection: Connection) -> None:
         """Nothing more comes."""
@@ -116,12 +118,12 @@ class Bench:
 
     def tell(self) -> tuple[list[int], dict[int, int], int, list[bool]]:
         """All that was made of what came."""
-        hand = self.hand
-        return hand.outcomes, hand.statuses, hand.bytes_received, self.kept
+        execution = self.execution
+        return execution.outcomes, execution.statuses, execution.bytes_received, self.kept
 
     def _take(self) -> int:
-        self.hand.next_index += 1
-        return self.hand.next_index - 1
+        self.execution.next_index += 1
+        return self.execution.next_index - 1
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ def test_a_response_byte_by_byte(response: Response) -> None:
     bench = Bench(response.method)
     bench.receive(*(response.content[at : at + 1] for at in range(len(response.content))))
     assert bench.kept == [response.is_kept]
-    assert bench.hand.statuses == {response.status: 1}
-    assert bench.hand.bytes_received == response.size
+    assert bench.execution.statuses == {response.status: 1}
+    assert bench.execution.bytes_received == response.size
 
 
 @given(responses("GET"), st.data())
@@ -234,8 +236,8 @@ def test_a_response_that_ends_early_is_none(response: Response, data: st.DataObj
     bench = Bench()
     bench.receive(*cut(data, response.content[: data.draw(st.integers(0, len(response.content) - 1))]))
     bench.end()
-    assert bench.hand.outcomes[DISCONNECTED] == 1
-    assert bench.hand.bytes_received == 0
+    assert bench.execution.outcomes[DISCONNECTED] == 1
+    assert bench.execution.bytes_received == 0
 
 
 @given(responses("GET"), st.sampled_from([b"x", b"HTTP/1.1", PLAIN, b"\0", b"0\r\n\r\n"]), st.data())
@@ -250,13 +252,13 @@ def test_what_comes_with_a_response_answers_nobody(
         bench.receive(response.content)  # it is known then, if it may be
         bench.connect()
         bench.kept.clear()
-    ended = bench.hand.ended
+    ended = bench.execution.ended
 
     bench.receive(*pieces)
 
     assert bench.kept == [False]
-    assert bench.hand.ended == ended + 1
-    assert bench.hand.statuses.keys() <= {response.status}
+    assert bench.execution.ended == ended + 1
+    assert bench.execution.statuses.keys() <= {response.status}
     assert bench.known.find(pieces[-1]) is None
 
 
@@ -266,8 +268,8 @@ def test_any_bytes_end_in_one_outcome_for_each_request(content: bytes, *, is_htt
     bench = Bench()
     bench.receive(b"HTTP/1.1 200 OK\r\n" * is_http + content)
     bench.end()
-    assert bench.hand.ended == sum(bench.hand.outcomes) == len(bench.kept)
-    assert bench.hand.in_flight == 0
+    assert bench.execution.ended == sum(bench.execution.outcomes) == len(bench.kept)
+    assert bench.execution.in_flight == 0
 
 
 @pytest.mark.parametrize("length", [1, LONGEST_BYTES, LONGEST_BYTES + 1, 10 * LONGEST_BYTES])
@@ -280,8 +282,8 @@ def test_responses_that_differ_by_a_byte(length: int) -> None:
         for head in heads:
             bench.receive(head + b"x" * length, head + b"y" * length)
         bench.receive(shorter)
-    assert bench.hand.statuses == {200: 9, 201: 6}
-    assert bench.hand.bytes_received == 12 * length + 3 * (length - 1)
+    assert bench.execution.statuses == {200: 9, 201: 6}
+    assert bench.execution.bytes_received == 12 * length + 3 * (length - 1)
 
 
 def test_more_responses_than_can_be_known() -> None:
@@ -292,8 +294,8 @@ def test_more_responses_than_can_be_known() -> None:
             bench.receive(
                 b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: %d\r\n\r\n" % (kind, turn) + b"x" * turn
             )
-    assert bench.hand.statuses == {200: 1200}
-    assert bench.hand.bytes_received == 400 * (0 + 1 + 2)
+    assert bench.execution.statuses == {200: 1200}
+    assert bench.execution.bytes_received == 400 * (0 + 1 + 2)
 
 
 def test_the_parser_goes_on_after_a_known_response() -> None:
@@ -308,8 +310,8 @@ def test_the_end_of_one_response_is_not_taken_for_another() -> None:
     bench = Bench()
     bench.receive(PLAIN)
     bench.receive(b"HTTP/1.1 201 Any\r\nContent-Length: %d\r\n\r\n" % (2 * len(PLAIN)), PLAIN, PLAIN)
-    assert bench.hand.statuses == {200: 1, 201: 1}
-    assert bench.hand.bytes_received == 2 + 2 * len(PLAIN)
+    assert bench.execution.statuses == {200: 1, 201: 1}
+    assert bench.execution.bytes_received == 2 + 2 * len(PLAIN)
 
 
 UNTIL_CLOSE = [
@@ -339,11 +341,11 @@ def test_a_body_without_a_length_ends_with_its_connection(head: bytes, *, is_who
     for error in (None, ConnectionResetError()):
         bench = Bench()
         bench.receive(*([head + b"hi"] if is_whole else [head[:-3], head[-3:], b"h", b"i"]))
-        assert bench.hand.ended == 0
+        assert bench.execution.ended == 0
         bench.end(error)
         outcome = OK if error is None else DISCONNECTED
-        assert (bench.hand.outcomes[outcome], bench.kept) == (1, [False])
-        assert bench.hand.bytes_received == (2 if error is None else 0)
+        assert (bench.execution.outcomes[outcome], bench.kept) == (1, [False])
+        assert bench.execution.bytes_received == (2 if error is None else 0)
 
 
 @pytest.mark.parametrize("head", WITH_LENGTH)
@@ -352,7 +354,7 @@ def test_a_body_with_a_length_does_not(head: bytes) -> None:
     bench = Bench()
     bench.receive(head + b"hi")
     bench.end()
-    assert (bench.hand.outcomes[DISCONNECTED], bench.hand.bytes_received) == (1, 0)
+    assert (bench.execution.outcomes[DISCONNECTED], bench.execution.bytes_received) == (1, 0)
 
 
 @pytest.mark.parametrize("where", ["idle", "before the head", "in the head", "in the body", "after it"])
@@ -365,8 +367,8 @@ def test_a_connection_that_ends_in_any_state(where: str) -> None:
     bench.receive(PLAIN[: parts.get(where, len(PLAIN))])
     bench.end()
     is_answered = where in ("idle", "after it")
-    assert bench.hand.outcomes[OK] == is_answered
-    assert bench.hand.outcomes[DISCONNECTED] == (where != "idle")
+    assert bench.execution.outcomes[OK] == is_answered
+    assert bench.execution.outcomes[DISCONNECTED] == (where != "idle")
 
 
 def test_a_closed_connection_says_nothing_more() -> None:
@@ -375,7 +377,7 @@ def test_a_closed_connection_says_nothing_more() -> None:
     bench.connection.close()
     bench.connection.data_received(PLAIN)
     bench.connection.connection_lost(None)
-    assert (bench.hand.ended, bench.kept) == (0, [])
+    assert (bench.execution.ended, bench.kept) == (0, [])
     assert not bench.connection.is_usable
 
 
@@ -388,7 +390,7 @@ def test_what_nobody_asked_for_ends_an_idle_connection() -> None:
         assert bench.connection.is_usable
         bench.receive(surplus)
         assert bench.transport.is_aborted
-        assert bench.hand.ended == 1
+        assert bench.execution.ended == 1
 
 
 def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
@@ -397,7 +399,7 @@ def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
     bench.receive(PLAIN)
     bench.limit_ns = 0
     bench.receive(PLAIN, PLAIN[:5], PLAIN[5:])
-    assert (bench.hand.outcomes[OK], bench.hand.outcomes[TIMEOUT]) == (1, 2)
+    assert (bench.execution.outcomes[OK], bench.execution.outcomes[TIMEOUT]) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -413,7 +415,7 @@ def test_a_head_without_end(head: bytes, piece: int) -> None:
     """Is a `protocol_error` soon, in small pieces and in large ones."""
     bench = Bench()
     bench.receive(*(head[at : at + piece] for at in range(0, len(head), piece)))
-    assert bench.hand.outcomes[PROTOCOL_ERROR] == 1
+    assert bench.execution.outcomes[PROTOCOL_ERROR] == 1
     assert str(LONGEST_HEAD_BYTES) in str(bench.reasons[0])
 
 
@@ -423,7 +425,7 @@ def test_a_head_that_is_just_short_enough() -> None:
     head += b"y" * (LONGEST_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n"
     bench = Bench()
     bench.receive(head + b"x" * 100_000)
-    assert (bench.hand.outcomes[OK], bench.hand.bytes_received) == (1, 100_000)
+    assert (bench.execution.outcomes[OK], bench.execution.bytes_received) == (1, 100_000)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -433,10 +435,10 @@ def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) 
     bench = Bench()
     if is_known:
         bench.receive(PLAIN)
-    bench.connection.send(bench.hand, 1, b"x" * (100_000 if is_large else 10), 0)
+    bench.connection.send(bench.execution, 1, b"x" * (100_000 if is_large else 10), 0)
     bench.transport.unsent = 50_000 if is_large else 0
     bench.receive(PLAIN)
-    assert bench.hand.outcomes[TIMEOUT] + bench.hand.outcomes[OK] == 1 + is_known
+    assert bench.execution.outcomes[TIMEOUT] + bench.execution.outcomes[OK] == 1 + is_known
     assert bench.kept[-1] is not is_large
 
 

@@ -86,9 +86,9 @@ class Bench:
     def add(self, start: int, stop: int) -> Execution:
         """Give the engine a lease."""
         lease = Lease(id=f"{start}", run="r1", start=start, stop=stop, start_by=0.0, spec=self.spec)
-        hand = Execution(lease, asyncio.get_running_loop().create_future())
-        self.feed.add(hand)
-        return hand
+        execution = Execution(lease, asyncio.get_running_loop().create_future())
+        self.feed.add(execution)
+        return execution
 
     def list_sent(self) -> list[int]:
         """The indices that were sent, rising."""
@@ -133,26 +133,26 @@ async def test_it_keeps_the_window_full(bench: Bench) -> None:
 
 async def test_a_connection_that_was_the_last_makes_room(bench: Bench) -> None:
     """For another one."""
-    hand = bench.add(0, 10)
+    execution = bench.add(0, 10)
     await settle()
     bench.open[0].answer(LAST_ANSWER)
     await settle()
     assert (bench.list_sent(), bench.engine.in_flight, len(bench.open)) == ([0, 1, 2, 3], 3, 4)
-    assert (hand.outcomes[OK], bench.open[0].is_aborted) == (1, True)
+    assert (execution.outcomes[OK], bench.open[0].is_aborted) == (1, True)
 
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_cut_at_any_turn_of_the_event_loop(bench: Bench, turns: int) -> None:
     """Before connections are begun, while they are made, and after: what was taken is given back."""
-    hand = bench.add(0, 10)
+    execution = bench.add(0, 10)
     for _ in range(turns):
         await asyncio.sleep(0)
-    taken = hand.next_index
-    bench.feed.withdraw(hand)
-    bench.engine.cut_off(hand)
+    taken = execution.next_index
+    bench.feed.withdraw(execution)
+    bench.engine.cut_off(execution)
     await settle()
-    assert hand.unfinished == list(range(taken))
-    assert (bench.engine.in_flight, hand.finished.done()) == (0, True)
+    assert execution.unfinished == list(range(taken))
+    assert (bench.engine.in_flight, execution.finished.done()) == (0, True)
 
     other = bench.add(10, 20)
     await settle()
@@ -163,11 +163,11 @@ async def test_a_cut_at_any_turn_of_the_event_loop(bench: Bench, turns: int) -> 
 async def test_closing_at_any_turn_of_the_event_loop(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     """Nobody waits for a connection that nobody makes any more."""
     bench = Bench(monkeypatch, build_spec())
-    hand = bench.add(0, 10)
+    execution = bench.add(0, 10)
     for _ in range(turns):
         await asyncio.sleep(0)
     await asyncio.wait_for(bench.engine.close(), 1)
-    assert sorted(hand.unfinished) == list(range(hand.next_index))
+    assert sorted(execution.unfinished) == list(range(execution.next_index))
     assert (bench.engine.in_flight, bench.connecting) == (0, 0)
     assert all(transport.is_aborted for transport in bench.open)
 
@@ -190,32 +190,32 @@ async def test_a_cut_leaves_other_leases_alone(bench: Bench) -> None:
 
 async def test_an_answer_after_a_cut_is_none(bench: Bench) -> None:
     """The index has one end."""
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await settle()
-    bench.engine.cut_off(hand)
+    bench.engine.cut_off(execution)
     bench.open[0].answer()
     await settle()
-    assert (hand.unfinished, hand.outcomes[OK]) == ([0, 1, 2], 0)
+    assert (execution.unfinished, execution.outcomes[OK]) == ([0, 1, 2], 0)
 
 
 async def test_connections_that_cannot_be_made(bench: Bench) -> None:
     """Each request has its outcome, and others get their turn meanwhile."""
     bench.error = ConnectionRefusedError(111, "refused")
-    hand = bench.add(0, 500)
+    execution = bench.add(0, 500)
     await settle()
-    assert 0 < hand.ended < 100
-    await asyncio.wait_for(hand.finished, 5)
-    assert hand.outcomes[CONNECT_ERROR] == 500
+    assert 0 < execution.ended < 100
+    await asyncio.wait_for(execution.finished, 5)
+    assert execution.outcomes[CONNECT_ERROR] == 500
 
 
 async def test_requests_that_cannot_be_sent_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor do they fill the stack."""
     bench = Bench(monkeypatch, build_spec(urls=("http://h:port/{i}",)))
-    hand = bench.add(0, 20 * MOST_FAILURES_AT_ONCE)
+    execution = bench.add(0, 20 * MOST_FAILURES_AT_ONCE)
     await settle()
-    assert 0 < hand.ended < hand.lease.stop
-    await asyncio.wait_for(hand.finished, 5)
-    assert hand.outcomes[CONNECT_ERROR] == hand.lease.stop
+    assert 0 < execution.ended < execution.lease.stop
+    await asyncio.wait_for(execution.finished, 5)
+    assert execution.outcomes[CONNECT_ERROR] == execution.lease.stop
     await bench.engine.close()
 
 
@@ -223,9 +223,9 @@ async def test_connections_are_made_in_steps(monkeypatch: pytest.MonkeyPatch) ->
     """Requests that must wait for one are not taken."""
     bench = Bench(monkeypatch, build_spec(concurrency=1000))
     bench.may_connect.clear()
-    hand = bench.add(0, 5000)
+    execution = bench.add(0, 5000)
     await settle()
-    assert bench.connecting == hand.in_flight == bench.engine.in_flight == CONNECTING_AT_ONCE
+    assert bench.connecting == execution.in_flight == bench.engine.in_flight == CONNECTING_AT_ONCE
     bench.may_connect.set()
     await settle()
     assert bench.engine.in_flight == len(bench.open) == 1000
@@ -239,9 +239,9 @@ async def test_idle_connections_wait_for_the_next_lease(bench: Bench) -> None:
     for transport in bench.open:
         transport.answer()
     assert bench.engine.in_flight == 0
-    hand = bench.add(3, 6)
+    execution = bench.add(3, 6)
     await settle()
-    assert (hand.in_flight, len(bench.open)) == (3, 3)
+    assert (execution.in_flight, len(bench.open)) == (3, 3)
 
 
 async def test_an_idle_connection_that_ends_counts_as_nothing(bench: Bench) -> None:
@@ -252,31 +252,31 @@ async def test_an_idle_connection_that_ends_counts_as_nothing(bench: Bench) -> N
         transport.answer()
     bench.open[0].connection.connection_lost(None)
     bench.open[1].connection.connection_lost(ConnectionResetError())
-    hand = bench.add(3, 6)
+    execution = bench.add(3, 6)
     await settle()
-    assert (hand.in_flight, hand.ended, len(bench.open)) == (3, 0, 5)
+    assert (execution.in_flight, execution.ended, len(bench.open)) == (3, 0, 5)
 
 
 async def test_a_lost_connection_is_the_end_of_one_request(bench: Bench) -> None:
     """It is not sent again."""
-    hand = bench.add(0, 4)
+    execution = bench.add(0, 4)
     await settle()
     bench.open[1].connection.connection_lost(None)
     await settle()
-    assert hand.outcomes[DISCONNECTED] == 1
+    assert execution.outcomes[DISCONNECTED] == 1
     assert bench.list_sent() == [0, 1, 2, 3]
-    assert hand.in_flight == 3
+    assert execution.in_flight == 3
 
 
 async def test_each_url_has_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two URLs of one place share theirs."""
     urls = ("http://a/{i}", "http://b/{i}", "http://a/{i}")
     bench = Bench(monkeypatch, build_spec(urls=urls, concurrency=1))
-    hand = bench.add(0, 60)
-    while not hand.finished.done():
+    execution = bench.add(0, 60)
+    while not execution.finished.done():
         await settle()
         for transport in bench.open:
-            if transport.connection.hand is not None:
+            if transport.connection.execution is not None:
                 transport.answer()
     assert bench.list_sent() == list(range(60))
     hosts = [
@@ -320,7 +320,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
     def fail(*_: object, **__: object) -> None:
         raise ArithmeticError("cannot count")
 
-    hand = bench.add(0, 3)
+    execution = bench.add(0, 3)
     await settle()
     with monkeypatch.context() as patch:
         patch.setattr(Execution, "answer", fail)
@@ -328,4 +328,4 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
             bench.open[0].answer()
 
     with pytest.raises(ArithmeticError):
-        await asyncio.wait_for(hand.finished, 1)
+        await asyncio.wait_for(execution.finished, 1)

@@ -42,11 +42,11 @@ class _Slot:
         verdict: how a request that is being cut off is to be accounted for.
     """
 
-    __slots__ = ("hand", "sent_ns", "task", "verdict")
+    __slots__ = ("execution", "sent_ns", "task", "verdict")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.hand: Execution | None = None
+        self.execution: Execution | None = None
         self.sent_ns = 0
         self.verdict: int | None = None
 
@@ -105,10 +105,10 @@ class AiohttpEngine:
         self._recruiter = self._supervisor.start("slots", self._recruit)
         self._sweeper = self._supervisor.start("timeouts", self._sweep)
 
-    def cut_off(self, hand: Execution) -> None:
+    def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         for slot in self._slots:
-            if slot.hand is hand:
+            if slot.execution is execution:
                 slot.cut(_GIVEN_BACK)
 
     async def close(self) -> None:
@@ -146,8 +146,8 @@ class AiohttpEngine:
         if task.cancelled() or (error := task.exception()) is None:
             return
         slot.sent_ns, slot.verdict = 0, None
-        if slot.hand is not None:
-            slot.hand.abandon(error)
+        if slot.execution is not None:
+            slot.execution.abandon(error)
         if isinstance(error, Exception):
             self._resting += 1
             pause_s = self._health.note_failure(error)
@@ -163,12 +163,12 @@ class AiohttpEngine:
         request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
         build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
         while not self._is_closing:
-            hand = feed.current
-            if hand is None:
+            execution = feed.current
+            if execution is None:
                 await feed.wait()
                 continue
-            index = feed.take(hand)
-            slot.hand = hand
+            index = feed.take(execution)
+            slot.execution = execution
             slot.sent_ns = sent_ns = perf_counter_ns()
             try:
                 # Passing no mapping of arguments is quicker than passing an empty one.
@@ -184,41 +184,41 @@ class AiohttpEngine:
                         response.close()
             except asyncio.CancelledError:
                 if slot.verdict is None:  # the event loop itself ends
-                    hand.give_back(index)
+                    execution.give_back(index)
                     raise
-                self._account_cut(slot, hand, index)
+                self._account_cut(slot, execution, index)
             except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
-                self._account_error(slot, hand, index, error)
+                self._account_error(slot, execution, index, error)
                 slot.sent_ns = 0
                 await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
             else:
                 latency_ns = perf_counter_ns() - sent_ns
                 if latency_ns > limit_ns:
-                    hand.fail(TIMEOUT)
+                    execution.fail(TIMEOUT)
                 else:
                     status, received = response.status, response.content.total_bytes
-                    hand.answer(status, latency_ns // 1000, received, expected=status in expected)
+                    execution.answer(status, latency_ns // 1000, received, expected=status in expected)
             slot.sent_ns = 0
             slot.verdict = None
 
-    def _account_error(self, slot: _Slot, hand: Execution, index: int, error: Exception) -> None:
+    def _account_error(self, slot: _Slot, execution: Execution, index: int, error: Exception) -> None:
         if slot.verdict is not None:
             # aiohttp made something else of the cancellation.
-            self._account_cut(slot, hand, index)
+            self._account_cut(slot, execution, index)
             return
         is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
         self._errors.tell(outcome, error)
-        hand.fail(outcome)
+        execution.fail(outcome)
 
     @staticmethod
-    def _account_cut(slot: _Slot, hand: Execution, index: int) -> None:
+    def _account_cut(slot: _Slot, execution: Execution, index: int) -> None:
         if slot.task is not None:
             slot.task.uncancel()
         if slot.verdict is None or slot.verdict == _GIVEN_BACK:
-            hand.give_back(index)
+            execution.give_back(index)
         else:
-            hand.fail(slot.verdict)
+            execution.fail(slot.verdict)
 
     async def _sweep(self, health: Health) -> None:
         """One timer for all requests: aiohttp's own costs a timer each (dependencies: 10 % of a request)."""

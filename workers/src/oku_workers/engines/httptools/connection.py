@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
         "_request",
         "_state",
         "_transport",
-        "hand",
+        "execution",
         "index",
         "origin",
         "since_ns",
@@ -90,10 +90,12 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, owner: Owner, origin: Origin, hand: Execution, index: int, request: bytes) -> None:
+    def __init__(
+        self, owner: Owner, origin: Origin, execution: Execution, index: int, request: bytes
+    ) -> None:
         """A connection that is still to be made, for the first request on it."""
         self.origin = origin
-        self.hand: Execution | None = hand
+        self.execution: Execution | None = execution
         self.index = index
         self.since_ns = perf_counter_ns()
         self._owner = owner
@@ -106,9 +108,9 @@ class Connection(asyncio.Protocol):
         """What to send first."""
         self._reader: ResponseReader | None = None
 
-    def send(self, hand: Execution, index: int, request: bytes, now_ns: int) -> None:
+    def send(self, execution: Execution, index: int, request: bytes, now_ns: int) -> None:
         """Send a request; there is none in flight."""
-        self.hand = hand
+        self.execution = execution
         self.index = index
         self.since_ns = now_ns
         self._state = _SENT
@@ -116,7 +118,7 @@ class Connection(asyncio.Protocol):
 
     def rest(self, now_ns: int) -> None:
         """There is no request for it now."""
-        self.hand = None
+        self.execution = None
         self.since_ns = now_ns
         self._state = _IDLE
 
@@ -125,7 +127,7 @@ class Connection(asyncio.Protocol):
         if self._state not in (_CONNECTING, _CLOSED):
             self._transport.abort()
         self._state = _CLOSED
-        self.hand = None
+        self.execution = None
         if self._reader is not None:
             self._reader.end()
 
@@ -151,12 +153,12 @@ class Connection(asyncio.Protocol):
         """A piece of a response came, mostly the whole of it."""
         if self._state == _SENT and (known := self._find_known(data)) is not None:
             now_ns = perf_counter_ns()
-            hand, latency_ns = self.hand, now_ns - self.since_ns
+            execution, latency_ns = self.execution, now_ns - self.since_ns
             following, build = self._feed.current, self._build
             if following is None or build is None:
                 self._owner.go_on(self, now_ns)
             else:  # as `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request
-                self.hand = following
+                self.execution = following
                 self.index = index = following.next_index
                 self.since_ns = now_ns
                 following.next_index = index + 1
@@ -164,13 +166,13 @@ class Connection(asyncio.Protocol):
                     self._feed.advance()
                 self._write(build(index))
             status, received, is_expected = known
-            if hand is None or latency_ns > self._owner.limit_ns:
-                self._count(hand, known, latency_ns)
+            if execution is None or latency_ns > self._owner.limit_ns:
+                self._count(execution, known, latency_ns)
                 return
             try:  # as `_count`
-                hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+                execution.answer(status, latency_ns // 1000, received, expected=is_expected)
             except Exception as error:
-                hand.abandon(error)
+                execution.abandon(error)
                 raise
         else:
             self._read(data)
@@ -178,7 +180,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         reader = self._reader
-        if reader is not None and reader.ends_by_close and exc is None and self.hand is not None:
+        if reader is not None and reader.ends_by_close and exc is None and self.execution is not None:
             self._finish(reader)
         elif self._state != _CLOSED:
             self._owner.lose(self, DISCONNECTED, exc or "the server hung up")
@@ -199,7 +201,7 @@ class Connection(asyncio.Protocol):
                 self._state = _SENDING
 
     def _read(self, data: bytes) -> None:
-        if self.hand is None:
+        if self.execution is None:
             if self._state != _CLOSED:  # nobody has asked for anything
                 self._owner.lose(self, PROTOCOL_ERROR, "an answer without a request")
             return
@@ -221,7 +223,7 @@ class Connection(asyncio.Protocol):
     def _finish(self, reader: ResponseReader) -> None:
         """A response that was read is complete."""
         now_ns = perf_counter_ns()
-        hand, latency_ns = self.hand, now_ns - self.since_ns
+        execution, latency_ns = self.execution, now_ns - self.since_ns
         # Who answers before the request is out need not read the rest, and what follows would wait for it.
         is_free = not self._transport.get_write_buffer_size()
         is_kept = reader.is_kept and self._owner.keeps_connections and is_free
@@ -231,19 +233,19 @@ class Connection(asyncio.Protocol):
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)
-        self._count(hand, parsed, latency_ns)
+        self._count(execution, parsed, latency_ns)
 
     def _build_parsed(self, reader: ResponseReader) -> Parsed:
         return reader.status, reader.received, reader.status in self._owner.expected
 
-    def _count(self, hand: Execution | None, parsed: Parsed, latency_ns: int) -> None:
-        assert hand is not None
+    def _count(self, execution: Execution | None, parsed: Parsed, latency_ns: int) -> None:
+        assert execution is not None
         try:
             if latency_ns > self._owner.limit_ns:
-                hand.fail(TIMEOUT)
+                execution.fail(TIMEOUT)
             else:
                 status, received, is_expected = parsed
-                hand.answer(status, latency_ns // 1000, received, expected=is_expected)
+                execution.answer(status, latency_ns // 1000, received, expected=is_expected)
         except Exception as error:  # a fault of our own, and the lease must not hang then
-            hand.abandon(error)
+            execution.abandon(error)
             raise

@@ -84,10 +84,10 @@ class HttptoolsEngine:
         start = self._supervisor.start
         self._chores = [start("feed", self._follow_feed), start("timeouts", self._sweep)]
 
-    def cut_off(self, hand: Execution) -> None:
+    def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         for connection in list(self._connections):
-            if connection.hand is hand:
+            if connection.execution is execution:
                 self._give_back(connection)
         self._fill()
 
@@ -100,7 +100,7 @@ class HttptoolsEngine:
         for origin in self._origins:
             origin.close()
         for connection in list(self._connections):
-            if connection.hand is not None:
+            if connection.execution is not None:
                 self._give_back(connection)
             else:
                 connection.close()
@@ -113,17 +113,17 @@ class HttptoolsEngine:
 
     def go_on(self, connection: Connection, now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
-        hand = self.feed.current
-        if hand is not None:
-            build, origin = self._urls[hand.next_index % self._turns]
+        execution = self.feed.current
+        if execution is not None:
+            build, origin = self._urls[execution.next_index % self._turns]
             if origin is connection.origin:
-                index = self.feed.take(hand)
-                connection.send(hand, index, build(index), now_ns)
+                index = self.feed.take(execution)
+                connection.send(execution, index, build(index), now_ns)
                 return
         connection.rest(now_ns)
         connection.origin.idle[connection] = None
         self._free += 1
-        if hand is not None:
+        if execution is not None:
             self._fill()
 
     def release(self, connection: Connection) -> None:
@@ -134,13 +134,13 @@ class HttptoolsEngine:
 
     def lose(self, connection: Connection, outcome: int, reason: object) -> None:
         """A connection is of no further use; its request, if it has one, ends with an outcome."""
-        hand = connection.hand
+        execution = connection.execution
         self._drop(connection)
-        if hand is None:
+        if execution is None:
             return
         self._errors.tell(outcome, reason)
         self._free += 1
-        hand.fail(outcome)
+        execution.fail(outcome)
         self._fill()
 
     def forget(self, connection: Connection) -> None:
@@ -158,27 +158,27 @@ class HttptoolsEngine:
     def _fill(self) -> None:
         """Take indices for the places in the window that are free, as far as connections may be made."""
         feed, failed = self.feed, 0
-        while self._free and not self._is_closing and (hand := feed.current) is not None:
-            build, origin = self._urls[hand.next_index % self._turns]
+        while self._free and not self._is_closing and (execution := feed.current) is not None:
+            build, origin = self._urls[execution.next_index % self._turns]
             if origin is None:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
                     asyncio.get_running_loop().call_soon(self._fill)
                     return
-                feed.take(hand)
-                hand.fail(CONNECT_ERROR)
+                feed.take(execution)
+                execution.fail(CONNECT_ERROR)
                 continue
             connection = origin.pop_idle()
             if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
                 return
             self._free -= 1
-            index = feed.take(hand)
+            index = feed.take(execution)
             if connection is not None:
-                connection.send(hand, index, build(index), perf_counter_ns())
+                connection.send(execution, index, build(index), perf_counter_ns())
                 continue
             if len(self._connections) >= self._most_connections:
                 self._close_idle()
-            connection = Connection(self, origin, hand, index, build(index))
+            connection = Connection(self, origin, execution, index, build(index))
             self._connections.add(connection)
             # A callback, for a task that is cancelled before its first step runs none of its own code.
             connecting = asyncio.ensure_future(origin.connect(connection))
@@ -203,11 +203,11 @@ class HttptoolsEngine:
         self._fill()
 
     def _give_back(self, connection: Connection) -> None:
-        hand, index = connection.hand, connection.index
-        assert hand is not None
+        execution, index = connection.execution, connection.index
+        assert execution is not None
         self._drop(connection)
         self._free += 1
-        hand.give_back(index)
+        execution.give_back(index)
 
     def _drop(self, connection: Connection) -> None:
         connection.origin.idle.pop(connection, None)
@@ -222,7 +222,7 @@ class HttptoolsEngine:
             now_ns = perf_counter_ns()
             oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
             for connection in list(self._connections):
-                if connection.since_ns < (oldest_idle_ns if connection.hand is None else oldest_ns):
+                if connection.since_ns < (oldest_idle_ns if connection.execution is None else oldest_ns):
                     self.lose(connection, TIMEOUT, "no complete response within the limit")
             health.note_well()
 
