@@ -1,4 +1,4 @@
-"""Writes what is made from the code: schemas, the picture of states, dashboards, what belongs to the chart.
+"""Writes what is made from the code: schemas, parts of docs/architecture.md, dashboards, files of the chart.
 
 `--check` writes nothing and fails when a file is not as it would be written.
 """
@@ -12,13 +12,14 @@ import msgspec
 from docs.tools.chart_values import build_chart_files
 from docs.tools.manifests import build_manifests
 from docs.tools.openapi import build_openapi
+from docs.tools.rooms import build_rooms_table
 
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.results.summary import Summary
 from oku_dashboards.files import build_files as build_dashboards
 
 _DOCS = Path(__file__).parents[1]
-_BEGIN, _END = "<!-- states:begin -->", "<!-- states:end -->"
+_CONTRACTS = _DOCS.parent / ".importlinter"
 
 
 def build_schema() -> str:
@@ -29,24 +30,31 @@ def build_schema() -> str:
 
 
 def build_state_picture() -> str:
-    """The states of a run as a Mermaid diagram, between its markers."""
+    """The states of a run as a Mermaid diagram."""
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {RunState.PENDING}"]
     for state, following in TRANSITIONS.items():
         lines += [f"    {state} --> {successor}" for successor in sorted(following)]
     lines += [f"    {state} --> [*]" for state in RunState if state in FINAL_STATES]
-    return "\n".join([_BEGIN, *lines, "```", _END])
+    return "\n".join([*lines, "```"])
+
+
+def build_architecture(text: str) -> str:
+    """docs/architecture.md with its generated parts, each between its markers."""
+    parts = {"states": build_state_picture(), "rooms": build_rooms_table(_CONTRACTS.read_text())}
+    for name, part in parts.items():
+        before, rest = text.split(begin := f"<!-- {name}:begin -->\n")
+        _, after = rest.split(end := f"<!-- {name}:end -->\n")
+        text = f"{before}{begin}{part}\n{end}{after}"
+    return text
 
 
 def build_files() -> dict[Path, str]:
     """All generated files but the manifests, with what they must contain."""
     architecture = _DOCS / "architecture.md"
-    text = architecture.read_text()
-    before, rest = text.split(_BEGIN)
-    after = rest.split(_END)[1]
     return {
         _DOCS / "summary.schema.json": build_schema(),
         _DOCS / "openapi.json": build_openapi(),
-        architecture: before + build_state_picture() + after,
+        architecture: build_architecture(architecture.read_text()),
         **build_dashboards(),
         **build_chart_files(),
     }

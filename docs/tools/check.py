@@ -1,0 +1,21 @@
+"""Checks the documents against the code: the words that modules are named by, and what documents refer to."""
+
+import sys
+
+from docs.tools import references, vocabulary
+from docs.tools.rooms import check_rooms
+
+
+def main() -> int:
+    """Print what is wrong; the exit code."""
+    faults = [
+        *vocabulary.find_faults(),
+        *references.find_faults(),
+        *check_rooms(vocabulary.GLOSSARY.read_text(), vocabulary.SOURCES),
+    ]
+    sys.stderr.writelines(f"{fault}\n" for fault in faults)
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
