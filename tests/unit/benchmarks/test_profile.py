@@ -1,5 +1,6 @@
 import pytest
-from tests.benchmarks.profile import OTHER, build_shares
+
+from oku_benchmarks.measuring.profile import OTHER, build_shares
 
 REPORT = """\
 # To display the perf.data header info, please use --header/--header-only options.

@@ -1,10 +1,10 @@
 import time
 
 import pytest
-from tests.benchmarks.observer import Sample
-from tests.benchmarks.series import build_series, measure_growth_mb
-from tests.benchmarks.vitals import Vitals
 
+from oku_benchmarks.measuring.observer import Sample
+from oku_benchmarks.measuring.series import build_series, measure_growth_mb
+from oku_benchmarks.measuring.vitals import Vitals
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
 from oku_core.results.histogram import HistogramSnapshot

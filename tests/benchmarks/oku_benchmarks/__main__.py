@@ -1,0 +1,158 @@
+"""`./task bench`: measures the benchmarks, or the named ones, in turn, and writes the page anew."""
+
+import argparse
+import dataclasses
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from oku_benchmarks.cases import (
+    abuse,
+    clients,
+    connections,
+    cpu,
+    hundred_million,
+    ledger,
+    ledger_days,
+    memory,
+    peers,
+    scaling,
+    trillion,
+    wide,
+    window,
+)
+from oku_benchmarks.documents.attachments import move_kept
+from oku_benchmarks.documents.document import Document, encode_results, read_documents, write_document
+from oku_benchmarks.error import BenchmarkError
+from oku_benchmarks.measuring.machine import fetch_commit, fetch_machine, fetch_versions
+from oku_benchmarks.measuring.vitals import is_supported
+from oku_benchmarks.page import build_page
+from oku_benchmarks.plan import FULL, QUICK, Plan
+from oku_benchmarks.progress import log
+from oku_core.errors import UserError
+from oku_core.process.open_files import raise_open_files
+
+BENCHMARKS: Mapping[str, Callable[[Plan, Path], msgspec.Struct]] = {
+    "peers": peers.measure,
+    "cpu": cpu.measure,
+    "connections": connections.measure,
+    "wide": wide.measure,
+    "window": window.measure,
+    "memory": memory.measure,
+    "ledger": ledger.measure,
+    "scaling": scaling.measure,
+    "trillion": trillion.measure,
+    "ledger-days": ledger_days.measure,
+    "clients": clients.measure,
+    "abuse": abuse.measure,
+    hundred_million.NO_DELAY: hundred_million.measure_no_delay,
+    hundred_million.POSTS: hundred_million.measure_posts,
+}
+_LONG = (hundred_million.NO_DELAY, hundred_million.POSTS)
+"""Measured only when they are named."""
+_SHORT_NAMES = {
+    "hundred-million": _LONG,
+    "no-delay": (hundred_million.NO_DELAY,),
+    "posts": (hundred_million.POSTS,),
+}
+_NAMES = ", ".join([*(name for name in BENCHMARKS if name not in _LONG), *_SHORT_NAMES])
+_QUIET_LOAD = 0.5
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and write; 1 when a benchmark could not be measured, 2 on wrong arguments."""
+    parser = _build_parser()
+    options = parser.parse_args(arguments)
+    names = [name for given in options.names for name in _SHORT_NAMES.get(given, (given,))]
+    if unknown := [name for name in names if name not in BENCHMARKS]:
+        parser.error(f"{unknown[0]} is not one of {_NAMES}")
+    for flag, value in (("--rounds", options.rounds), ("--requests", options.requests)):
+        if value is not None and value < 1:
+            parser.error(f"{flag}: {value} is not at least 1")
+    if not is_supported():
+        log("bench: this system has no /proc to read processor time and memory from; it needs Linux")
+        return 2
+    plan = QUICK if options.quick else FULL
+    if options.rounds:
+        plan = dataclasses.replace(plan, rounds=options.rounds)
+    if options.requests:
+        plan = dataclasses.replace(plan, hundred_million=options.requests)
+    docs = Path("build/benchmarks") if plan.quick or options.requests else Path("docs")
+    failed = []
+    if not options.page:
+        raise_open_files()
+        names = names or [name for name in BENCHMARKS if name not in _LONG]
+        failed = [name for name in names if not _measure(name, plan, docs / "benchmarks", arguments)]
+    docs.mkdir(parents=True, exist_ok=True)
+    page = docs / "benchmarks.md"
+    page.write_text(build_page(read_documents(docs / "benchmarks")), encoding="utf-8")
+    log(f"{page} is written")
+    return 1 if failed else 0
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./task bench --", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {_NAMES}; else all but the last three"
+    )
+    parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
+    parser.add_argument("--rounds", type=int, help="how often contestants take turns")
+    parser.add_argument("--requests", type=int, help="of hundred-million, to try it; written likewise")
+    parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
+    return parser
+
+
+def _measure(name: str, plan: Plan, docs: Path, arguments: Sequence[str]) -> bool:
+    machine = fetch_machine()
+    log(f"{name}: load before {machine.load_before}")
+    if machine.load_before > _QUIET_LOAD:
+        log("  the machine is not quiet: what follows measures that, too")
+    scratch = Path("build")
+    scratch.mkdir(exist_ok=True)
+    began = time.monotonic()
+    # On the disk of the checkout, where a user's .oku would be.
+    folder = Path(tempfile.mkdtemp(dir=scratch, prefix="bench-")).absolute()
+    is_kept = False
+    try:
+        results = BENCHMARKS[name](plan, folder)
+        move_kept(folder, docs)
+    except (BenchmarkError, UserError) as error:
+        is_kept = True
+        log(f"bench: {name}: {error}; its logs are in {scratch / folder.name}")
+        return False
+    finally:
+        if not is_kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    document = Document(
+        benchmark=name,
+        command=" ".join(["./task bench", *(["--", *arguments] if arguments else [])]),
+        measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        took_s=round(time.monotonic() - began, 1),
+        commit=fetch_commit(),
+        machine=machine,
+        versions=fetch_versions(),
+        results=encode_results(results),
+    )
+    log(f"  {write_document(docs, document)} is written, after {document.took_s:.0f} s")
+    return True
+
+
+def _interrupt(*_: object) -> None:
+    """What is running is ended and the scratch folder removed, as after Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        log("bench: stopped")
+        sys.exit(130)

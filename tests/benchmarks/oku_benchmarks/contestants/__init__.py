@@ -1,0 +1,1 @@
+"""Scripts that `./task bench` runs as contestants, each in a process of its own."""

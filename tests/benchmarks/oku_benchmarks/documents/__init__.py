@@ -1,0 +1,1 @@
+"""What is written of a benchmark: its numbers, its pictures, the summary of a run."""

@@ -1,0 +1,99 @@
+"""`./task setup:peers` installs the load generators that a compiler builds: those of Go and those of Rust.
+
+Each is built once, of the version that is pinned here, into `.tools/peers`. What cannot be built is said and
+left out, as are wrk, h2load and nginx when the system does not have them: nothing here fails.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from oku_benchmarks.progress import log
+
+PEERS = Path(".tools/peers")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that is built here: its package and version, and its compiler, `go` or `cargo`."""
+
+    compiler: str
+    package: str
+    version: str
+
+
+BUILT: Mapping[str, Built] = {
+    "hey": Built("go", "github.com/rakyll/hey", "v0.1.5"),
+    "vegeta": Built("go", "github.com/tsenart/vegeta/v12", "v12.12.0"),
+    "k6": Built("go", "go.k6.io/k6", "v1.8.1"),
+    "oha": Built("cargo", "oha", "1.16.0"),
+}
+SYSTEM: Mapping[str, str] = {"nginx": "nginx-light", "wrk": "wrk", "h2load": "nghttp2-client"}
+"""Programs of the system, and what Debian calls their packages."""
+
+
+def find_program(name: str) -> str | None:
+    """The path of a program, ours before the system's; None when it is not there."""
+    places = [str(PEERS.absolute() / "bin"), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
+    return shutil.which(name, path=os.pathsep.join(places))
+
+
+def describe_missing(name: str) -> str:
+    """How to get a program that is not there."""
+    if name in SYSTEM:
+        return f"{name} is not installed (Debian: apt install {SYSTEM[name]})"
+    built = BUILT[name]
+    return f"{name} could not be built with {built.compiler} ({built.package} {built.version})"
+
+
+def install(name: str, built: Built) -> None:
+    """Build one program unless its version is there already."""
+    stamp = PEERS / f"{name}-{built.version}.stamp"
+    if stamp.exists():
+        return
+    compiler = shutil.which(built.compiler)
+    if compiler is None:
+        log(f"bench: {name} is left out: there is no {built.compiler} to build it")
+        return
+    log(f"bench: building {name} {built.version}, which may take minutes")
+    result = subprocess.run(
+        _build_command(compiler, built),
+        env=os.environ | {"GOBIN": str(PEERS.absolute() / "bin")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        reason = (result.stdout.strip().splitlines() or ["no reason given"])[-1].strip()
+        log(f"bench: {name} is left out, it could not be built: {reason}")
+        return
+    stamp.touch()
+
+
+def _build_command(compiler: str, built: Built) -> list[str]:
+    if built.compiler == "go":
+        return [compiler, "install", f"{built.package}@{built.version}"]
+    return [
+        compiler, "install", built.package, "--version", built.version, "--locked", "--quiet",
+        "--root", str(PEERS.absolute()),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """Install what can be installed, and say what is missing."""
+    (PEERS / "bin").mkdir(parents=True, exist_ok=True)
+    for name, built in BUILT.items():
+        install(name, built)
+    for name in SYSTEM:
+        if find_program(name) is None:
+            log(f"bench: {describe_missing(name)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

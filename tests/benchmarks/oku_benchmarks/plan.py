@@ -1,0 +1,117 @@
+"""How much is measured: the full plan for docs/benchmarks.md, the quick one to see that everything works."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Numbers of requests are for each run of a contestant.
+
+    Args:
+        quick: whether this is the quick plan.
+        rounds: how often contestants take turns.
+        concurrencies: connections of the contest.
+        peer_turn_s: how long a contestant's turn is.
+        connections: how many a worker has in flight, to see what one costs.
+        wide_workers: of the run with very many requests in flight.
+        wide_concurrency: of each of them.
+        wide_requests: of that run.
+        window_workers: for each run of the posts' own case, how many workers.
+        window_requests: of each of these workers.
+        window_even_requests: the same for the case of evenly spread delays.
+        memory_requests: when the worker's memory is looked at; the last is the length of the run.
+        ledger_requests: of the run with simulated workers.
+        ledger_s: into how many seconds that run is compressed.
+        scaling_steps: numbers of simulated workers, seconds of a lease, seconds that are looked at.
+        trillion_requests: of the largest ledger.
+        trillion_leases: into how many leases it is cut.
+        trillion_s: into how many seconds that run is compressed.
+        days_runs: completed runs of a ledger of many days.
+        days_leases: of the one run of it that has very many.
+        days_samples: seconds that are kept of that run.
+        hundred_million: requests of the benchmarks that are named so.
+        client_sizes: how many requests each of the posts' clients makes.
+        client_limit_s: a client that would take longer is left out.
+        abuse_s: how long each part is attacked.
+    """
+
+    quick: bool
+    rounds: int
+    concurrencies: tuple[int, ...] = (100, 1000)
+    peer_turn_s: int
+    connections: tuple[int, ...]
+    wide_workers: int
+    wide_concurrency: int
+    wide_requests: int
+    window_workers: tuple[int, ...]
+    window_requests: int
+    window_even_requests: int
+    memory_requests: tuple[int, int]
+    ledger_requests: int
+    ledger_s: float
+    scaling_steps: tuple[tuple[int, float, float], ...]
+    trillion_requests: int
+    trillion_leases: int
+    trillion_s: float
+    days_runs: int
+    days_leases: int
+    days_samples: int
+    hundred_million: int
+    client_sizes: tuple[int, ...]
+    client_limit_s: float
+    abuse_s: float
+
+
+FULL = Plan(
+    quick=False,
+    rounds=5,
+    peer_turn_s=4,
+    connections=(1_000, 5_000, 15_000),
+    wide_workers=4,
+    wide_concurrency=15_000,
+    wide_requests=2_000_000,
+    window_workers=(1, 2),
+    window_requests=50_000,
+    window_even_requests=30_000,
+    memory_requests=(100_000, 1_000_000),
+    ledger_requests=100_000_000,
+    ledger_s=75,
+    scaling_steps=((10, 10, 20), (100, 10, 20), (1_000, 10, 30), (10_000, 100, 60)),
+    trillion_requests=10**12,
+    trillion_leases=10_000,
+    trillion_s=60,
+    days_runs=2_000,
+    days_leases=2_000_000,
+    days_samples=3_600,
+    hundred_million=100_000_000,
+    client_sizes=(10, 100, 10_000, 1_000_000),
+    client_limit_s=180,
+    abuse_s=60,
+)
+QUICK = Plan(
+    quick=True,
+    rounds=1,
+    concurrencies=(100,),
+    peer_turn_s=2,
+    connections=(1_000, 3_000),
+    wide_workers=2,
+    wide_concurrency=2_000,
+    wide_requests=60_000,
+    window_workers=(1,),
+    window_requests=13_000,
+    window_even_requests=13_000,
+    memory_requests=(20_000, 60_000),
+    ledger_requests=10_000_000,
+    ledger_s=10,
+    scaling_steps=((10, 10, 5), (100, 10, 5)),
+    trillion_requests=10**12,
+    trillion_leases=1_000,
+    trillion_s=10,
+    days_runs=100,
+    days_leases=50_000,
+    days_samples=200,
+    hundred_million=1_000_000,
+    client_sizes=(10, 100, 1_000),
+    client_limit_s=20,
+    abuse_s=6,
+)

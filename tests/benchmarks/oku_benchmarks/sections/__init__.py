@@ -1,0 +1,1 @@
+"""The sections of docs/benchmarks.md, one module for each benchmark."""

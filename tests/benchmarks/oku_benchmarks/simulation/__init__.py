@@ -1,0 +1,1 @@
+"""Real brokers and coordinators with simulated workers, which send no request."""

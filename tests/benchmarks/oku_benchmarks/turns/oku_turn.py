@@ -1,0 +1,115 @@
+"""A turn of Oku: the real `oku run` with its whole local stack, in a data folder that goes with the turn."""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from oku_benchmarks.measuring.vitals import find_children
+from oku_benchmarks.turns import terminal
+from oku_benchmarks.turns.turn import Stage, Turn
+from oku_cli.local.data_dir import DataDir
+from oku_core.results.summary import Summary
+
+WORKER = "worker-1"
+"""What the stack calls its first worker."""
+COORDINATOR = "coordinator"
+AIOHTTP, HTTPTOOLS = "aiohttp", "httptools"
+"""The engines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What `oku run` is asked for.
+
+    Args:
+        requests: how many.
+        concurrency: in flight, for each worker.
+        workers: how many; 0 for the default of this machine.
+        engine: that sends them.
+        delay: of Oku's own delay servers; empty for a target that is there already.
+    """
+
+    requests: int
+    concurrency: int
+    workers: int = 1
+    engine: str = AIOHTTP
+    delay: str = ""
+
+    def build_flags(self, url: str) -> list[str]:
+        """Flags of `oku run`; `url` may be empty."""
+        flags = {
+            "url": url,
+            "requests": str(self.requests),
+            "concurrency": str(self.concurrency),
+            "workers": str(self.workers) if self.workers else "",
+            "engine": self.engine,
+            "delay": self.delay,
+        }
+        return [word for key, value in flags.items() if value for word in (f"--{key}", value)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OkuTurn:
+    """A turn, and the summary that `oku run --json` wrote."""
+
+    turn: Turn
+    summary: Summary
+
+
+def read_stack(data_dir: DataDir) -> dict[str, Any] | None:
+    """What the running stack has written down of itself; None before its start and after its end."""
+    try:
+        document: dict[str, Any] = json.loads(data_dir.stack_file.read_bytes())
+    except FileNotFoundError:
+        return None
+    return document
+
+
+def find_pids(data_dir: DataDir) -> dict[str, int]:
+    """The processes of the running stack by name, `oku run` itself as `oku`, those of a server with it."""
+    document = read_stack(data_dir)
+    if document is None:
+        return {}
+    children: dict[str, int] = document["children"]
+    of_servers = {
+        f"{name}, process {number}": child
+        for name, pid in children.items()
+        if name.startswith("server")
+        for number, child in enumerate(find_children(pid), 1)
+    }
+    return {"oku": document["pid"]} | children | of_servers
+
+
+@contextmanager
+def open_data_dir(folder: Path) -> Iterator[DataDir]:
+    """A data folder for one run, on the disk where a user's would be; what a failed run left stays there."""
+    path = Path(tempfile.mkdtemp(dir=folder, prefix="oku-"))
+    yield DataDir(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def play_oku(stage: Stage, data_dir: DataDir, load: Load, *, is_shown: bool = False) -> OkuTurn:
+    """Run `oku run` against the target of the stage; `BenchmarkError` unless it completes.
+
+    Args:
+        stage: its target may have no URL: then Oku brings its own delay servers.
+        data_dir: of the stack.
+        load: what to run.
+        is_shown: whether it runs in a terminal, with its live view.
+    """
+
+    def command(account: Path) -> list[str]:
+        run = [sys.executable, "-m", "oku_cli", "run", *load.build_flags(stage.target.url)]
+        run += ["--json", str(account), "--data-dir", str(data_dir.path)]
+        return [sys.executable, terminal.__file__, *run] if is_shown else [*run, "--quiet"]
+
+    turn = stage.play("oku", command, lambda: find_pids(data_dir))
+    return OkuTurn(turn=turn, summary=msgspec.convert(turn.account, Summary))

@@ -1,0 +1,118 @@
+"""The load generators beside Oku: how each is told to keep so many connections busy.
+
+Those that take a duration get one; those that take a number of requests get as many as they last did in that
+time. `wrk -t1` and `h2load -t1` have one thread. What has threads of its own is run twice: held to one
+processor, as their like, and as it comes.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from oku_benchmarks.install import describe_missing, find_program
+from oku_benchmarks.turns.turn import CONTESTANTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """One turn: both its time and the requests that fit into it are given, each takes what it understands."""
+
+    url: str
+    """Template with `{i}` for the index, which only scripts fill in."""
+    connections: int
+    seconds: int
+    requests: int
+    account: str
+    """The file for what a script counts of itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """One of them.
+
+    Args:
+        program: what it is run with, or the package of a script.
+        build: its command, given the program's path and an effort.
+        is_script: whether it is one of ours, which counts its requests.
+        expected_rps: for a script, until its first turn has said.
+    """
+
+    program: str
+    build: Callable[[str, Effort], Sequence[str]]
+    is_script: bool = False
+    expected_rps: float = 0.0
+
+    def find(self) -> str | None:
+        """The path of its program; None when it is missing."""
+        if not self.is_script:
+            return find_program(self.program)
+        return sys.executable if importlib.util.find_spec(self.program) else None
+
+    def describe_missing(self) -> str:
+        """Why it is left out."""
+        return f"{self.program} is not installed" if self.is_script else describe_missing(self.program)
+
+
+def _wrk(program: str, effort: Effort) -> list[str]:
+    return [program, "-t1", f"-c{effort.connections}", f"-d{effort.seconds}s", _fix(effort)]
+
+
+def _h2load(program: str, effort: Effort) -> list[str]:
+    return [program, "--h1", "-t1", f"-c{effort.connections}", "-D", str(effort.seconds), _fix(effort)]
+
+
+def _oha(program: str, effort: Effort) -> list[str]:
+    return [
+        program, "--no-tui", "--output-format", "quiet", "-c", str(effort.connections),
+        "-z", f"{effort.seconds}s", _fix(effort),
+    ]  # fmt: skip
+
+
+def _hey(program: str, effort: Effort) -> list[str]:
+    return [program, "-c", str(effort.connections), "-z", f"{effort.seconds}s", _fix(effort)]
+
+
+def _vegeta(program: str, effort: Effort) -> list[str]:
+    script = 'echo "GET $1" | exec "$0" attack -rate 0 -max-workers "$2" -duration "$3" -output /dev/null'
+    return ["sh", "-c", script, program, _fix(effort), str(effort.connections), f"{effort.seconds}s"]
+
+
+def _k6(program: str, effort: Effort) -> list[str]:
+    return [
+        program, "run", "--quiet", "--no-usage-report", "--no-summary", "--address", "",
+        "--vus", str(effort.connections), "--duration", f"{effort.seconds}s", "-e", f"TARGET={_fix(effort)}",
+        str(CONTESTANTS / "k6_get.js"),
+    ]  # fmt: skip
+
+
+def _script(name: str) -> Callable[[str, Effort], list[str]]:
+    return lambda program, effort: [
+        program, str(CONTESTANTS / name), effort.url, str(effort.requests), str(effort.connections),
+        effort.account,
+    ]  # fmt: skip
+
+
+def _fix(effort: Effort) -> str:
+    return effort.url.format(i=1)
+
+
+def _hold(build: Callable[[str, Effort], list[str]], variable: str) -> Callable[[str, Effort], list[str]]:
+    return lambda program, effort: ["env", f"{variable}=1", *build(program, effort)]
+
+
+WRK, H2LOAD, BARE_LOOP, LOCUST = "wrk", "h2load", "bare loop", "locust"
+RIVALS = {
+    WRK: Rival(program="wrk", build=_wrk),
+    H2LOAD: Rival(program="h2load", build=_h2load),
+    "oha, 1 thread": Rival(program="oha", build=_hold(_oha, "TOKIO_WORKER_THREADS")),
+    "oha": Rival(program="oha", build=_oha),
+    "hey, 1 thread": Rival(program="hey", build=_hold(_hey, "GOMAXPROCS")),
+    "hey": Rival(program="hey", build=_hey),
+    "vegeta, 1 thread": Rival(program="vegeta", build=_hold(_vegeta, "GOMAXPROCS")),
+    "vegeta": Rival(program="vegeta", build=_vegeta),
+    "k6, 1 thread": Rival(program="k6", build=_hold(_k6, "GOMAXPROCS")),
+    "k6": Rival(program="k6", build=_k6),
+    LOCUST: Rival(program="locust", build=_script("locust_user.py"), is_script=True, expected_rps=8_000),
+    BARE_LOOP: Rival(program="aiohttp", build=_script("bare_loop.py"), is_script=True, expected_rps=12_000),
+}
