@@ -24,8 +24,8 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.file_lock import lock_ledger
 from oku_coordinator.ledger.records import BreachError, RunRecord, UnknownRunError, Verdict
-from oku_coordinator.ledger.schema import lock_ledger
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.file_lock import FileLock, lock_ledger
 from oku_coordinator.ledger.records import RunRecord
-from oku_coordinator.ledger.schema import FileLock, lock_ledger
 from oku_core.errors import UserError
 from oku_core.process.private_files import (
     NotPrivateError,

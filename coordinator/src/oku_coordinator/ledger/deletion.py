@@ -10,7 +10,7 @@ from oku_coordinator.ledger.run_table import fetch_run
 from oku_coordinator.ledger.transaction import Transaction
 
 _ROWS = {
-    "moments": ("at", "run = ?1"),
+    "samples": ("at", "run = ?1"),
     "events": ("id", "run = ?1"),
     "slices": ("start", "run = ?1"),
     "workers": ("worker", "run = ?1"),
@@ -20,7 +20,7 @@ _ROWS = {
     "servers": ("store", "run = ?1"),
     "processes": ("process", "run = ?1"),
     "flags": ("flag", "run = ?1"),
-    "clocks": ("kind", "run = ?1"),
+    "streams": ("kind", "run = ?1"),
 }
 """What tells the rows of a run apart in each table, and which are its rows."""
 _STATEMENTS = [

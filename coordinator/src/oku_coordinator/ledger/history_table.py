@@ -1,4 +1,4 @@
-"""The history of runs in the ledger: moments, events, and what became of each lease."""
+"""The history of runs in the ledger: samples, events, and what became of each lease."""
 
 import math
 import sqlite3
@@ -16,10 +16,10 @@ from oku_core.results.history import MOST_SAMPLES, Event, Sample, choose_step_s,
 MOST_EVENTS = 10_000
 """Of one run; what happens more often than that is not kept here, Loki gets it all the same."""
 _MERGED_AT_ONCE = 64
-"""Moments; takes some milliseconds."""
+"""Samples; takes some milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
-_unpack_moment = msgspec.msgpack.Decoder(Sample).decode
+_unpack_sample = msgspec.msgpack.Decoder(Sample).decode
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
@@ -37,46 +37,46 @@ def note(transaction: Transaction, run: str, event: Event) -> None:
 
 
 def keep_sample(transaction: Transaction, run: str, sample: Sample) -> None:
-    """Keep a moment. When there are many, they are merged into half as many, some with each that is kept:
+    """Keep a sample. When there are many, they are merged into half as many, some with each that is kept:
     all at once would take half a second.
     """
-    _insert_moments(transaction, run, [sample])
+    _insert_samples(transaction, run, [sample])
     transaction.execute(
-        "INSERT INTO histories (run, moments) VALUES (?, 1) ON CONFLICT DO UPDATE SET moments = moments + 1",
+        "INSERT INTO histories (run, samples) VALUES (?, 1) ON CONFLICT DO UPDATE SET samples = samples + 1",
         run,
     )
     history = _fetch_history(transaction, run)
     if history["step_s"]:
         _merge_some(transaction, run, history)
-    elif history["moments"] > MOST_SAMPLES:
+    elif history["samples"] > MOST_SAMPLES:
         _begin_merging(transaction, run)
 
 
 def _begin_merging(transaction: Transaction, run: str) -> None:
-    ends = [row["at"] for row in transaction.select("SELECT at FROM moments WHERE run = ? ORDER BY at", run)]
+    ends = [row["at"] for row in transaction.select("SELECT at FROM samples WHERE run = ? ORDER BY at", run)]
     transaction.execute(
-        "UPDATE histories SET moments = ?, step_s = ?, merged_to = ?, merge_until = ? WHERE run = ?",
+        "UPDATE histories SET samples = ?, step_s = ?, merged_to = ?, merge_until = ? WHERE run = ?",
         len(ends), choose_step_s(ends, MOST_SAMPLES), -math.inf, ends[-1], run,
     )  # fmt: skip
 
 
 def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> None:
-    """Merge the oldest moments that were not; of a step that has more of them, what was taken counts as one.
+    """Merge the oldest samples that were not; of a step that has more of them, what was taken counts as one.
 
     So the last one that comes of this is the first of the next time, for its step may go on.
     """
     rows = transaction.select(
-        "SELECT at, body FROM moments WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
+        "SELECT at, body FROM samples WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
         run, history["merged_to"], history["merge_until"], _MERGED_AT_ONCE,
     )  # fmt: skip
     merged = merge_steps(map(_unpack_row, rows), history["step_s"])
     transaction.execute_each(
-        "DELETE FROM moments WHERE run = ? AND at = ?", [(run, row["at"]) for row in rows]
+        "DELETE FROM samples WHERE run = ? AND at = ?", [(run, row["at"]) for row in rows]
     )
-    _insert_moments(transaction, run, merged)
+    _insert_samples(transaction, run, merged)
     is_last = len(rows) < _MERGED_AT_ONCE
     transaction.execute(
-        "UPDATE histories SET moments = moments - ?, step_s = ?, merged_to = ? WHERE run = ?",
+        "UPDATE histories SET samples = samples - ?, step_s = ?, merged_to = ? WHERE run = ?",
         len(rows) - len(merged),
         0 if is_last else history["step_s"],
         history["merged_to"] if len(merged) < 2 else merged[-2].at,
@@ -89,8 +89,8 @@ def _fetch_history(transaction: Transaction, run: str) -> sqlite3.Row:
 
 
 def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
-    """The moments of a run, oldest first."""
-    rows = transaction.select("SELECT body FROM moments WHERE run = ? ORDER BY at", run)
+    """The samples of a run, oldest first."""
+    rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
     return [_unpack_row(row) for row in rows]
 
 
@@ -119,11 +119,11 @@ def fetch_lease_marks(transaction: Transaction, run: str, after: str, most: int)
 
 
 def _unpack_row(row: sqlite3.Row) -> Sample:
-    return _unpack_moment(zlib.decompress(row["body"]))
+    return _unpack_sample(zlib.decompress(row["body"]))
 
 
-def _insert_moments(transaction: Transaction, run: str, samples: list[Sample]) -> None:
+def _insert_samples(transaction: Transaction, run: str, samples: list[Sample]) -> None:
     transaction.execute_each(
-        "INSERT OR REPLACE INTO moments (run, at, body) VALUES (?, ?, ?)",
+        "INSERT OR REPLACE INTO samples (run, at, body) VALUES (?, ?, ?)",
         [(run, sample.at, zlib.compress(_pack(sample))) for sample in samples],
     )

@@ -77,10 +77,10 @@ def put(
     row = transaction.select_one("SELECT is_published FROM runs WHERE run = ?", run)
     if row is None or not row["is_published"]:
         return
-    clock = transaction.select_one("SELECT last_ns FROM clocks WHERE run = ? AND kind = ?", run, kind)
+    stream = transaction.select_one("SELECT last_ns FROM streams WHERE run = ? AND kind = ?", run, kind)
     first_ns = int(at * 1e9)
-    if clock and first_ns <= clock["last_ns"] <= first_ns + FUTURE_NS:
-        first_ns = clock["last_ns"] + 1
+    if stream and first_ns <= stream["last_ns"] <= first_ns + FUTURE_NS:
+        first_ns = stream["last_ns"] + 1
     rows: list[tuple[str, Kind, int, str]] = []
     for line in lines:
         text = msgspec.json.encode({name: value for name, value in line.items() if value is not None})
@@ -91,7 +91,7 @@ def put(
     transaction.execute_each("INSERT INTO outbox (run, kind, at_ns, line) VALUES (?, ?, ?, ?)", rows)
     _change_size(transaction, len(rows), sum(len(text) for _, _, _, text in rows))
     transaction.execute(
-        "INSERT INTO clocks (run, kind, last_ns) VALUES (?, ?, ?)"
+        "INSERT INTO streams (run, kind, last_ns) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET last_ns = excluded.last_ns",
         run, kind, first_ns - 1,
     )  # fmt: skip
@@ -113,7 +113,7 @@ def take_batch(
         wall_ahead_s: how far the wall clock is ahead of that one.
     """
     rows = transaction.select(
-        "SELECT id, runs.run, name, kind, at_ns, told_ns, line, is_late FROM outbox JOIN runs USING (run)"
+        "SELECT id, runs.run, name, kind, at_ns, sent_ns, line, is_late FROM outbox JOIN runs USING (run)"
         " ORDER BY id LIMIT ?",
         most_lines,
     )
@@ -137,7 +137,7 @@ def take_batch(
             )
         )
     transaction.execute_each(
-        "UPDATE outbox SET is_late = ?, told_ns = ? WHERE id = ?",
+        "UPDATE outbox SET is_late = ?, sent_ns = ? WHERE id = ?",
         stamps.list_changed(),
     )
     stamps.keep_newest()
@@ -157,8 +157,8 @@ class _Stamps:
 
     def stamp(self, row: sqlite3.Row) -> tuple[int, bool]:
         latest_ns = self._now_ns + FUTURE_NS
-        if row["told_ns"] is not None and row["told_ns"] <= latest_ns:
-            return row["told_ns"], bool(row["is_late"])
+        if row["sent_ns"] is not None and row["sent_ns"] <= latest_ns:
+            return row["sent_ns"], bool(row["is_late"])
         at_ns = row["at_ns"] + self._ahead_ns
         if at_ns > latest_ns:
             # Another process gave it a time by a clock that was ahead. The number keeps the lines apart.
@@ -176,7 +176,7 @@ class _Stamps:
 
     def keep_newest(self) -> None:
         self._transaction.execute_each(
-            "UPDATE clocks SET newest_ns = ? WHERE run = ? AND kind = ?",
+            "UPDATE streams SET newest_ns = ? WHERE run = ? AND kind = ?",
             [(newest_ns, run, kind) for (run, kind), newest_ns in self._newest_ns.items()],
         )
 
@@ -184,7 +184,7 @@ class _Stamps:
         stream = row["run"], row["kind"]
         if stream not in self._newest_ns:
             kept = self._transaction.select_one(
-                "SELECT newest_ns FROM clocks WHERE run = ? AND kind = ?", *stream
+                "SELECT newest_ns FROM streams WHERE run = ? AND kind = ?", *stream
             )
             self._newest_ns[stream] = kept["newest_ns"] if kept else 0
         return self._newest_ns[stream]

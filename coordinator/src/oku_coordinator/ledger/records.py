@@ -182,7 +182,7 @@ class LeaseMark:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """How a run went: moments and events, oldest first."""
+    """How a run went: samples and events, oldest first."""
 
     samples: list[Sample]
     events: list[Event]

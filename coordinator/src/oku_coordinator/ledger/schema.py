@@ -1,39 +1,33 @@
 """The tables of the ledger, and how its file is opened.
 
 SQLite in WAL mode with full synchronisation: a commit that was acknowledged survives the process and the
-machine. One process writes at a time; it holds a lock on a file beside the ledger for as long as it lives.
+machine. One process writes at a time; it holds a `FileLock` for as long as it lives.
 """
 
-import fcntl
-import os
 import sqlite3
-import time
 from pathlib import Path
 
 from oku_core.errors import UserError
-from oku_core.process.private_files import (
-    make_private_folder,
-    open_private,
-    prepare_private_file,
-    tighten_private_file,
-)
+from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-_VERSION = 8
+VERSION = 9
+"""Of the tables, kept in the file. Each change of them gets a new one, and a step in `_UPGRADES`."""
 
 _TABLES = """
 CREATE TABLE runs (
     run TEXT PRIMARY KEY,
     name TEXT NOT NULL,
-    spec TEXT NOT NULL,               -- moved to a table of its own by version 6
     requests INTEGER NOT NULL,
+    engine TEXT NOT NULL DEFAULT 'aiohttp',          -- what a list says of the spec
+    target TEXT NOT NULL DEFAULT '',                 -- and this: scheme, host and port of the first URL
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
-    queued_at REAL NOT NULL,          -- when it was submitted or resumed: its place in the queue
+    queued_at REAL NOT NULL,                         -- when it was submitted or last resumed
     created_at REAL NOT NULL,
     started_at REAL,
     ended_at REAL,
-    active_s REAL NOT NULL DEFAULT 0, -- closed windows of activity
-    active_since REAL,                -- begin of the open window
+    active_s REAL NOT NULL DEFAULT 0,                -- closed windows of activity
+    active_since REAL,                               -- begin of the open window
     windows INTEGER NOT NULL DEFAULT 0,
     last_report_at REAL,
     leases_cut INTEGER NOT NULL DEFAULT 0,
@@ -41,14 +35,24 @@ CREATE TABLE runs (
     served INTEGER,
     outcomes TEXT NOT NULL,
     statuses TEXT NOT NULL DEFAULT '{}',
-    bytes_received INTEGER NOT NULL DEFAULT 0,
+    bytes_received INTEGER NOT NULL DEFAULT 0,       -- the lower 62 bits, as of sum_us
+    bytes_received_high INTEGER NOT NULL DEFAULT 0,  -- what is beyond them
     sum_us INTEGER NOT NULL DEFAULT 0,
+    sum_us_high INTEGER NOT NULL DEFAULT 0,
     min_us INTEGER NOT NULL DEFAULT 0,
     max_us INTEGER NOT NULL DEFAULT 0,
     histogram BLOB,
-    bytes_received_high INTEGER NOT NULL DEFAULT 0,  -- what is beyond 62 bits, here and in sum_us
-    sum_us_high INTEGER NOT NULL DEFAULT 0,
-    is_broken INTEGER NOT NULL DEFAULT 0             -- its account did not balance
+    is_broken INTEGER NOT NULL DEFAULT 0,            -- its account did not balance
+    is_published INTEGER NOT NULL DEFAULT 0,         -- its lines go to the outbox
+    owes_summary INTEGER NOT NULL DEFAULT 0          -- it is at rest without a summary
+);
+CREATE INDEX live_runs ON runs (queued_at, state, run)
+    WHERE state IN ('running', 'pausing', 'cancelling', 'pending');
+CREATE INDEX owing_runs ON runs (run) WHERE owes_summary = 1;
+CREATE INDEX listed_runs ON runs (created_at);
+CREATE TABLE specs (
+    run TEXT PRIMARY KEY,
+    spec TEXT NOT NULL                -- apart from what changes with each report: it may be large
 );
 CREATE TABLE slices (
     run TEXT NOT NULL,
@@ -73,6 +77,7 @@ CREATE TABLE leases (
     covered INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX active_leases ON leases (run) WHERE state = 'active';
+CREATE INDEX expired_leases ON leases (run) WHERE state = 'expired';
 CREATE TABLE strays (
     lease TEXT NOT NULL,
     execution TEXT NOT NULL,
@@ -87,6 +92,18 @@ CREATE TABLE workers (
     lost INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, worker)
 ) WITHOUT ROWID;
+CREATE TABLE processes (
+    run TEXT NOT NULL,
+    process TEXT NOT NULL,
+    peak_mb REAL NOT NULL,
+    PRIMARY KEY (run, process)
+) WITHOUT ROWID;
+CREATE TABLE servers (
+    run TEXT NOT NULL,
+    store TEXT NOT NULL,              -- where a delay server of the run counts
+    seen_at REAL NOT NULL,
+    PRIMARY KEY (run, store)
+) WITHOUT ROWID;
 CREATE TABLE flags (
     run TEXT NOT NULL,
     flag TEXT NOT NULL,
@@ -94,19 +111,15 @@ CREATE TABLE flags (
     worst REAL NOT NULL,
     PRIMARY KEY (run, flag)
 ) WITHOUT ROWID;
-"""
-
-
-_PROCESSES = """
-CREATE TABLE processes (
-    run TEXT NOT NULL,
-    process TEXT NOT NULL,
-    peak_mb REAL NOT NULL,
-    PRIMARY KEY (run, process)
+CREATE TABLE histories (
+    run TEXT PRIMARY KEY,
+    samples INTEGER NOT NULL DEFAULT 0,     -- about how many are kept; counted when they are thinned out
+    events INTEGER NOT NULL DEFAULT 0,      -- how many there were, also those that were too many to be kept
+    step_s INTEGER NOT NULL DEFAULT 0,      -- samples are being merged along such steps; 0 when they are not
+    merged_to REAL NOT NULL DEFAULT 0,      -- those that end by then have been
+    merge_until REAL NOT NULL DEFAULT 0     -- and those by then will be
 ) WITHOUT ROWID;
-"""
-_HISTORY = """
-CREATE TABLE moments (
+CREATE TABLE samples (
     run TEXT NOT NULL,
     at REAL NOT NULL,
     body BLOB NOT NULL,               -- a Sample, packed
@@ -124,131 +137,42 @@ CREATE TABLE outbox (
     kind TEXT NOT NULL,
     at_ns INTEGER NOT NULL,
     line TEXT NOT NULL,
-    is_late INTEGER                   -- into which stream it goes; decided when it is first sent
+    is_late INTEGER,                  -- into which stream it goes; decided when it is first sent
+    sent_ns INTEGER                   -- its time by the wall clock, decided likewise
 );
+CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('tick', 'latency', 'worker', 'coverage');
+CREATE INDEX outbox_of_runs ON outbox (run);
 CREATE TABLE outbox_size (lines INTEGER NOT NULL, bytes INTEGER NOT NULL);
 INSERT INTO outbox_size VALUES (0, 0);
-CREATE TABLE clocks (
+CREATE TABLE streams (
     run TEXT NOT NULL,
     kind TEXT NOT NULL,
-    last_ns INTEGER NOT NULL,         -- of the newest line
+    last_ns INTEGER NOT NULL,               -- of the newest line
+    newest_ns INTEGER NOT NULL DEFAULT 0,   -- of the newest line that was sent, by the wall clock
     PRIMARY KEY (run, kind)
 ) WITHOUT ROWID;
-CREATE INDEX expired_leases ON leases (run) WHERE state = 'expired';
-ALTER TABLE runs ADD COLUMN is_published INTEGER NOT NULL DEFAULT 0;   -- its lines go to the outbox
-ALTER TABLE runs ADD COLUMN owes_summary INTEGER NOT NULL DEFAULT 0;   -- is at rest without a summary
-"""
-_SERVERS = """
-CREATE TABLE servers (
-    run TEXT NOT NULL,
-    store TEXT NOT NULL,              -- where a delay server of the run counts
-    seen_at REAL NOT NULL,
-    PRIMARY KEY (run, store)
-) WITHOUT ROWID;
-"""
-_LINE_TIMES = """
-ALTER TABLE clocks ADD COLUMN newest_ns INTEGER NOT NULL DEFAULT 0;  -- of what was sent, by the wall clock
-ALTER TABLE outbox ADD COLUMN told_ns INTEGER;  -- its time by the wall clock; decided when it is first sent
-"""
-_LONG_LIFE = """
-CREATE TABLE histories (
-    run TEXT PRIMARY KEY,
-    moments INTEGER NOT NULL DEFAULT 0,     -- about how many are kept; counted when they are thinned out
-    events INTEGER NOT NULL DEFAULT 0,      -- how many there were, also those that were too many to be kept
-    step_s INTEGER NOT NULL DEFAULT 0,      -- moments are being merged along such steps; 0 when they are not
-    merged_to REAL NOT NULL DEFAULT 0,      -- those that end by then have been
-    merge_until REAL NOT NULL DEFAULT 0     -- and those by then will be
-) WITHOUT ROWID;
-CREATE INDEX live_runs ON runs (queued_at, state, run)
-    WHERE state IN ('running', 'pausing', 'cancelling', 'pending');
-CREATE INDEX owing_runs ON runs (run) WHERE owes_summary = 1;
-CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('tick', 'latency', 'worker', 'coverage');
-CREATE TABLE specs (
-    run TEXT PRIMARY KEY,
-    spec TEXT NOT NULL                -- apart from what changes with each report: it may be large
-);
-INSERT INTO histories (run, moments, events)
-    SELECT run, (SELECT count(*) FROM moments WHERE moments.run = runs.run),
-        (SELECT count(*) FROM events WHERE events.run = runs.run) FROM runs;
-INSERT INTO specs SELECT run, spec FROM runs;
-ALTER TABLE runs DROP COLUMN spec;
-"""
-_LISTS = """
-ALTER TABLE runs ADD COLUMN engine TEXT NOT NULL DEFAULT 'aiohttp';    -- what a list says of the spec
-ALTER TABLE runs ADD COLUMN target TEXT NOT NULL DEFAULT '';           -- likewise: scheme, host and port
-CREATE INDEX listed_runs ON runs (created_at);
-UPDATE runs SET engine = coalesce((SELECT json_extract(spec, '$.engine') FROM specs
-    WHERE specs.run = runs.run), engine);
-"""
-_DELETIONS = """
 CREATE TABLE deletions (
     run TEXT PRIMARY KEY              -- is in `runs` no more, and is being removed from the other tables
 ) WITHOUT ROWID;
-CREATE INDEX outbox_of_runs ON outbox (run);
 """
-_FROM_VERSION_1 = """
-ALTER TABLE runs ADD COLUMN bytes_received_high INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN sum_us_high INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
-ALTER TABLE runs ADD COLUMN is_broken INTEGER NOT NULL DEFAULT 0;
-UPDATE runs SET is_broken = 1 WHERE state = 'failed';
+_FROM_VERSION_8 = """
+ALTER TABLE leases RENAME COLUMN boot TO incarnation;
+ALTER TABLE moments RENAME TO samples;
+ALTER TABLE histories RENAME COLUMN moments TO samples;
+ALTER TABLE clocks RENAME TO streams;
+ALTER TABLE outbox RENAME COLUMN told_ns TO sent_ns;
 """
-
-
-_STEPS = ("", _FROM_VERSION_1 + _PROCESSES, _HISTORY, _SERVERS, _LINE_TIMES, _LONG_LIFE, _LISTS, _DELETIONS)
-"""What leads from each version to the next."""
-
-
+_UPGRADES = {8: _FROM_VERSION_8}
+"""What leads from each version to the next; ledgers from before the first of them are not read."""
 _BESIDE = ("-wal", "-shm")
 
 
-class FileLock:
-    """An advisory lock on a file that ends with the process that holds it.
-
-    Raises:
-        BlockingIOError: another process held it for all of `wait_s`.
-    """
-
-    def __init__(self, path: Path, wait_s: float = 0.0) -> None:
-        self._file = open_private(path, os.O_CREAT | os.O_RDWR)
-        deadline = time.monotonic() + wait_s
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    self.release()
-                    raise
-                time.sleep(0.05)
-            else:
-                return
-
-    def release(self) -> None:
-        """Give it up."""
-        os.close(self._file)
-
-
-def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:
-    """The right to write the ledger at `path`, whose folder is made.
-
-    Raises:
-        UserError: another process has it, or others may write the folder, unless it is to be trusted.
-    """
-    try:
-        make_private_folder(path.parent, is_trusted=trusts_folder)
-        return FileLock(path.with_suffix(".lock"), wait_s)
-    except BlockingIOError:
-        raise UserError(f"{path}: another coordinator holds this ledger") from None
-    except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from error
-
-
 def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open the ledger's file, making its tables when it is new, and what is missing when it is older.
+    """Open the ledger's file: a new one gets its tables, an older one is upgraded.
 
     Raises:
-        UserError: the file is no ledger, or one of a version that this Oku does not read; who only reads
-            does not read an older one either.
+        UserError: the file is not a ledger, or has a version that this Oku does not read. Whoever opens it
+            read-only cannot read an older one either.
     """
     if read_only and not path.exists():
         raise UserError(f"{path}: there is no ledger")
@@ -257,26 +181,38 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         database.row_factory = sqlite3.Row
         version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version not in range(_VERSION + 1) or (read_only and 0 < version < _VERSION):
-            raise UserError(f"{path}: is of version {version}, this Oku reads version {_VERSION}")
+        if version:
+            _check_version(path, version, read_only=read_only)
         if read_only:
             if version == 0:
                 raise UserError(f"{path}: there is no ledger")
             database.execute("PRAGMA query_only = ON")
             return database
         if version == 0:
-            # Holds for a file without tables only, and gives the space of deleted runs back later.
+            # Works on a file without tables only, and lets the space of deleted runs be given back later.
             database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        if version != _VERSION:
-            steps = "".join(_STEPS[version:] if version else (_TABLES, _PROCESSES, *_STEPS[2:]))
-            database.executescript(f"BEGIN; {steps} PRAGMA user_version = {_VERSION}; COMMIT;")
+        if version != VERSION:
+            steps = "".join(_UPGRADES[step] for step in range(version, VERSION)) if version else _TABLES
+            database.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
     except sqlite3.OperationalError as error:
-        raise UserError(f"{path}: cannot be used: {error}") from error
+        raise UserError(f"{path}: the ledger cannot be used: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise UserError(f"{path}: is no ledger: {error}") from error
+        raise UserError(f"{path}: is not a ledger: {error}") from error
     return database
+
+
+def _check_version(path: Path, version: int, *, read_only: bool) -> None:
+    is_version = f"{path}: the ledger has version {version}, this Oku reads version {VERSION}"
+    if version > VERSION:
+        raise UserError(f"{is_version}: use the newer Oku that wrote it")
+    if version < min(_UPGRADES):
+        raise UserError(
+            f"{is_version} and upgrades from version {min(_UPGRADES)}: move the file away to begin a new one"
+        )
+    if read_only and version < VERSION:
+        raise UserError(f"{is_version}: upgrade it with `oku runs`, or start a coordinator on it")
 
 
 def _close_to_others(path: Path) -> None:

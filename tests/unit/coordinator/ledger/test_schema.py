@@ -1,10 +1,21 @@
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from oku_coordinator.ledger.schema import _VERSION, FileLock, lock_ledger, open_database
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import LeaseRecord, LeaseState
+from oku_coordinator.ledger.schema import VERSION, open_database
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.messaging.lease import Report
+from oku_core.results.history import EventType
+from oku_core.results.summary import Flag
+
+VERSION_8 = (Path(__file__).parent / "version_8.sql").read_text()
+"""A ledger of version 8, as a coordinator left it that was killed in the middle of run r1."""
 
 
 def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
@@ -27,21 +38,29 @@ def test_a_ledger_is_opened_again_as_it_is(path: Path) -> None:
     second.close()
 
 
-def test_a_ledger_of_another_version_is_not_touched(path: Path) -> None:
-    """The message says which version it is and which one is read."""
-    other = sqlite3.connect(path)
-    other.execute("PRAGMA user_version = 99")
-    other.close()
-    with pytest.raises(
-        UserError, match=rf"ledger\.sqlite3: is of version 99, this Oku reads version {_VERSION}"
-    ):
-        open_database(path)
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        (7, "and upgrades from version 8: move the file away to begin a new one"),
+        (99, "use the newer Oku that wrote it"),
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_that_cannot_be_upgraded_is_refused(
+    path: Path, version: int, advice: str, *, read_only: bool
+) -> None:
+    """The message says which version the ledger has, which one is read, and what to do."""
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {version}")
+    refusal = rf"ledger\.sqlite3: the ledger has version {version}, this Oku reads version {VERSION}"
+    with pytest.raises(UserError, match=f"{refusal}.*{advice}"):
+        open_database(path, read_only=read_only)
 
 
-def test_a_file_that_is_no_database_is_no_ledger(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_not_a_ledger(path: Path) -> None:
     """It is left as it is."""
     path.write_bytes(b"a text of more than a hundred bytes " * 10)
-    with pytest.raises(UserError, match="is no ledger: file is not a database"):
+    with pytest.raises(UserError, match="is not a ledger: file is not a database"):
         open_database(path)
     assert path.read_bytes().startswith(b"a text")
 
@@ -61,105 +80,74 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         open_database(tmp_path / "nowhere" / "ledger.sqlite3")
 
 
-def test_a_ledger_has_one_writer(path: Path) -> None:
-    """A second one is refused until the first has gone."""
-    lock = lock_ledger(path)
-    with pytest.raises(UserError, match="another coordinator holds this ledger"):
-        lock_ledger(path)
-    lock.release()
-    lock_ledger(path).release()
+@pytest.fixture
+def old(path: Path) -> Path:
+    """A ledger of version 8."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        database.executescript(VERSION_8)
+    return path
 
 
-def test_the_folder_of_a_ledger_is_made_with_its_lock(tmp_path: Path) -> None:
-    """Whoever wants to write is the one who makes it."""
-    path = tmp_path / "a" / "b" / "ledger.sqlite3"
-    lock_ledger(path).release()
-    assert path.with_suffix(".lock").exists()
+def test_an_upgraded_ledger_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
+    """Columns have the same names, types and defaults, whatever their order, and so have the indices."""
+    with closing(open_database(old)) as upgraded, closing(open_database(tmp_path / "new")) as new:
+        assert list_schema(upgraded) == list_schema(new)
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
-    """A file is in its place."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="file: Not a directory"):
-        lock_ledger(tmp_path / "file" / "ledger.sqlite3")
+def test_whoever_only_reads_does_not_upgrade_a_ledger(old: Path) -> None:
+    """The message names the command that does, and the ledger stays as it is."""
+    with pytest.raises(UserError, match=r"has version 8, .*: upgrade it with `oku runs`, or start a coord"):
+        open_database(old, read_only=True)
+    with closing(sqlite3.connect(old)) as database:
+        assert database.execute("PRAGMA user_version").fetchone()[0] == 8
 
 
-def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A coordinator that is started anew waits until the old one has gone."""
-    held = FileLock(tmp_path / "lock")
-    pauses: list[float] = []
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        held.release()
-
-    monkeypatch.setattr("oku_coordinator.ledger.schema.time.sleep", pause)
-    FileLock(tmp_path / "lock", wait_s=60.0).release()
-    assert len(pauses) == 1
-
-
-SPEC = '{"requests":1}'
-_BACK = {
-    7: "DROP TABLE deletions; DROP INDEX outbox_of_runs;",
-    6: """
-        DROP INDEX listed_runs;
-        ALTER TABLE runs DROP COLUMN engine; ALTER TABLE runs DROP COLUMN target;
-    """,
-    5: """
-        DROP TABLE histories; DROP INDEX live_runs; DROP INDEX owing_runs; DROP INDEX losable_lines;
-        DROP TABLE specs; ALTER TABLE runs ADD COLUMN spec TEXT NOT NULL DEFAULT '{}';
-    """,
-    4: "ALTER TABLE clocks DROP COLUMN newest_ns; ALTER TABLE outbox DROP COLUMN told_ns;",
-    3: "DROP TABLE servers;",
-    2: """
-        DROP TABLE moments; DROP TABLE events; DROP TABLE outbox; DROP TABLE outbox_size; DROP TABLE clocks;
-        DROP INDEX expired_leases;
-        ALTER TABLE runs DROP COLUMN is_published; ALTER TABLE runs DROP COLUMN owes_summary;
-    """,
-    1: """
-        DROP TABLE processes; DROP INDEX pending_slices;
-        ALTER TABLE runs DROP COLUMN bytes_received_high; ALTER TABLE runs DROP COLUMN sum_us_high;
-        ALTER TABLE runs DROP COLUMN is_broken;
-    """,
-}
-"""What each version does not have that the next one has."""
+def test_an_upgraded_ledger_has_its_run_with_account_and_history(old: Path) -> None:
+    """All that version 8 kept of a run is read, packed samples, events and waiting lines included."""
+    with closing(Ledger(old)) as ledger:
+        snapshot = ledger.fetch_snapshot("r1")
+        history = ledger.fetch_history("r1")
+        marks = [mark for page in ledger.read_leases("r1") for mark in page]
+        lines = ledger.take_lines(100, 10**6, 6.0)
+        assert ledger.fetch_servers("r1") == {"store-1": 4.0}
+    assert (snapshot.record.name, snapshot.record.spec.urls) == ("shop", ("http://shop.test/{i}",))
+    assert (snapshot.record.state, snapshot.record.resent_at_most) == (RunState.RUNNING, 20)
+    assert snapshot.lengths == (70, 20, 10)
+    assert (snapshot.account.outcomes, snapshot.account.histogram.total) == ([9, 1, 0, 0, 0, 0], 10)
+    assert [worker.name for worker in snapshot.workers] == ["w1"]
+    assert [process.name for process in snapshot.processes] == ["coordinator"]
+    assert [flag for flag, _, _ in snapshot.flags] == [Flag.CLOCK_SET, Flag.WORKER_LOST]
+    assert [sample.at for sample in history.samples] == [4.0, 5.0]
+    assert {tuple(sample.outcomes) for sample in history.samples} == {(2, 1, 0, 0, 0, 0)}
+    assert {sample.latency.total for sample in history.samples} == {3}
+    assert EventType.LEASE_EXPIRED in {event.type for event in history.events}
+    assert [mark.state for mark in marks] == [
+        LeaseState.REPORTED, LeaseState.EXPIRED, LeaseState.ACTIVE, LeaseState.ACTIVE,
+    ]  # fmt: skip
+    assert len(lines) == 10
 
 
-@pytest.mark.parametrize("version", sorted(_BACK))
-def test_a_ledger_of_an_older_version_is_brought_up_to_date(path: Path, version: int) -> None:
-    """With what it has; whoever only reads leaves it as it is."""
-    new = open_database(path)
-    tables = list_schema(new)
-    new.close()
-    old = sqlite3.connect(path)
-    for step in range(max(_BACK), version - 1, -1):
-        old.executescript(_BACK[step])
-    # From version 6 on, the spec has a table of its own.
-    spec = ", spec" if version < 6 else ""
-    old.execute(
-        f"INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes{spec})"
-        f" VALUES ('r1', '', 1, 'failed', 0, 0, '[]'{', :spec' if spec else ''})",
-        {"spec": SPEC},
-    )
-    if not spec:
-        old.execute("INSERT INTO specs VALUES ('r1', :spec)", {"spec": SPEC})
-    old.execute(f"PRAGMA user_version = {version}")
-    old.commit()
-    old.close()
-    with pytest.raises(UserError, match=f"is of version {version}, this Oku reads version {_VERSION}"):
-        open_database(path, read_only=True)
-    database = open_database(path)
-    assert list_schema(database) == tables
-    row = database.execute("SELECT sum_us_high, is_broken, is_published FROM runs").fetchone()
-    assert tuple(row) == (0, int(version == 1), 0)
-    assert database.execute("SELECT spec FROM specs WHERE run = 'r1'").fetchone()[0] == SPEC
-    database.close()
+def test_a_run_of_an_upgraded_ledger_is_resumed_to_its_end(
+    old: Path, make_report: Callable[..., Report]
+) -> None:
+    """Its interrupted leases are taken back, and every request is accounted once."""
+    with closing(Ledger(old)) as ledger:
+        ledger.park_interrupted(6.0)
+        ledger.change_state("r1", RunState.PENDING, 7.0)
+        ledger.change_state("r1", RunState.RUNNING, 8.0)
+        leases: list[LeaseRecord] = ledger.cut_leases("r1", [lambda pending: pending] * 5, 9.0)
+        ledger.apply([make_report(lease) for lease in leases], 10.0)
+        snapshot = ledger.fetch_snapshot("r1")
+    assert (snapshot.record.state, snapshot.breach) == (RunState.COMPLETED, None)
+    assert snapshot.account.accounted == 100
 
 
-def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, tuple[str, ...]]]:
-    """Tables with their columns, and indices."""
-    rows = database.execute("SELECT type, name FROM sqlite_master").fetchall()
+def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, frozenset[tuple[object, ...]]]]:
+    """Tables and indices, each with name, type, obligation, default and key of its columns."""
+    rows = database.execute("SELECT type, name FROM sqlite_schema").fetchall()
+    columns = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)'
     return {
-        (kind, name, tuple(sorted(row[1] for row in database.execute(f"PRAGMA table_info({name})"))))
+        (kind, name, frozenset(tuple(row) for row in database.execute(columns, (name,))))
         for kind, name in rows
     }
