@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.local_run import LocalRun, Start, starting_runs
+from tests.kit.runs.local_run import LocalRun, Start, starting_runs
 
 from oku_core.spec.spec import Engine
 

@@ -5,8 +5,8 @@ import shutil
 import signal
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import Start, is_alive, wait_until
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import Start, is_alive, wait_until
 
 from oku_core.spec.spec import Engine
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.account import assert_completed, list_flags
-from tests.kit.local_run import LocalRun, Start
-from tests.kit.loki import Loki
-from tests.kit.loki_account import assert_published, assert_ticks_agree, fetch
-from tests.kit.shifted_clock import ShiftedClocks
+from tests.kit.faults.shifted_clock import ShiftedClocks
+from tests.kit.loki.loki import Loki
+from tests.kit.loki.loki_account import assert_published, assert_ticks_agree, fetch
+from tests.kit.runs.account import assert_completed, list_flags
+from tests.kit.runs.local_run import LocalRun, Start
 
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Engine

@@ -3,8 +3,8 @@
 import signal
 
 import pytest
-from tests.kit.account import assert_account_balances, assert_completed, list_flags
-from tests.kit.local_run import Start, is_alive, wait_until
+from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
+from tests.kit.runs.local_run import Start, is_alive, wait_until
 
 from oku_core.spec.spec import Engine
 

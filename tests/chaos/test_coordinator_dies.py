@@ -4,8 +4,8 @@ import random
 import time
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import Start
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import Start
 
 from oku_core.spec.spec import Engine
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import LocalRun, Start
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import LocalRun, Start
 
 from oku_core.spec.spec import Engine
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.dashboards import Grafana, list_queries
-from tests.kit.local_run import LocalRun, Start, wait_until
-from tests.kit.loki import Loki
-from tests.kit.loki_account import assert_events, assert_published, assert_ticks_agree
-from tests.kit.loki_proxy import LokiProxy, shuffle_faults
+from tests.kit.loki.dashboards import Grafana, list_queries
+from tests.kit.loki.loki import Loki
+from tests.kit.loki.loki_account import assert_events, assert_published, assert_ticks_agree
+from tests.kit.loki.loki_proxy import LokiProxy, shuffle_faults
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import LocalRun, Start, wait_until
 
 from oku_coordinator.ledger import Ledger
 from oku_core.results.history import EventType

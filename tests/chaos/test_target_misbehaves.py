@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import OKU, Start, wait_until
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU, Start, wait_until
 
 from oku_core.spec.spec import Engine
 from oku_server.behaviour.fault import Fault, FaultRates

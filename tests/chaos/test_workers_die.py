@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tests.kit.account import assert_account_balances, assert_completed, list_flags
-from tests.kit.local_run import OKU, LocalRun, Start, wait_until
+from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
+from tests.kit.runs.local_run import OKU, LocalRun, Start, wait_until
 
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Engine

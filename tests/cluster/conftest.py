@@ -6,8 +6,8 @@ tests/integration and tests/dashboards.
 from collections.abc import Iterator
 
 import pytest
-from tests.kit.cluster import Cluster, require_cluster
-from tests.kit.release import Release
+from tests.kit.kubernetes.cluster import Cluster, require_cluster
+from tests.kit.kubernetes.release import Release
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tests.kit.account import assert_completed
-from tests.kit.pod_run import start_pod_run
-from tests.kit.release import Release
+from tests.kit.kubernetes.pod_run import start_pod_run
+from tests.kit.kubernetes.release import Release
+from tests.kit.runs.account import assert_completed
 
 _LEASE = 15_000
 """Requests: about four seconds."""

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from redis import Redis
-from tests.kit.account import assert_completed
-from tests.kit.cluster import Cluster
-from tests.kit.existing import PASSWORD, build_loki, build_rabbitmq, build_valkey
-from tests.kit.forward import Forward
-from tests.kit.loki_account import assert_published
-from tests.kit.loki_queries import LokiQueries
-from tests.kit.pod_run import start_pod_run
-from tests.kit.release import Release, wait_until_published
+from tests.kit.kubernetes.cluster import Cluster
+from tests.kit.kubernetes.existing import PASSWORD, build_loki, build_rabbitmq, build_valkey
+from tests.kit.kubernetes.forward import Forward
+from tests.kit.kubernetes.pod_run import start_pod_run
+from tests.kit.kubernetes.release import Release, wait_until_published
+from tests.kit.loki.loki_account import assert_published
+from tests.kit.loki.loki_queries import LokiQueries
+from tests.kit.runs.account import assert_completed
 
 _TENANT = "load"
 _FLAGS = ("--workers", "2", "--servers", "1", "--delay", "exp:20ms")

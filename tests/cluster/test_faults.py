@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.cluster import Cluster
-from tests.kit.dashboards import Grafana, list_queries
-from tests.kit.local_run import wait_until
-from tests.kit.loki_account import assert_published
-from tests.kit.pod_run import PodRun, start_pod_run
-from tests.kit.release import Release, wait_until_published
+from tests.kit.kubernetes.cluster import Cluster
+from tests.kit.kubernetes.pod_run import PodRun, start_pod_run
+from tests.kit.kubernetes.release import Release, wait_until_published
+from tests.kit.loki.dashboards import Grafana, list_queries
+from tests.kit.loki.loki_account import assert_published
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until
 
 _FLAGS = (
     "--requests", "1M", "--workers", "4", "--servers", "2",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.cluster import Cluster, KubectlError
-from tests.kit.kubernetes_schemas import LOCATION, write_schemas
-from tests.kit.release import CHART, ROOT, Release
+from tests.kit.kubernetes.cluster import Cluster, KubectlError
+from tests.kit.kubernetes.kubernetes_schemas import LOCATION, write_schemas
+from tests.kit.kubernetes.release import CHART, ROOT, Release
 
 VALUE_FILES = sorted((ROOT / "k8s" / "values").glob("*.yaml"))
 _RESOURCES_OF_OTHERS = "ServiceMonitor"

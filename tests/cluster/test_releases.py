@@ -3,9 +3,9 @@
 import concurrent.futures
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.cluster import Cluster
-from tests.kit.release import Release
+from tests.kit.kubernetes.cluster import Cluster
+from tests.kit.kubernetes.release import Release
+from tests.kit.runs.account import assert_completed
 
 _VALUES = {"loki.enabled": False, "grafana.sidecar.datasource": False}
 """Three of them at once are many pods for a small node."""

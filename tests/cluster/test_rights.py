@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
-from tests.kit.cluster import Cluster, KubectlError, build_container, build_pod
-from tests.kit.release import Release
+from tests.kit.kubernetes.cluster import Cluster, KubectlError, build_container, build_pod
+from tests.kit.kubernetes.release import Release
 
 _LISTEN = "import socket, time; s = socket.create_server(('0.0.0.0', 9000)); time.sleep(600)"
 _REACH = """

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import wait_until
-from tests.kit.loki_account import assert_published, assert_ticks_agree
-from tests.kit.release import ROOT, Release, wait_until_published
+from tests.kit.kubernetes.release import ROOT, Release, wait_until_published
+from tests.kit.loki.loki_account import assert_published, assert_ticks_agree
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until
 
 _REQUESTS = 1_000_000
 _WORKERS = 4

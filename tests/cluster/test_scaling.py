@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.kit.account import assert_completed
-from tests.kit.forward import ForwardedApi
-from tests.kit.local_run import wait_until
-from tests.kit.release import Release
+from tests.kit.kubernetes.forward import ForwardedApi
+from tests.kit.kubernetes.release import Release
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until
 
 _PATIENCE_S = 150.0
 

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from tests.kit.account import assert_completed
-from tests.kit.cluster import Cluster
-from tests.kit.loki_account import assert_published
-from tests.kit.pod_run import start_pod_run
-from tests.kit.release import Release, wait_until_published
+from tests.kit.kubernetes.cluster import Cluster
+from tests.kit.kubernetes.pod_run import start_pod_run
+from tests.kit.kubernetes.release import Release, wait_until_published
+from tests.kit.loki.loki_account import assert_published
+from tests.kit.runs.account import assert_completed
 
 _FLAGS = ("--requests", "20k", "--workers", "1", "--servers", "1", "--name", "before")
 

@@ -10,9 +10,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from tests.kit.dashboards import Grafana, list_queries
-from tests.kit.loki import Loki
-from tests.kit.made_up_run import MadeUpRun, push
+from tests.kit.loki.dashboards import Grafana, list_queries
+from tests.kit.loki.loki import Loki
+from tests.kit.runs.synthetic_run import SyntheticRun, push
 
 _HOUR_S = 3600
 _GENEROUS = {
@@ -27,7 +27,7 @@ _GENEROUS = {
 def main() -> None:
     """Fill, ask, tell."""
     now = int(time.time())
-    run = MadeUpRun(run="20261121-140000-aaaa", start=now - _HOUR_S, seconds=_HOUR_S, workers=6, rate=4630)
+    run = SyntheticRun(run="20261121-140000-aaaa", start=now - _HOUR_S, seconds=_HOUR_S, workers=6, rate=4630)
     with (
         tempfile.TemporaryDirectory() as folder,
         Loki(Path(folder), settings={"limits_config": _GENEROUS}) as loki,

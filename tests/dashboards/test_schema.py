@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.kit.dashboards import FOLDER
+from tests.kit.loki.dashboards import FOLDER
 from tests.kit.requirement import miss
 
 _HERE = Path(__file__).parent

@@ -20,9 +20,9 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.kit.abuse import Site, read_rss_mb, run_site
-from tests.kit.coordinator import TOKEN
-from tests.kit.local_run import wait_until
+from tests.kit.coordinators.coordinator import TOKEN
+from tests.kit.faults.abuse import Site, read_rss_mb, run_site
+from tests.kit.runs.local_run import wait_until
 
 from oku_core.spec.spec import Engine
 

@@ -4,11 +4,11 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tests.kit.abuse import read_rss_mb
-from tests.kit.engine_worker import EngineWorker
-from tests.kit.hostile_server import Exchange, HostileServer
-from tests.kit.mutation import mutate_one_of
-from tests.kit.responses import INVALID, VALID, Invalid, Valid
+from tests.kit.faults.abuse import read_rss_mb
+from tests.kit.faults.mutation import mutate_one_of
+from tests.kit.servers.hostile_server import Exchange, HostileServer
+from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
+from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.kit.abuse import Attacked, read_rss_mb, run_site
-from tests.kit.coordinator import TOKEN
-from tests.kit.mutation import mutate_one_of
+from tests.kit.coordinators.coordinator import TOKEN
+from tests.kit.faults.abuse import Attacked, read_rss_mb, run_site
+from tests.kit.faults.mutation import mutate_one_of
 
 EXAMPLES = 1500
 PATIENCE_S = 2.0

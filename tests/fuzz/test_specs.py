@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.kit.mutation import mutate
+from tests.kit.faults.mutation import mutate
 
 from oku_cli.options.spec_file import read_spec_file
 from oku_core.errors import UserError

@@ -1,9 +1,9 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tests.kit.engine_worker import EngineWorker
-from tests.kit.hostile_server import HostileServer, Script, Serve
-from tests.kit.message_key import exported_message_key
+from tests.kit.brokers.message_key import exported_message_key
+from tests.kit.servers.hostile_server import HostileServer, Script, Serve
+from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.spec.spec import Engine
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.kit.abuse import abuse, run_site
-from tests.kit.local_run import wait_until
+from tests.kit.faults.abuse import abuse, run_site
+from tests.kit.runs.local_run import wait_until
 
 _ATTACK_S = 6.0
 _MOST_MEMORY_MB = 10.0

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from redis.exceptions import ConnectionError as ConnectionFailedError
-from tests.kit.broker import run_broker
-from tests.kit.certificates import Certificates
-from tests.kit.front import Front
-from tests.kit.local_run import wait_until
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.runs.local_run import wait_until
+from tests.kit.servers.certificates import Certificates
+from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app

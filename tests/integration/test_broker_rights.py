@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.coordinator import run_coordinator
-from tests.kit.delay_server import DelayServer
-from tests.kit.local_run import OKU, wait_until
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.servers.delay_server import DelayServer
 
 from oku_cli.local import valkey
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tests.kit.local_run import OKU, is_alive, wait_until
+from tests.kit.runs.local_run import OKU, is_alive, wait_until
 
 from oku_coordinator.ledger import Ledger
 

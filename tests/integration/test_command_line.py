@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.kit.account import assert_account_balances, assert_completed
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import run_coordinator
-from tests.kit.local_run import OKU, Start, is_alive, starting_runs, wait_until
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.runs.account import assert_account_balances, assert_completed
+from tests.kit.runs.local_run import OKU, Start, is_alive, starting_runs, wait_until
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "summary.schema.json").read_text())
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from tests.kit.dashboards import DashboardQuery, Frame, Grafana, Source, list_queries
-from tests.kit.loki import Loki
-from tests.kit.made_up_run import MadeUpRun, push
+from tests.kit.loki.dashboards import DashboardQuery, Frame, Grafana, Source, list_queries
+from tests.kit.loki.loki import Loki
+from tests.kit.runs.synthetic_run import SyntheticRun, push
 
 QUERIES = {str(query): query for query in list_queries()}
 assert len(QUERIES) == len(list_queries())
@@ -18,8 +18,8 @@ class Stage:
     """A Loki with runs in it, and a Grafana that looks at one or two of them."""
 
     loki: Loki
-    run: MadeUpRun
-    other: MadeUpRun
+    run: SyntheticRun
+    other: SyntheticRun
     grafana: Grafana
 
     def fetch(self, where: str) -> list[Frame]:
@@ -37,8 +37,8 @@ class Stage:
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Two runs: one that lost a worker and half of whose lines came late, and one without a name."""
     now = int(time.time())
-    run = MadeUpRun(run="20261121-140000-aaaa", start=now - 900, late_before=60)
-    other = MadeUpRun(run="20261121-141000-bbbb", start=now - 600, name="", loses_worker=False, rate=500)
+    run = SyntheticRun(run="20261121-140000-aaaa", start=now - 900, late_before=60)
+    other = SyntheticRun(run="20261121-141000-bbbb", start=now - 600, name="", loses_worker=False, rate=500)
     with Loki(tmp_path_factory.mktemp("loki")) as loki:
         push(loki.url, run.build_lines())
         push(loki.url, other.build_lines())

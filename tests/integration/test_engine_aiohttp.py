@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 import trustme
-from tests.kit.certificates import build_server_tls
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import (
+from tests.kit.servers.certificates import build_server_tls
+from tests.kit.servers.hostile_server import (
     Exchange,
     HostileServer,
     Request,
@@ -17,7 +16,8 @@ from tests.kit.hostile_server import (
     always,
     build_response,
 )
-from tests.kit.proxy import Proxy
+from tests.kit.servers.proxy import Proxy
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
 

@@ -11,9 +11,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from tests.kit.certificates import Certificates
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import (
+from tests.kit.servers.certificates import Certificates
+from tests.kit.servers.hostile_server import (
     Exchange,
     HostileServer,
     Serve,
@@ -22,6 +21,7 @@ from tests.kit.hostile_server import (
     set_reset_on_close,
     stall,
 )
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import uvloop
-from tests.kit.black_hole import black_hole
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response
+from tests.kit.servers.black_hole import black_hole
+from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, always, build_response
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
 

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, Serve, build_response
+from tests.kit.servers.hostile_server import Exchange, Serve, build_response
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, Script, Serve, always, build_response, stall
-from tests.kit.measured_worker import measure
+from tests.kit.servers.hostile_server import Exchange, Script, Serve, always, build_response, stall
+from tests.kit.workers.engine_worker import EngineWorker, count
+from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import Engine, Spec
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.kit.black_hole import black_hole
-from tests.kit.dns_server import DnsServer
-from tests.kit.hostile_server import Exchange, Serve, build_response
-from tests.kit.measured_worker import COMMAND, Measurement, measure
 from tests.kit.requirement import miss
+from tests.kit.servers.black_hole import black_hole
+from tests.kit.servers.dns_server import DnsServer
+from tests.kit.servers.hostile_server import Exchange, Serve, build_response
+from tests.kit.workers.measured_worker import COMMAND, Measurement, measure
 
 from oku_core.spec.spec import Engine, Spec
 

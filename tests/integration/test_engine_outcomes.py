@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import (
+from tests.kit.servers.hostile_server import (
     Exchange,
     Script,
     Serve,
@@ -17,6 +16,7 @@ from tests.kit.hostile_server import (
     stall,
 )
 from tests.kit.witness import witnessing
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
 

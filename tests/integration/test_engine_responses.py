@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 
 import pytest
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, Serve, build_response
-from tests.kit.responses import INVALID, VALID, Invalid, Valid
+from tests.kit.servers.hostile_server import Exchange, Serve, build_response
+from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
+from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec

@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.kit.certificates import Certificates, build_server_tls
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.hostile_server import Exchange, HostileServer, Script, Serve, always, build_response, stall
+from tests.kit.servers.certificates import Certificates, build_server_tls
+from tests.kit.servers.hostile_server import (
+    Exchange,
+    HostileServer,
+    Script,
+    Serve,
+    always,
+    build_response,
+    stall,
+)
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.engine_error import EngineError

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import run_coordinator
-from tests.kit.local_run import OKU, wait_until
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.runs.local_run import OKU, wait_until
 
 SOUGHT = {
     "celeryconfig",

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.local_run import OKU, wait_until
-from tests.kit.message_key import MESSAGE_KEY
-from tests.kit.simulated_worker import SimulatedWorker
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.workers.simulated_worker import SimulatedWorker
 
 from oku_coordinator.broker.listeners import ProgressListener
 from oku_core.messaging.celery_app import (

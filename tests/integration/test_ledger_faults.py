@@ -8,12 +8,12 @@ from pathlib import Path
 from queue import Empty
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import TOKEN
-from tests.kit.coordinator_here import running_coordinator
-from tests.kit.fake_loki import run_loki
-from tests.kit.ledger_faults import ERRORS, LedgerFaults, Place
-from tests.kit.simulated_worker import SimulatedWorker
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import TOKEN
+from tests.kit.coordinators.coordinator_in_process import running_coordinator
+from tests.kit.faults.ledger_faults import ERRORS, LedgerFaults, Place
+from tests.kit.loki.fake_loki import run_loki
+from tests.kit.workers.simulated_worker import SimulatedWorker
 
 from oku_cli.local.data_dir import Endpoint
 from oku_cli.remote.client import Client, UnreachableError

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from kombu.exceptions import OperationalError
-from tests.kit.broker import run_broker
-from tests.kit.front import Front
-from tests.kit.local_run import wait_until
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.runs.local_run import wait_until
+from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.listeners import ProgressListener, ReportListener
 from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app, send_message

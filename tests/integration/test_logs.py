@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.delay_server import Start, until
-from tests.kit.local_run import OKU, wait_until
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.servers.delay_server import Start, until
 
 from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app, send_lease
 from oku_core.messaging.lease import Lease

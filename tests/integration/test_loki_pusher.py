@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.kit.loki import Loki
-from tests.kit.loki_proxy import LokiProxy, shuffle_faults
-from tests.kit.loki_queries import LokiQueries
+from tests.kit.loki.loki import Loki
+from tests.kit.loki.loki_proxy import LokiProxy, shuffle_faults
+from tests.kit.loki.loki_queries import LokiQueries
 
 from oku_coordinator.loki import Entry, Limits, LokiPusher, LokiTarget
 

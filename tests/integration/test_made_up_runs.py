@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.kit.abuse import Site, run_site
-from tests.kit.coordinator import TOKEN
-from tests.kit.local_run import OKU, wait_until
+from tests.kit.coordinators.coordinator import TOKEN
+from tests.kit.faults.abuse import Site, run_site
+from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_cli.exit_code import ExitCode
 

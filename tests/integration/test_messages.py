@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from tests.kit.account import assert_account_balances, assert_completed
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.local_run import wait_until
-from tests.kit.simulated_worker import SimulatedWorker
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.runs.account import assert_account_balances, assert_completed
+from tests.kit.runs.local_run import wait_until
+from tests.kit.workers.simulated_worker import SimulatedWorker
 
 from oku_core.results.histogram import HistogramSnapshot
 

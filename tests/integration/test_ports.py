@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import OKU, LocalRun, Start, starting_runs
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU, LocalRun, Start, starting_runs
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 

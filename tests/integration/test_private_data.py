@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import run_coordinator
-from tests.kit.delay_server import Start as StartServers
-from tests.kit.local_run import OKU, Start, starting_runs
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.runs.local_run import OKU, Start, starting_runs
+from tests.kit.servers.delay_server import Start as StartServers
 
 SECRET = "Bearer-of-somebody"
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.local_run import Start, starting_runs
-from tests.kit.loki import Loki
-from tests.kit.loki_account import assert_events, assert_published, assert_ticks_agree, fetch, sum_up
+from tests.kit.loki.loki import Loki
+from tests.kit.loki.loki_account import assert_events, assert_published, assert_ticks_agree, fetch, sum_up
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import Start, starting_runs
 
 LOAD = ("--requests", "20000", "--workers", "2", "--concurrency", "50", "--delay", "5ms..20ms")
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.local_run import wait_until
-from tests.kit.simulated_worker import SimulatedWorker
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.runs.local_run import wait_until
+from tests.kit.workers.simulated_worker import SimulatedWorker
 
 _SPEC = {"requests": 10, "url": "http://127.0.0.1:9/"}
 

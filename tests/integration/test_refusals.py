@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.broker import run_broker
-from tests.kit.certificates import Certificates
-from tests.kit.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.delay_server import Start
-from tests.kit.local_run import OKU, wait_until
-from tests.kit.simulated_worker import SimulatedWorker
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.servers.certificates import Certificates
+from tests.kit.servers.delay_server import Start
+from tests.kit.workers.simulated_worker import SimulatedWorker
 
 _REQUESTS = 600
 

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import TOKEN, CoordinatorApi, run_coordinator
-from tests.kit.local_run import OKU, wait_until
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
+from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_cli.exit_code import ExitCode
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import TOKEN, run_coordinator
-from tests.kit.local_run import OKU, Start, starting_runs
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
+from tests.kit.runs.local_run import OKU, Start, starting_runs
 
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results import hdr

@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.kit.delay_server import OKU, PATIENCE_S, DelayServer, Start, until
+from tests.kit.servers.delay_server import OKU, PATIENCE_S, DelayServer, Start, until
 
 from oku_core.spec.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates

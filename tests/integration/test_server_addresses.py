@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.delay_server import PATIENCE_S, Start
 from tests.kit.requirement import miss
+from tests.kit.servers.delay_server import PATIENCE_S, Start
 
 LOOPBACKS = ("127.0.0.1", "::1")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.kit.abuse import Site, run_site
-from tests.kit.coordinator import TOKEN
-from tests.kit.delay_server import DelayServer
-from tests.kit.local_run import OKU, wait_until
+from tests.kit.coordinators.coordinator import TOKEN
+from tests.kit.faults.abuse import Site, run_site
+from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.servers.delay_server import DelayServer
 
 from oku_cli.exit_code import ExitCode
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.delay_server import PATIENCE_S, DelayServer, Start, until
+from tests.kit.servers.delay_server import PATIENCE_S, DelayServer, Start, until
 
 from oku_core.spec.delay import parse_delay
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import TOKEN, run_coordinator
-from tests.kit.delay_server import PATIENCE_S, DelayServer, Start
-from tests.kit.local_run import OKU
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU
+from tests.kit.servers.delay_server import PATIENCE_S, DelayServer, Start
 
 TIMER_ERROR_S = 0.002
 """The event loop counts in milliseconds."""

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.kit.account import assert_completed
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import run_coordinator
-from tests.kit.coordinator_here import running_coordinator
-from tests.kit.delay_server import Start
-from tests.kit.engine_worker import EngineWorker, count
-from tests.kit.fake_loki import run_loki
-from tests.kit.faults import FailingSupervisor
-from tests.kit.local_run import OKU
+from tests.kit.brokers.broker import run_broker
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.coordinators.coordinator_in_process import running_coordinator
+from tests.kit.faults.failing_tasks import FailingSupervisor
+from tests.kit.loki.fake_loki import run_loki
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import OKU
+from tests.kit.servers.delay_server import Start
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_coordinator.loki import LokiTarget
 from oku_core.spec.spec import Engine, Spec
@@ -99,7 +99,7 @@ def test_a_run_completes_although_every_task_of_its_worker_fails_once(tmp_path: 
             run_broker(tmp_path) as broker_url,
             log.open("w") as output,
             subprocess.Popen(
-                [sys.executable, "-m", "tests.kit.failing_worker", broker_url], stderr=output
+                [sys.executable, "-m", "tests.kit.workers.failing_worker", broker_url], stderr=output
             ) as worker,
         ):
             url = f"{start_server('--delay', '50ms').url}/{{i}}"

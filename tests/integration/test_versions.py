@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import run_coordinator
-from tests.kit.local_run import OKU, wait_until
-from tests.kit.message_key import MESSAGE_KEY
-from tests.kit.simulated_worker import SimulatedWorker
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.workers.simulated_worker import SimulatedWorker
 
 from oku_core.messaging.celery_app import (
     LEASE_TASK,

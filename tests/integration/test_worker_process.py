@@ -14,9 +14,9 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
-from tests.kit.broker import run_broker
-from tests.kit.local_run import OKU, wait_until
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_core.messaging.celery_app import (
     LEASE_TASK,

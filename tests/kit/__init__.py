@@ -1,1 +1,1 @@
-"""What several kinds of tests share: driving the real `oku` command and checking the account it ends with."""
+"""What several kinds of tests share: real processes to drive, servers to ask, faults to inject."""

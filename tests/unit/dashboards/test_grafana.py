@@ -1,7 +1,7 @@
 """The kit that asks a Loki what Grafana would ask it fills and names things as Grafana does."""
 
 import pytest
-from tests.kit.dashboards import Grafana, Source, format_step, list_queries, parse_step_s
+from tests.kit.loki.dashboards import Grafana, Source, format_step, list_queries, parse_step_s
 
 
 @pytest.mark.parametrize(

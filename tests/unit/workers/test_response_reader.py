@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.kit.responses import INVALID, VALID, Invalid, Valid
+from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
 
 from oku_workers.engines.limits import LONGEST_FRAMING_BYTES
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader

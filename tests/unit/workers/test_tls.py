@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.kit.certificates import Certificates
+from tests.kit.servers.certificates import Certificates
 
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.spec import Spec

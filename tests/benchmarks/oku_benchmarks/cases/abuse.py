@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from tests.kit.abuse import Attacked, Damage, Site, abuse, run_site
-from tests.kit.local_run import wait_until
+from tests.kit.faults.abuse import Attacked, Damage, Site, abuse, run_site
+from tests.kit.runs.local_run import wait_until
 
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.kit.long_ledger import LEASE_LENGTH, LONG_RUN
+from tests.kit.coordinators.long_ledger import LEASE_LENGTH, LONG_RUN
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import ExpiryReason

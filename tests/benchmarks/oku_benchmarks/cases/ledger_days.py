@@ -1,8 +1,8 @@
 """A ledger of many days: thousands of runs, and one run with millions of leases, in a real coordinator.
 
-The ledger is made beforehand (`tests.kit.long_ledger`). Then its long run is resumed and goes on with a
-thousand simulated workers, which all die at once; meanwhile it is listed, shown and sent as a whole, and
-somebody asks all the time whether the coordinator is there. Afterwards the commands read the ledger.
+The ledger is made beforehand (`tests.kit.coordinators.long_ledger`). Then its long run is resumed and goes on
+with a thousand simulated workers, which all die at once; meanwhile it is listed, shown and sent as a whole,
+and somebody asks all the time whether the coordinator is there. Afterwards the commands read the ledger.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
-from tests.kit.long_ledger import LONG_RUN, make_long_ledger
+from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_benchmarks.cases import ledger_calls
 from oku_benchmarks.error import BenchmarkError

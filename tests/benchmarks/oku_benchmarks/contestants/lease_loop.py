@@ -7,7 +7,7 @@ instructions, under which a whole stack would be too slow.
 import asyncio
 import sys
 
-from tests.kit.engine_worker import EngineWorker
+from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.spec.spec import Engine, Spec
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.vitals import Vitals, read_vitals

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import msgspec
 import redis
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, build_latency
 from oku_core.messaging.celery_app import (

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.kit.local_run import is_alive, wait_until
+from tests.kit.runs.local_run import is_alive, wait_until
 
 from oku_cli.local import child as child_module
 from oku_cli.local import die_with_parent

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.specs import specs
+from tests.kit.runs.specs import specs
 
 from oku_cli.options.spec_file import LARGEST_BYTES, decode_yaml, read_spec_file
 from oku_core.errors import UserError

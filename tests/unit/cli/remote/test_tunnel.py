@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
-from tests.kit.local_run import is_alive
+from tests.kit.runs.local_run import is_alive
 from tests.unit.cli.kubectl_on_path import KubectlOnPath, find_forwards, wait_until
 
 from oku_cli.remote import tunnel as tunnel_module

@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.dispatcher import Dispatcher, build_sent_spec, find_free_hands

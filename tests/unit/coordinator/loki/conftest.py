@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from aiohttp.test_utils import TestServer
-from tests.kit.fake_loki import FakeLoki
+from tests.kit.loki.fake_loki import FakeLoki
 
 from oku_coordinator.loki import Limits, LokiPusher, LokiTarget
 

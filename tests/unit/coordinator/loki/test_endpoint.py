@@ -2,7 +2,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from tests.kit.certificates import Certificates
+from tests.kit.servers.certificates import Certificates
 
 from oku_coordinator.loki import LokiTarget
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from tests.kit.certificates import Certificates
-from tests.kit.fake_loki import NOW_NS, FakeLoki, answer, cut, make_entries
+from tests.kit.loki.fake_loki import NOW_NS, FakeLoki, answer, cut, make_entries
+from tests.kit.servers.certificates import Certificates
 
 from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
 

@@ -1,4 +1,4 @@
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.workers.heartbeat_interval import Pacemaker

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from kombu import compression
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.errors import UserError
 from oku_core.messaging.celery_app import (

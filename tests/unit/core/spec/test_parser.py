@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.specs import specs
+from tests.kit.runs.specs import specs
 
 from oku_core.errors import UserError
 from oku_core.spec.fields import FIELDS

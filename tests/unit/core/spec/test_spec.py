@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 from hypothesis import given
-from tests.kit.specs import specs
+from tests.kit.runs.specs import specs
 
 from oku_core.spec.spec import Engine, Spec, build_expected_statuses
 

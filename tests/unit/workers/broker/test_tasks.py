@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from celery import Celery
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import LEASE_TASK, build_app
 from oku_core.messaging.codec import seal_lease

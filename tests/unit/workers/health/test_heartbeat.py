@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, build_app
 from oku_core.messaging.codec import decode_progress

@@ -2,7 +2,8 @@
 
 All engines read with it, so that they accept and refuse the same. llhttp (by httptools) parses; what it does
 not judge as RFC 9112 has it, and how much may come, is looked up in the head. What is chosen where the RFC
-leaves a choice is in docs/decisions/0019-one-reader-of-responses.md; tests/kit/responses.py has what follows.
+leaves a choice is in docs/decisions/0019-one-reader-of-responses.md; tests/kit/servers/responses.py has what
+follows.
 """
 
 import re

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.kit.local_run import OKU, wait_until
+from tests.kit.runs.local_run import OKU, wait_until
 
 TOKEN = "test-token"
 

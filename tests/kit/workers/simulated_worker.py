@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import (
     LEASES_QUEUE,

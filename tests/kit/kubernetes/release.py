@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.kit.cluster import Cluster, KubectlError, Object, is_ready
-from tests.kit.forward import Forward, ForwardedApi
-from tests.kit.local_run import OKU, wait_until
-from tests.kit.loki_queries import LokiQueries
+from tests.kit.kubernetes.cluster import Cluster, KubectlError, Object, is_ready
+from tests.kit.kubernetes.forward import Forward, ForwardedApi
+from tests.kit.loki.loki_queries import LokiQueries
+from tests.kit.runs.local_run import OKU, wait_until
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CHART = ROOT / "charts" / "oku"
 VALUES = ROOT / "k8s" / "values" / "tests.yaml"
 INSTALL_TIMEOUT_S = 240

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.kit.local_run import wait_until
+from tests.kit.runs.local_run import wait_until
 
 from oku_cli.local import valkey
 

@@ -33,7 +33,7 @@ _SHARES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeUpRun:
+class SyntheticRun:
     """A run.
 
     Attributes:

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "charts" / "oku" / "dashboards"
+FOLDER = Path(__file__).parents[3] / "charts" / "oku" / "dashboards"
 DASHBOARD_PX = 1560
 """How wide the 24 columns of a dashboard are on a usual screen: a panel asks for a point for each pixel."""
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from tests.kit.loki import Loki
+from tests.kit.loki.loki import Loki
 
 
 class LokiProxy:

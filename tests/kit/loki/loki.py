@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from tests.kit.loki_queries import LokiQueries
+from tests.kit.loki.loki_queries import LokiQueries
 from tests.kit.requirement import miss
 
 PATIENCE_S = 30.0

@@ -9,9 +9,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from tests.kit.forward import ForwardedApi
-from tests.kit.local_run import wait_until
-from tests.kit.release import Release
+from tests.kit.kubernetes.forward import ForwardedApi
+from tests.kit.kubernetes.release import Release
+from tests.kit.runs.local_run import wait_until
 
 from oku_cli.exit_code import ExitCode
 from oku_coordinator.ledger.records import LeaseState

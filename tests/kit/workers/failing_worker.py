@@ -1,10 +1,10 @@
-"""`python -m tests.kit.failing_worker URL`: a real worker whose every supervised task fails once."""
+"""`python -m tests.kit.workers.failing_worker URL`: a real worker whose every supervised task fails once."""
 
 import logging
 import sys
 
-from tests.kit.faults import FailingSupervisor
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.faults.failing_tasks import FailingSupervisor
 
 from oku_workers.process import Worker
 from oku_workers.settings import WorkerSettings

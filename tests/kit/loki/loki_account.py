@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.kit.loki_queries import LokiQueries
+from tests.kit.loki.loki_queries import LokiQueries
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.outcome import OUTCOMES

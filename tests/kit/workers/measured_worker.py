@@ -1,4 +1,4 @@
-"""A worker in a process of its own whose memory is measured: `python -m tests.kit.measured_worker`.
+"""A worker in a process of its own whose memory is measured: `python -m tests.kit.workers.measured_worker`.
 
 It reads a spec, how many requests to make first to get warm and how many to measure from standard input, as
 JSON, and writes what came of them and by how much its peak memory has grown.
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.kit.engine_worker import EngineWorker, count
 from tests.kit.requirement import miss
+from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Spec
 
@@ -38,7 +38,7 @@ class Measurement:
     bytes_received: int
 
 
-COMMAND = (sys.executable, "-m", "tests.kit.measured_worker")
+COMMAND = (sys.executable, "-m", "tests.kit.workers.measured_worker")
 
 
 async def measure(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from tests.kit.cluster import Cluster, Object, build_container
-from tests.kit.loki import build_config
+from tests.kit.kubernetes.cluster import Cluster, Object, build_container
+from tests.kit.loki.loki import build_config
 
 RABBITMQ_IMAGE = "docker.io/library/rabbitmq:3.10"
 """Built of tests/cluster/rabbitmq where it cannot be pulled."""
-_CHART_VALUES = Path(__file__).parents[2] / "charts" / "oku" / "values.yaml"
+_CHART_VALUES = Path(__file__).parents[3] / "charts" / "oku" / "values.yaml"
 PASSWORD = "theirs-1.~_"
 """Letters of all kinds that may stand in a URL as they are."""
 _READY_S = 240

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.kit.coordinator import TOKEN, CoordinatorApi
-from tests.kit.message_key import MESSAGE_KEY
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi
 
 from oku_coordinator.process import Coordinator
 from oku_coordinator.settings import CoordinatorSettings

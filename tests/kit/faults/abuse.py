@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.kit import attacker
-from tests.kit.broker import run_broker
-from tests.kit.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.delay_server import DelayServer
-from tests.kit.local_run import OKU
-from tests.kit.message_key import exported_message_key
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import exported_message_key
+from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.faults import attacker
+from tests.kit.runs.local_run import OKU
+from tests.kit.servers.delay_server import DelayServer
 
 _PROBE_EVERY_S = 0.2
 _PROBE_GIVES_UP_S = 60.0

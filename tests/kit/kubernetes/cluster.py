@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.kit.local_run import wait_until
 from tests.kit.requirement import miss
+from tests.kit.runs.local_run import wait_until
 
 CONTEXT_VARIABLE = "OKU_TEST_CONTEXT"
 """Names the kube context to test in: nobody's cluster is taken because it is the current one."""
-_CHART = Path(__file__).parents[2] / "charts" / "oku" / "Chart.yaml"
+_CHART = Path(__file__).parents[3] / "charts" / "oku" / "Chart.yaml"
 PREFIX = "oku-test-"
 """Of the namespaces of tests."""
 

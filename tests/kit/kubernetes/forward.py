@@ -10,9 +10,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Self
 
-from tests.kit.cluster import Cluster
-from tests.kit.coordinator import CoordinatorApi
-from tests.kit.local_run import wait_until
+from tests.kit.coordinators.coordinator import CoordinatorApi
+from tests.kit.kubernetes.cluster import Cluster
+from tests.kit.runs.local_run import wait_until
 
 _FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+)", re.MULTILINE)
 _READY_S = 30.0

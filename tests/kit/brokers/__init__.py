@@ -1,0 +1,1 @@
+"""A real broker, and the key of its messages."""

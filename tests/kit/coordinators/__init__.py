@@ -1,0 +1,1 @@
+"""Real coordinators and the ledgers that they start with."""

@@ -1,0 +1,1 @@
+"""Real local runs, specs, and what every run must end with."""

@@ -1,0 +1,1 @@
+"""Workers: without a broker, with faults, measured, and simulated."""
