@@ -118,7 +118,7 @@ class Port:
 async def port(tmp_path: Path) -> AsyncIterator[Port]:
     """An API with few places."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(5.0))
+    counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(10.0))
     runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
     server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: True), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))

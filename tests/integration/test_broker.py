@@ -24,7 +24,7 @@ def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixt
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
-        broker.send_pace(1.0)
+        broker.send_heartbeat_interval(1.0)
         with app.connection_for_write() as connection:
             pid = int(connection.default_channel.client.info("server")["process_id"])
         os.kill(pid, signal.SIGSTOP)
@@ -37,16 +37,16 @@ def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixt
         os.kill(pid, signal.SIGCONT)
         wait_until(lambda: not broker.is_away, 15, "the broker is back")
         assert not caplog.records
-    broker.send_pace(1.0)
+    broker.send_heartbeat_interval(1.0)
     wait_until(lambda: bool(caplog.records), 15, "an order is lost")
-    assert "the broker did not take the order pace: " in caplog.text
+    assert "the broker did not take the order heartbeat_interval: " in caplog.text
 
 
 def test_a_broker_that_is_known_to_be_away_is_not_spoken_to(caplog: pytest.LogCaptureFixture) -> None:
     """Who listens says so; each try would take seconds, and be logged."""
     broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), lambda: False)
     assert broker.is_away
-    broker.send_pace(1.0)
+    broker.send_heartbeat_interval(1.0)
     assert not broker._orders
     assert broker.fetch_peak_mb() is None
     assert not caplog.records

@@ -61,7 +61,7 @@ def test_a_run_in_which_much_goes_wrong_is_denied_nothing(site: Site, tmp_path: 
     """A worker dies, one leaves, the coordinator is replaced, connections are cut, the run is paused."""
     (tmp_path / "server").mkdir()
     server = DelayServer(tmp_path / "server", "--delay", "20ms")
-    url, flags = site.build_url("coordinator", "c"), ("--server-url", server.url, "--term", "1s")
+    url, flags = site.build_url("coordinator", "c"), ("--server-url", server.url, "--worker-timeout", "2s")
     workers = [start_worker(site, "w1"), start_worker(site, "w2")]
     try:
         with run_coordinator(url, tmp_path / "data", *flags) as api:

@@ -83,7 +83,10 @@ BAD_INPUT = {
     "no token": (["run", "--coordinator", "http://h:9"], "--token: a coordinator elsewhere wants"),
     "no coordinator": (["run", "--coordinator", "nowhere"], "--coordinator: nowhere is not a URL"),
     "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with"),
-    "bad term": (["coordinator", "--broker-url", "redis://x", "--term", "soon"], "--term: soon is"),
+    "bad worker timeout": (
+        ["coordinator", "--broker-url", "redis://x", "--worker-timeout", "soon"],
+        "--worker-timeout: soon is",
+    ),
 }
 
 

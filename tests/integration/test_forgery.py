@@ -37,7 +37,7 @@ from oku_core.messaging.celery_app import (
 )
 from oku_core.messaging.codec import decode_message, seal_lease, seal_order, seal_progress
 from oku_core.messaging.lease import Claim, Lease, Message
-from oku_core.messaging.order import Pace, Stop
+from oku_core.messaging.order import HeartbeatInterval, Stop
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
@@ -249,7 +249,7 @@ def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path
 
 
 def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> None:
-    """A forged stop, an old one of the same run, and a pace of somebody else; a true one is obeyed."""
+    """Nor does a heartbeat interval of somebody else slow progress down; a genuine stop is obeyed."""
     app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
     with (
         running_worker(broker_url, tmp_path / "worker.log"),
@@ -260,7 +260,7 @@ def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> 
         send_lease(app, slow)
         assert isinstance(receive(app), Claim)
         send_order(forger, Stop(run="r", up_to=99, leases=[slow.id], grace_s=0.0))
-        send_order(forger, Pace(number=2**62, progress_every_s=60.0))
+        send_order(forger, HeartbeatInterval(number=2**62, interval_s=60.0))
         send_order(app, Stop(run="r", up_to=7, grace_s=0.0))
         heard.clear()
         wait_until(lambda: len(heard) >= 3, 20, "it still speaks each second")

@@ -43,7 +43,9 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
     with run_broker(tmp_path) as broker_url, run_simulated_worker(broker_url):
         async with (
             run_loki() as (_, loki_url),
-            running_coordinator(broker_url, tmp_path / "data", term_s=0.5, loki=LokiTarget(url=loki_url)) as (
+            running_coordinator(
+                broker_url, tmp_path / "data", worker_timeout_s=1.0, loki=LokiTarget(url=loki_url)
+            ) as (
                 _,
                 api,
             ),

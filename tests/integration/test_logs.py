@@ -93,7 +93,7 @@ def test_all_that_processes_say_is_json(tmp_path: Path, start: Start) -> None:
     log, worker_log = tmp_path / "data" / "coordinator.log", tmp_path / "worker.log"
     with (
         run_broker(tmp_path) as broker_url,
-        run_coordinator(broker_url, tmp_path / "data", "--term", "500ms") as api,
+        run_coordinator(broker_url, tmp_path / "data", "--worker-timeout", "1s") as api,
         run_worker(broker_url, "w", worker_log) as worker,
     ):
         send_what_is_wrong(broker_url)
@@ -145,7 +145,7 @@ def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -
     [
         (["worker"], "Missing option '--broker-url'"),
         (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with one of redis"),
-        (["coordinator", "--broker-url", "redis://x", "--term", "soon"], "--term: soon is"),
+        (["coordinator", "--broker-url", "redis://x", "--worker-timeout", "soon"], "--worker-timeout: soon"),
         (["server", "--delay", "soon"], "--delay: soon is not a delay"),
     ],
 )

@@ -29,7 +29,7 @@ def broker_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def api(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoordinatorApi]:
     """A real coordinator, which takes a worker for dead after two seconds."""
     folder = tmp_path_factory.mktemp("coordinator")
-    with run_coordinator(broker_url, folder / "data", "--term", "1s") as coordinator:
+    with run_coordinator(broker_url, folder / "data", "--worker-timeout", "2s") as coordinator:
         yield coordinator
 
 
@@ -94,7 +94,7 @@ def test_a_lease_executed_twice_counts_once(api: CoordinatorApi, worker: Simulat
 
 
 def test_a_lost_lease_is_dealt_out_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A lease whose message nobody acts on is taken back after two terms."""
+    """A lease whose message nobody acts on is taken back after the worker timeout."""
     run = api.submit(**SPEC)
     lost = worker.take_lease()
     worker.leases.discard(lost.id)

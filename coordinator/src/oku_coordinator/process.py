@@ -38,7 +38,7 @@ from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
-from oku_coordinator.workers.heartbeat_interval import Pacemaker
+from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.accounting.run_state import ACTIVE_STATES
@@ -105,7 +105,7 @@ class Coordinator:
             if settings.loki is not None
             else None
         )
-        self._roster = Roster(settings.term_s)
+        self._roster = Roster(settings.worker_timeout_s)
         self._broker = Broker(app, self._is_ready)
         may_decode = threading.Event()
         may_decode.set()
@@ -144,7 +144,7 @@ class Coordinator:
         self._lease_watch = Reaper(
             self._ledger, self._roster, self._broker, self._metrics, self._clock.now, self._breaker.note_lost
         )
-        self._pacemaker = Pacemaker(self._broker)
+        self._interval_announcer = IntervalAnnouncer(self._broker)
         self._runs = Runs(
             self._ledger, counter, self._wake, self._broker.fetch_peak_mb, self._conditions, self._clock.now
         )
@@ -254,7 +254,7 @@ class Coordinator:
             await self._lease_watch.look(now)
             self._breaker.look(now)
             self._queue_watch.look(now)
-            self._pacemaker.step(self._roster.heartbeat_interval_s, now)
+            self._interval_announcer.step(self._roster.heartbeat_interval_s, now)
             for owing in self._ledger.fetch_owing():
                 self._resting.setdefault(owing, now + _SERVERS_COME_BACK_S)
             if self._publisher is not None:

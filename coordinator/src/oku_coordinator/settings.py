@@ -65,7 +65,7 @@ class CoordinatorSettings:
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         server_shape: what they were started with, so that a run which wants just that need not say so in
             each request.
-        term_s: a worker must be heard within a term, and is dead after two without.
+        worker_timeout_s: a worker that is silent for longer is dead.
         start_within_s: a run that has its turn, and has not begun after so long, gives it to the next.
         most_queued: so many runs may wait, the active one included.
         loki: where lines go; None keeps none.
@@ -86,7 +86,7 @@ class CoordinatorSettings:
     listen_fd: int | None = None
     server_urls: tuple[str, ...] = ()
     server_shape: ServerShape = ServerShape()
-    term_s: float = 5.0
+    worker_timeout_s: float = 10.0
     start_within_s: float = START_WITHIN_S
     most_queued: int = MOST_QUEUED
     loki: LokiTarget | None = None

@@ -151,7 +151,7 @@ class PodRun:
         return find_all()[0]
 
     def is_lost_soon(self, worker: str) -> bool:
-        """Whether the coordinator takes a worker for dead that is away, which it does after two terms."""
+        """Whether the coordinator declares an absent worker dead, which it does after the worker timeout."""
         deadline = time.monotonic() + _LOST_S
         while time.monotonic() < deadline:
             if any(each["name"] == worker and each["lost"] for each in self.summary["workers"]):

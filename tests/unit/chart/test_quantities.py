@@ -37,12 +37,12 @@ DELAYS = [
 ]  # fmt: skip
 
 
-def _read_term_s(text: str) -> float:
-    """As `oku coordinator --term` is read."""
-    term_s = parse_duration_s(text)
-    if not 0.5 <= term_s <= 3600:
+def _read_worker_timeout_s(text: str) -> float:
+    """As `oku coordinator --worker-timeout` is read."""
+    timeout_s = parse_duration_s(text)
+    if not 1 <= timeout_s <= 7200:
         raise ValueError(text)
-    return term_s
+    return timeout_s
 
 
 def _is_taken(read: Callable[[str], object], text: str) -> bool:
@@ -62,14 +62,14 @@ def _is_taken(read: Callable[[str], object], text: str) -> bool:
             QUANTITIES,
         ),
         (
-            '"oku.checkDuration" (dict "text" . "least" 0.5 "most" 3600.0 "between" "")',
-            _read_term_s,
+            '"oku.checkDuration" (dict "text" . "least" 1.0 "most" 7200.0 "between" "")',
+            _read_worker_timeout_s,
             QUANTITIES,
         ),
         ('"oku.checkOutbox" .', lambda text: LokiOptions(loki_outbox=text).read_outbox_bytes(), QUANTITIES),
         ('"oku.checkDelay" .', parse_delay, DELAYS),
     ],
-    ids=["idle", "term", "outbox", "delay"],
+    ids=["idle", "worker timeout", "outbox", "delay"],
 )
 def test_the_chart_takes_what_the_program_takes_and_nothing_else(
     tmp_path: Path, check: str, read: Callable[[str], object], texts: list[str]

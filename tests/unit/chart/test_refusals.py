@@ -86,8 +86,14 @@ NO_VALKEY = {"enabled": False}
         ({"scaling": {"idle": "5s"}}, "scaling.idle: 5s is not between 10s and 24h"),
         ({"scaling": {"idle": "25h"}}, "scaling.idle: 25h is not between 10s and 24h"),
         ({"scaling": {"idle": "soon"}}, "scaling.idle: soon is not a duration such as 10s, 500ms or 2m"),
-        ({"coordinator": {"term": "400ms"}}, "coordinator.term: 400ms is not between 500ms and 1h"),
-        ({"coordinator": {"term": "61m"}}, "coordinator.term: 61m is not between 500ms and 1h"),
+        (
+            {"coordinator": {"workerTimeout": "900ms"}},
+            "coordinator.workerTimeout: 900ms is not between 1s and 2h",
+        ),
+        (
+            {"coordinator": {"workerTimeout": "121m"}},
+            "coordinator.workerTimeout: 121m is not between 1s and 2h",
+        ),
         ({"coordinator": {"lokiOutbox": "500KB"}}, "coordinator.lokiOutbox: 500KB is less than 1MB"),
         (
             {"coordinator": {"lokiOutbox": "much"}},
@@ -173,8 +179,12 @@ def test_value_files_are_taken(file: Any) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"servers": {"delay": "1.5ms..3ms"}, "coordinator": {"term": "2.5s"}, "scaling": {"idle": "1.5h"}},
-        {"servers": {"delay": "5MS"}, "coordinator": {"term": "500ms"}, "scaling": {"idle": "24h"}},
+        {
+            "servers": {"delay": "1.5ms..3ms"},
+            "coordinator": {"workerTimeout": "2.5s"},
+            "scaling": {"idle": "1.5h"},
+        },
+        {"servers": {"delay": "5MS"}, "coordinator": {"workerTimeout": "1s"}, "scaling": {"idle": "24h"}},
         {"scaling": {"maxWorkers": 10_000, "maxServers": 10_000, "minServers": 10_000}},
         {"workers": {"portRange": "1024 1024"}, "servers": {"seed": 2**53 - 1}},
         {"workers": {"portRange": ""}},

@@ -222,7 +222,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
 ) -> None:
     """Nobody looks for a fault where there is none."""
     caplog.set_level("INFO")
-    coordinator._pacemaker._tell_at = 1e9
+    coordinator._interval_announcer._due_at = 1e9
     noted: list[tuple[str, str]] = []
     monkeypatch.setattr(
         coordinator._pulse._chronicle,
@@ -262,7 +262,7 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not with each report: the cost would grow with both."""
-    coordinator._pacemaker._tell_at = 1e9
+    coordinator._interval_announcer._due_at = 1e9
     looks: list[float] = []
 
     async def look(now: float) -> None:

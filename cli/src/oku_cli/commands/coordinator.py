@@ -88,11 +88,11 @@ _log = logging.getLogger(__name__)
 )
 @click.option("--server-seed", metavar="N", help="Seed that they were started with, likewise.")
 @click.option(
-    "--term",
-    envvar="OKU_TERM",
-    default="5s",
+    "--worker-timeout",
+    envvar="OKU_WORKER_TIMEOUT",
+    default="10s",
     show_default=True,
-    help="A worker not heard for two terms is dead.",
+    help="A worker that is silent for longer is dead.",
 )
 @click.option(
     "--start-within",
@@ -120,13 +120,13 @@ _log = logging.getLogger(__name__)
 )
 @log_options
 def command(
-    token: str | None, term: str, start_within: str, message_key_file: Path | None, **settings: Any
+    token: str | None, worker_timeout: str, start_within: str, message_key_file: Path | None, **settings: Any
 ) -> None:
     """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
 
-    term_s = _parse_between("--term", term, ("500ms", "1h"))
+    worker_timeout_s = _parse_between("--worker-timeout", worker_timeout, ("1s", "2h"))
     start_within_s = _parse_between("--start-within", start_within, ("1s", "24h"))
     retention = pick_retention(settings)
     shape = _pick_server_shape(settings)
@@ -136,7 +136,7 @@ def command(
         CoordinatorSettings(
             message_key=read_message_key(message_key_file),
             token=_choose_token(token),
-            term_s=term_s,
+            worker_timeout_s=worker_timeout_s,
             start_within_s=start_within_s,
             retention=retention,
             server_shape=shape,

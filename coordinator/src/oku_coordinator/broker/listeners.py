@@ -44,9 +44,9 @@ _GATHER_S = 0.1
 """Events are taken in bursts: between them the interpreter is free for those who wait for an answer."""
 _MOST_EVENTS = 500
 _SILENCE_S = 5.0
-_PACES = 1.5
-"""When for so long no worker is heard that was, or for so many times the pace at which they speak, all have
-left, or the connection is dead without a word."""
+_SILENT_INTERVALS = 1.5
+"""When workers were heard and none is for this long, or for this many heartbeat intervals, all have left or
+the connection is dead without a word."""
 _LEAVES_S = 1.0
 
 
@@ -217,7 +217,7 @@ class ProgressListener(_Listener):
         heard, self._heard = self._heard, []
         if heard:
             self._heard_at = time.monotonic()
-            self._silence_s = max(_SILENCE_S, _PACES * max(progress.seconds for progress in heard))
+            self._silence_s = max(_SILENCE_S, _SILENT_INTERVALS * max(progress.seconds for progress in heard))
             self._hear(heard)
 
     def _on_event(self, envelope: Any) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from oku_core.messaging.celery_app import App, find_connection_errors, send_lease, send_order
 from oku_core.messaging.lease import Lease
-from oku_core.messaging.order import Order, Pace, Stop
+from oku_core.messaging.order import HeartbeatInterval, Order, Stop
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Broker:
         self._is_connected = is_connected
         self._errors: tuple[type[Exception], ...] = (OSError, *find_connection_errors(app))
         self._thread = ThreadPoolExecutor(1, "orders")
-        self._pace_number = 0
+        self._interval_number = 0
         self._orders: dict[Future[None], float] = {}
         """Those that were given last, with when that was, in monotonic seconds."""
 
@@ -60,11 +60,14 @@ class Broker:
         """
         self._give_order(Stop(run=run, up_to=up_to, leases=list(leases), grace_s=grace_s))
 
-    def send_pace(self, progress_every_s: float) -> None:
-        """Tell all workers how often to send progress; returns at once, and may be lost."""
+    def send_heartbeat_interval(self, interval_s: float) -> None:
+        """Tell all workers how often to send progress.
+
+        It returns at once; the order may be lost.
+        """
         # Above those of a coordinator that was here before, unless the clock was put back.
-        self._pace_number = max(self._pace_number + 1, time.time_ns())
-        self._give_order(Pace(number=self._pace_number, progress_every_s=progress_every_s))
+        self._interval_number = max(self._interval_number + 1, time.time_ns())
+        self._give_order(HeartbeatInterval(number=self._interval_number, interval_s=interval_s))
 
     def fetch_peak_mb(self) -> float | None:
         """The most memory that the broker has allocated, in MB; None when it does not say so, or is away."""

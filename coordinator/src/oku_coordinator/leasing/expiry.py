@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
-from oku_coordinator.workers.liveness import MISSED_TERMS, Roster
+from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.celery_app import LEASE_SLOTS
 
 
 class ExpiryJudge:
-    """Remembers since when it has known each lease in its present hands.
+    """Remembers since when each lease has been with the worker that has it now.
 
-    A coordinator that comes back has known none of them, so that each has a full new term.
+    A coordinator that was restarted remembers none, so each lease has a full worker timeout again.
     """
 
     def __init__(self, roster: Roster) -> None:
@@ -53,7 +53,7 @@ class ExpiryJudge:
         return lost
 
     def _judge(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
-        overdue = now - known_since > MISSED_TERMS * self._roster.term_s
+        overdue = now - known_since > self._roster.worker_timeout_s
         if lease.worker is None or lease.incarnation is None:
             # A worker with a free hand takes what is in the queue at once, so it is not there.
             return ExpiryReason.NOT_CLAIMED if overdue else None

@@ -1,6 +1,7 @@
 """Tells the workers how often to send progress: each second, or less often where there are many.
 
-All are told by one order, which may be lost and is therefore repeated; who has heard none sends each second.
+One order tells all of them. It may be lost, so it is repeated. A worker that has heard
+none sends progress each second.
 """
 
 import math
@@ -10,8 +11,8 @@ from oku_coordinator.broker.sender import Broker
 _REPEAT_S = 5.0
 
 
-class Pacemaker:
-    """Tells the pace when it has changed, and again after a while.
+class IntervalAnnouncer:
+    """Announces the heartbeat interval when it has changed, and again every few seconds.
 
     Args:
         broker: the way to the workers.
@@ -19,12 +20,12 @@ class Pacemaker:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._told_s = 1.0
-        self._tell_at = -math.inf
+        self._announced_s = 1.0
+        self._due_at = -math.inf
 
     def step(self, heartbeat_interval_s: float, now: float) -> None:
-        """Tell the pace if it is to be told, at `now` in monotonic seconds."""
-        if self._broker.is_away or (heartbeat_interval_s == self._told_s and now < self._tell_at):
+        """Announce the interval if that is due, at `now` in monotonic seconds."""
+        if self._broker.is_away or (heartbeat_interval_s == self._announced_s and now < self._due_at):
             return
-        self._told_s, self._tell_at = heartbeat_interval_s, now + _REPEAT_S
-        self._broker.send_pace(heartbeat_interval_s)
+        self._announced_s, self._due_at = heartbeat_interval_s, now + _REPEAT_S
+        self._broker.send_heartbeat_interval(heartbeat_interval_s)

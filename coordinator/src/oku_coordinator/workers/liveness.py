@@ -1,12 +1,12 @@
 """Who lives: the roster of workers, judged from their progress events alone.
 
 Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
-event, a claim or a lease of the ledger; it is dead after two terms of silence. One that has said that it is
-about to leave, and had no lease then, has left after a few beats. Rounds in which the coordinator itself
-stalled, or had no connection to the broker, do not count.
+event, a claim or a lease of the ledger; it is dead when it was silent for longer than the worker timeout. One
+that has said that it is about to leave, and had no lease then, has left after a few missed heartbeats. Rounds
+in which the coordinator itself stalled, or had no connection to the broker, do not count.
 
-Many workers speak less often than once a second, and a term is longer then: never shorter than the pace at
-which a worker spoke last, or should speak, and a quarter more.
+Where there are many workers they speak less often than once a second, and the timeout is longer: at least two
+and a half times the heartbeat interval, that which a worker had last and that which it should have.
 """
 
 import math
@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 
 from oku_core.messaging.progress import Progress
 
-MISSED_TERMS = 2
-"""Outage of so many terms is death."""
 EVENTS_PER_S = 1000
 """So many of all workers together cost the coordinator about a quarter of a core."""
-LONGEST_PACE_S = 30.0
-_TERM_PER_PACE = 1.25
-_LEFT_AFTER_BEATS = 3
-"""So many beats of silence are enough of one that has nothing to do any more."""
+LONGEST_INTERVAL_S = 30.0
+_TIMEOUT_INTERVALS = 2.5
+"""The timeout is never shorter than this many heartbeat intervals."""
+_LEFT_AFTER_INTERVALS = 3
+"""A worker that has nothing left to do has left after this many intervals of silence."""
 _RATE_SMOOTHING = 0.3
 _GONE_KEPT = 10_000
 
@@ -65,11 +64,11 @@ class Roster:
     """The workers that live, by name.
 
     Args:
-        term_s: seconds in which a worker must be heard, as long as there are not too many.
+        worker_timeout_s: how long a worker may be silent, as long as there are not too many.
     """
 
-    def __init__(self, term_s: float) -> None:
-        self._term_s = term_s
+    def __init__(self, worker_timeout_s: float) -> None:
+        self._worker_timeout_s = worker_timeout_s
         self._workers: dict[str, WorkerState] = {}
         self._gone: dict[str, None] = {}
 
@@ -83,9 +82,9 @@ class Roster:
         return choose_heartbeat_interval_s(len(self._workers))
 
     @property
-    def term_s(self) -> float:
-        """Seconds in which a worker must be heard."""
-        return max(self._term_s, _TERM_PER_PACE * self.heartbeat_interval_s)
+    def worker_timeout_s(self) -> float:
+        """How long a worker may be silent before it is dead."""
+        return max(self._worker_timeout_s, _TIMEOUT_INTERVALS * self.heartbeat_interval_s)
 
     def workers(self, run: str | None = None) -> list[WorkerState]:
         """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
@@ -167,7 +166,7 @@ class Roster:
         return worker is not None and worker.incarnation == incarnation
 
     def has_dropped(self, name: str, lease: str, claimed_at: float, now: float) -> bool:
-        """Whether a worker that lives has not named a lease of its for two terms.
+        """Whether a worker that lives has not named one of its leases for the whole worker timeout.
 
         Args:
             name: the worker.
@@ -178,17 +177,17 @@ class Roster:
         worker = self._workers.get(name)
         if worker is None or not worker.has_spoken:
             return False
-        return now - worker.listed_at.get(lease, claimed_at) > _find_limit_s(worker, self.term_s)
+        return now - worker.listed_at.get(lease, claimed_at) > _find_timeout_s(worker, self.worker_timeout_s)
 
     def remove_silent(self, now: float) -> list[WorkerState]:
         """Take out and return the workers that were silent for too long: they are dead, or have left.
 
         One that has left is not gone like a dead one: a report of its may still wait in the broker.
         """
-        term_s, left_after_s = self.term_s, _LEFT_AFTER_BEATS * self.heartbeat_interval_s
+        timeout_s, left_after_s = self.worker_timeout_s, _LEFT_AFTER_INTERVALS * self.heartbeat_interval_s
         silent = []
         for worker in self._workers.values():
-            limit_s = _find_limit_s(worker, term_s)
+            limit_s = _find_timeout_s(worker, timeout_s)
             if now - worker.heard_at > (min(limit_s, left_after_s) if worker.has_nothing_left else limit_s):
                 silent.append(worker)
         for worker in silent:
@@ -235,9 +234,9 @@ class Roster:
 
 def choose_heartbeat_interval_s(workers: int) -> float:
     """How often each of so many workers is to send progress, in whole seconds; once a second at most."""
-    return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_PACE_S))
+    return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_INTERVAL_S))
 
 
-def _find_limit_s(worker: WorkerState, term_s: float) -> float:
-    """The longest silence of a worker that lives; its pace may be older than the one it should have."""
-    return MISSED_TERMS * max(term_s, _TERM_PER_PACE * min(worker.heartbeat_interval_s, LONGEST_PACE_S))
+def _find_timeout_s(worker: WorkerState, timeout_s: float) -> float:
+    """The longest silence of a worker that lives: it may not have heard of its present interval yet."""
+    return max(timeout_s, _TIMEOUT_INTERVALS * min(worker.heartbeat_interval_s, LONGEST_INTERVAL_S))

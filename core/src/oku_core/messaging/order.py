@@ -24,16 +24,16 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     grace_s: float
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True, tag="pace"):
-    """Send progress so often.
+class HeartbeatInterval(msgspec.Struct, frozen=True, kw_only=True, tag="heartbeat_interval"):
+    """Send progress this often.
 
     Attributes:
         number: rises with each of these orders; one that does not is an old one.
-        progress_every_s: the time from one progress to the next.
+        interval_s: the time from one heartbeat to the next.
     """
 
     number: int
-    progress_every_s: float
+    interval_s: float
 
 
-Order = Stop | Pace
+Order = Stop | HeartbeatInterval

@@ -38,7 +38,7 @@ from oku_core.messaging.celery_app import (
 )
 from oku_core.messaging.codec import decode_lease, decode_order, seal_message, seal_progress
 from oku_core.messaging.lease import Claim, Lease, Report
-from oku_core.messaging.order import Pace
+from oku_core.messaging.order import HeartbeatInterval
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.signing import Signer
 
@@ -107,7 +107,7 @@ class Fleet:
         self._under_way: list[tuple[float, int, int, Lease, str]] = []
         self._order = itertools.count()
         self._report, self._event = Envelope(_make_report), Envelope(_make_event)
-        self.progress_every_s = 1.0
+        self.interval_s = 1.0
         """As the coordinator wants it."""
         now = time.time()
         self._beats = [(now + number / _ARRIVALS_PER_S, number) for number in range(workers)]
@@ -123,10 +123,10 @@ class Fleet:
         return len(self._free_hands)
 
     def obey(self, message: bytes) -> None:
-        """Follow an order of the coordinator; only that of the pace means something here."""
+        """Follow an order of the coordinator; only that of the heartbeat interval means something here."""
         order = decode_order(self._signer, _read_body(message))
-        if isinstance(order, Pace):
-            self.progress_every_s = order.progress_every_s
+        if isinstance(order, HeartbeatInterval):
+            self.interval_s = order.interval_s
 
     def take(self, message: bytes) -> bytes:
         """Take a lease; its claim.
@@ -165,12 +165,12 @@ class Fleet:
             if not self._has_arrived[number]:
                 self._has_arrived[number] = True
                 self._free_hands += [number] * LEASE_SLOTS
-            heapq.heapreplace(self._beats, (at + self.progress_every_s, number))
+            heapq.heapreplace(self._beats, (at + self.interval_s, number))
             self.beats += 1
             yield self._build_event(number, time.time())
 
     def _build_event(self, number: int, now: float) -> bytes:
-        leases, heartbeat_interval_s = self._in_hand[number], self.progress_every_s
+        leases, heartbeat_interval_s = self._in_hand[number], self.interval_s
         ended = round(self._rate_rps * heartbeat_interval_s) if leases else 0
         progress = Progress(
             worker=_name(number),
@@ -258,5 +258,5 @@ if __name__ == "__main__":
     broker_url, workers, rate_rps, file = sys.argv[1:]
     fleet = run(broker_url, int(workers), float(rate_rps))
     counts: dict[str, Any] = {"leases": len(fleet.reported), "requests": fleet.requests, "beats": fleet.beats}
-    counts["progress_every_s"] = fleet.progress_every_s
+    counts["interval_s"] = fleet.interval_s
     Path(file).write_text(json.dumps(counts | {"taken": fleet.taken, "reported": fleet.reported}))

@@ -36,7 +36,7 @@ class World:
     """What stands behind the API."""
 
     def __init__(self, ledger: Ledger) -> None:
-        counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(5.0))
+        counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(10.0))
         self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
         self.metrics = Metrics()
         self.is_ready = True

@@ -64,7 +64,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     """By the API, and who asks is told the bounds."""
     part = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
-    conditions = Readiness(ledger, Roster(5.0), kube=part)
+    conditions = Readiness(ledger, Roster(10.0), kube=part)
     runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
     api = build_api(runs, Metrics(), "t", lambda: True, None, part.describe)
     headers = {"Authorization": "Bearer t"}

@@ -53,7 +53,7 @@ def broker() -> BrokerTwin:
 @pytest.fixture
 def roster() -> Roster:
     """Nobody lives yet."""
-    return Roster(5.0)
+    return Roster(10.0)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 
-TERM_S = 5.0
+TIMEOUT_S = 10.0
 UNCLAIMED = LeaseRecord(
     id="l1", run="r1", start=0, stop=10, state=LeaseState.ACTIVE, reason="", cut_at=0.0,
     execution=None, worker=None, incarnation=None,
@@ -22,7 +22,7 @@ class Rounds:
     """A judge with its roster, and the leases that are out."""
 
     def __init__(self, *leases: LeaseRecord) -> None:
-        self.roster = Roster(TERM_S)
+        self.roster = Roster(TIMEOUT_S)
         self.judge = ExpiryJudge(self.roster)
         self.leases = leases
 
@@ -39,7 +39,7 @@ class Rounds:
         return self.judge.find_lost(self.leases, self.roster.find_listed(), now, closing=closing)
 
 
-def test_a_lease_that_nobody_claims_is_lost_after_two_terms() -> None:
+def test_a_lease_that_nobody_claims_is_lost_after_the_worker_timeout() -> None:
     """Every worker has a free hand for each lease that is out."""
     rounds = Rounds(UNCLAIMED)
     rounds.hear(0.0)
@@ -61,7 +61,7 @@ def test_a_lease_does_not_wait_for_a_worker_that_has_more_than_its_hands_hold() 
 
 
 def test_a_lease_whose_claim_was_lost_is_left_to_the_worker_that_names_it() -> None:
-    """Its report will come; two terms after it has been named no more, it will not."""
+    """Its report will come as long as it is named; a whole timeout later it will not."""
     rounds = Rounds(UNCLAIMED)
     for now in range(30):
         rounds.hear(float(now), "l1")
@@ -99,7 +99,7 @@ def test_a_lease_waits_for_a_worker_as_long_as_there_is_none() -> None:
 
 
 def test_a_run_that_stops_does_not_wait_for_a_worker_that_never_comes() -> None:
-    """An unclaimed lease is lost after two terms, although nobody lives."""
+    """An unclaimed lease is lost after the worker timeout, although nobody lives."""
     rounds = Rounds(UNCLAIMED)
     assert rounds.find_lost(0.0, closing=True) == []
     assert rounds.find_lost(10.0, closing=True) == []
@@ -134,7 +134,7 @@ def test_a_replaced_workers_lease_is_lost() -> None:
 
 
 def test_a_lease_that_its_worker_has_no_more_is_lost_without_its_report() -> None:
-    """Two terms after it was named last."""
+    """The worker timeout begins when it was named last."""
     rounds = Rounds(CLAIMED)
     rounds.hear(0.0, "l2")
     rounds.find_lost(0.0)
@@ -143,8 +143,8 @@ def test_a_lease_that_its_worker_has_no_more_is_lost_without_its_report() -> Non
     assert rounds.find_lost(10.1) == [("l2", ExpiryReason.REPORT_LOST)]
 
 
-def test_a_coordinator_that_comes_back_gives_every_lease_a_full_term() -> None:
-    """It has heard nobody yet: a worker that the ledger names has two terms to speak."""
+def test_a_coordinator_that_comes_back_gives_every_lease_a_full_timeout() -> None:
+    """It has heard nobody yet: a worker that the ledger names has the whole timeout to speak."""
     rounds = Rounds(UNCLAIMED, CLAIMED)
     assert rounds.find_lost(1000.0) == []
     assert rounds.find_lost(1010.0) == []
@@ -161,7 +161,7 @@ def test_a_worker_that_never_spoke_loses_all_that_it_has_at_once() -> None:
 
 
 def test_a_coordinator_that_comes_back_finds_a_worker_replaced() -> None:
-    """The name speaks with another incarnation than the lease has: after two terms the lease is lost."""
+    """The name speaks with another incarnation than the lease has: the lease is lost after the timeout."""
     rounds = Rounds(CLAIMED)
     rounds.hear(1000.0, incarnation="b2")
     assert rounds.find_lost(1000.0) == []

@@ -28,12 +28,12 @@ class BrokerTwin(Broker):
 
 
 class World:
-    """A watch with what it looks at; a term is 5 s."""
+    """A reaper with what it looks at; the worker timeout is 10 s."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.broker = BrokerTwin()
-        self.roster = Roster(5.0)
+        self.roster = Roster(10.0)
         self.metrics = Metrics()
         self.lost: list[str] = []
         self.watch = Reaper(ledger, self.roster, self.broker, self.metrics, lambda: 0.0, self.lost.extend)
@@ -79,7 +79,7 @@ async def test_a_lease_that_is_lost_is_taken_back(
 
 
 async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, cut: Cut) -> None:
-    """Every lease has a full new term after it."""
+    """Every lease has a full new timeout after it."""
     cut()
     await world.watch.look(0.0)
     world.watch.forgive(100.0)

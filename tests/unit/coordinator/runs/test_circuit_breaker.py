@@ -20,7 +20,7 @@ class World:
 
     def __init__(self, ledger: Ledger, make_report: Callable[..., Report]) -> None:
         self.ledger = ledger
-        self.roster = Roster(5.0)
+        self.roster = Roster(10.0)
         self.expects_workers = False
         self.make_report = make_report
         self.breaker = CircuitBreaker(ledger, self.roster, lambda: self.expects_workers, lambda: 9.0)

@@ -43,7 +43,7 @@ class World:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.roster = Roster(5.0)
+        self.roster = Roster(10.0)
         self.pods = PodsTwin()
         self.troubles: list[str] = []
         self.has_broker = True

@@ -55,7 +55,7 @@ def wakes() -> list[None]:
 @pytest.fixture
 def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
     """Runs at a time that stands still."""
-    conditions = Readiness(ledger, Roster(5.0))
+    conditions = Readiness(ledger, Roster(10.0))
     return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, conditions, lambda: NOW)
 
 

@@ -4,13 +4,13 @@ import pytest
 from oku_coordinator.workers.liveness import Roster, choose_heartbeat_interval_s
 from oku_core.messaging.progress import Progress
 
-TERM_S = 5.0
+TIMEOUT_S = 10.0
 
 
 @pytest.fixture
 def roster() -> Roster:
     """Nobody lives yet."""
-    return Roster(TERM_S)
+    return Roster(TIMEOUT_S)
 
 
 def beat(
@@ -53,7 +53,7 @@ def test_a_worker_that_is_about_to_leave_gets_no_lease(roster: Roster) -> None:
     assert (names(roster), len(roster)) == ([], 1)
 
 
-def test_silence_of_two_terms_is_death(roster: Roster) -> None:
+def test_silence_beyond_the_worker_timeout_is_death(roster: Roster) -> None:
     """One moment before it is not, and a word in between begins the time anew."""
     hear(roster, beat(), 0.0)
     assert roster.remove_silent(10.0) == []
@@ -105,14 +105,14 @@ def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> No
     assert roster.heartbeat_interval_s == 3.0
     assert roster.remove_silent(109.0) == []
     assert [worker.name for worker in roster.remove_silent(109.1)] == ["w0"]
-    short = Roster(0.5)
+    short = Roster(1.0)
     hear(short, beat(stopping=True), 0.0)
     assert short.remove_silent(2.5) == []
     assert [worker.name for worker in short.remove_silent(2.6)] == ["w1"]
 
 
 def test_a_worker_that_was_only_named_dies_as_well(roster: Roster) -> None:
-    """Two terms after it was named first, however often it is named again."""
+    """Its timeout begins when it is named first, however often it is named again."""
     roster.enlist("w1", "b1", 0.0)
     roster.enlist("w1", "b1", 9.0)
     assert [worker.name for worker in roster.remove_silent(10.1)] == ["w1"]
@@ -148,7 +148,7 @@ def test_a_name_with_another_boot_has_replaced_the_old_process(roster: Roster) -
 
 
 def test_a_lease_that_a_living_worker_does_not_name_is_dropped(roster: Roster) -> None:
-    """Two terms after it named it last, or after its claim."""
+    """The worker timeout begins when it named it last, or with its claim."""
     hear(roster, beat(leases=("l1",)), 2.0)
     assert not roster.has_dropped("w1", "l1", 0.0, 12.0)
     assert roster.has_dropped("w1", "l1", 0.0, 12.1)
@@ -219,7 +219,7 @@ def test_many_workers_speak_less_often(workers: int, heartbeat_interval_s: float
 
 
 def test_who_speaks_less_often_may_be_silent_for_longer(roster: Roster) -> None:
-    """By the pace at which a worker spoke last, so that a new order hurts nobody who has not heard it."""
+    """The interval that a worker had last counts, so that a new order hurts nobody who has not heard it."""
     hear(roster, beat("w1"), 0.0)
     hear(roster, msgspec.structs.replace(beat("w2"), seconds=10.0), 0.0)
     hear(roster, msgspec.structs.replace(beat("w3"), seconds=1e9), 0.0)
@@ -230,13 +230,13 @@ def test_who_speaks_less_often_may_be_silent_for_longer(roster: Roster) -> None:
 
 
 def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Roster) -> None:
-    """It has heard nobody's pace yet, but the ledger names them."""
+    """It does not know their intervals yet, but the ledger names them."""
     for number in range(10_000):
         roster.enlist(f"w{number}", f"b{number}", 0.0)
-    assert (roster.heartbeat_interval_s, roster.term_s) == (10.0, 12.5)
+    assert (roster.heartbeat_interval_s, roster.worker_timeout_s) == (10.0, 25.0)
     assert roster.remove_silent(25.0) == []
     assert len(roster.remove_silent(25.1)) == 10_000
-    assert (roster.heartbeat_interval_s, roster.term_s) == (1.0, TERM_S)
+    assert (roster.heartbeat_interval_s, roster.worker_timeout_s) == (1.0, TIMEOUT_S)
 
 
 def test_a_worker_that_is_started_anew_replaces_one(roster: Roster) -> None:

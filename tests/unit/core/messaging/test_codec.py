@@ -20,7 +20,7 @@ from oku_core.messaging.codec import (
     seal_progress,
 )
 from oku_core.messaging.lease import Claim, Lease, Report
-from oku_core.messaging.order import Order, Pace, Stop
+from oku_core.messaging.order import HeartbeatInterval, Order, Stop
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import (
     ForgedMessageError,
@@ -87,7 +87,7 @@ def test_progress_is_read_as_it_was_sealed() -> None:
 
 @pytest.mark.parametrize(
     "order", [Stop(run="r1", up_to=7, grace_s=2.5), Stop(run=None, leases=["l1"], grace_s=0.0),
-              Pace(number=3, progress_every_s=2.0)],
+              HeartbeatInterval(number=3, interval_s=2.0)],
 )  # fmt: skip
 def test_orders_are_read_as_they_were_sealed(order: Order) -> None:
     """Each as what it is."""

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from oku_core.messaging.order import Pace, Stop
+from oku_core.messaging.order import HeartbeatInterval, Stop
 from oku_workers.broker.orders import Orders
 
 
@@ -58,16 +58,16 @@ def test_the_order_to_stop_reaches_the_lease_runner(desk: Desk) -> None:
     assert desk.runner.orders == [order]
 
 
-def test_a_pace_is_kept_until_a_newer_one_comes(desk: Desk) -> None:
+def test_a_interval_is_kept_until_a_newer_one_comes(desk: Desk) -> None:
     """Copies of an old one, with which somebody would slow the workers down, do nothing."""
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
-        desk.orders.obey(Pace(number=number, progress_every_s=seconds))
+        desk.orders.obey(HeartbeatInterval(number=number, interval_s=seconds))
     assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
 
 
-def test_any_pace_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
+def test_any_interval_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
     """The clock of a new coordinator, of which the numbers are made, may be behind that of the one before."""
-    desk.orders.obey(Pace(number=100, progress_every_s=3.0))
+    desk.orders.obey(HeartbeatInterval(number=100, interval_s=3.0))
     desk.now += 60
-    desk.orders.obey(Pace(number=7, progress_every_s=1.0))
+    desk.orders.obey(HeartbeatInterval(number=7, interval_s=1.0))
     assert desk.heartbeat.intervals == [3.0, 1.0]

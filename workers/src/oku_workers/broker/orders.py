@@ -14,15 +14,15 @@ from kombu.messaging import Consumer
 
 from oku_core.messaging.celery_app import App, build_orders_queue, read_json_body
 from oku_core.messaging.codec import decode_order
-from oku_core.messaging.order import Order, Pace, Stop
+from oku_core.messaging.order import HeartbeatInterval, Order, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.health.loop_thread import LoopThread
 from oku_workers.leases.lease_runner import LeaseRunner
 
-_PACE_HOLDS_S = 60.0
-"""A coordinator repeats its pace every few seconds. After so long without one, any is taken: the clock of a
-new coordinator may be behind that of the one before."""
+_INTERVAL_HOLDS_S = 60.0
+"""A coordinator repeats the heartbeat interval every few seconds. After this long without one, any is taken:
+the clock of a new coordinator may be behind that of the one before."""
 
 
 class Orders:
@@ -46,22 +46,22 @@ class Orders:
         self._runner = runner
         self._heartbeat = heartbeat
         self._clock = clock
-        self._pace_number = 0
-        self._paced_at = -math.inf
+        self._interval_number = 0
+        self._interval_set_at = -math.inf
 
     def obey(self, order: Order) -> None:
         """Do as told."""
         if isinstance(order, Stop):
             self._loop_thread.ask(lambda: self._runner.stop(order))
         else:
-            self._take_pace(order)
+            self._take_interval(order)
 
-    def _take_pace(self, pace: Pace) -> None:
+    def _take_interval(self, interval: HeartbeatInterval) -> None:
         now = self._clock()
-        if pace.number <= self._pace_number and now - self._paced_at < _PACE_HOLDS_S:
+        if interval.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
-        self._pace_number, self._paced_at = pace.number, now
-        self._heartbeat.set_interval(pace.progress_every_s)
+        self._interval_number, self._interval_set_at = interval.number, now
+        self._heartbeat.set_interval(interval.interval_s)
 
 
 def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None:
