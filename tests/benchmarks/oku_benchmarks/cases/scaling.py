@@ -98,7 +98,7 @@ def _measure_step(folder: Path, workers: int, lease_s: float, window_s: float) -
         dealt_s=round(dealt_s, 1),
         reports_per_s=round(len(reports) / length_s, 1),
         progress_per_s=round((end.progress - begin.progress) / length_s, 1),
-        progress_sent_per_s=round(workers / said["progress_every_s"], 1),
+        progress_sent_per_s=round(workers / said["heartbeat_interval_s"], 1),
         coordinator_cpu=share("coordinator"),
         coordinator_rss_mb=round(end.vitals["coordinator"].rss_mb, 1),
         coordinator_peak_mb=round(end.vitals["coordinator"].peak_rss_mb, 1),

@@ -107,7 +107,7 @@ class Fleet:
         self._under_way: list[tuple[float, int, int, Lease, str]] = []
         self._order = itertools.count()
         self._report, self._event = Envelope(_make_report), Envelope(_make_event)
-        self.interval_s = 1.0
+        self.heartbeat_interval_s = 1.0
         """As the coordinator wants it."""
         now = time.time()
         self._beats = [(now + number / _ARRIVALS_PER_S, number) for number in range(workers)]
@@ -126,7 +126,7 @@ class Fleet:
         """Follow an order of the coordinator; only that of the heartbeat interval means something here."""
         order = decode_order(self._signer, _read_body(message))
         if isinstance(order, HeartbeatInterval):
-            self.interval_s = order.interval_s
+            self.heartbeat_interval_s = order.interval_s
 
     def take(self, message: bytes) -> bytes:
         """Take a lease; its claim.
@@ -165,12 +165,12 @@ class Fleet:
             if not self._has_arrived[number]:
                 self._has_arrived[number] = True
                 self._free_hands += [number] * LEASE_SLOTS
-            heapq.heapreplace(self._beats, (at + self.interval_s, number))
+            heapq.heapreplace(self._beats, (at + self.heartbeat_interval_s, number))
             self.beats += 1
             yield self._build_event(number, time.time())
 
     def _build_event(self, number: int, now: float) -> bytes:
-        leases, heartbeat_interval_s = self._in_hand[number], self.interval_s
+        leases, heartbeat_interval_s = self._in_hand[number], self.heartbeat_interval_s
         ended = round(self._rate_rps * heartbeat_interval_s) if leases else 0
         progress = Progress(
             worker=_name(number),
@@ -258,5 +258,5 @@ if __name__ == "__main__":
     broker_url, workers, rate_rps, file = sys.argv[1:]
     fleet = run(broker_url, int(workers), float(rate_rps))
     counts: dict[str, Any] = {"leases": len(fleet.reported), "requests": fleet.requests, "beats": fleet.beats}
-    counts["interval_s"] = fleet.interval_s
+    counts["heartbeat_interval_s"] = fleet.heartbeat_interval_s
     Path(file).write_text(json.dumps(counts | {"taken": fleet.taken, "reported": fleet.reported}))
