@@ -17,7 +17,7 @@ from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import LocalRun, Start, wait_until
 
 from oku_coordinator.ledger import Ledger
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 from oku_core.spec.spec import Engine
 
 pytestmark = pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])

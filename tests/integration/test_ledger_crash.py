@@ -18,7 +18,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from oku_coordinator.ledger import Ledger
-from oku_core.results.histogram import Histogram
+from oku_core.accounting.histogram import Histogram
 from oku_core.messaging.lease import Claim, Report
 
 ledger = Ledger(Path(sys.argv[1]))

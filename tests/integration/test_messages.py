@@ -12,7 +12,7 @@ from tests.kit.runs.account import assert_account_balances, assert_completed
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.simulated_worker import SimulatedWorker
 
-from oku_core.results.histogram import HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot
 
 SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
 """Three leases; nobody sends a request."""

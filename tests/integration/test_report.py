@@ -14,8 +14,8 @@ from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
 from tests.kit.runs.local_run import OKU, Start, starting_runs
 
+from oku_core.accounting import hdr
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results import hdr
 
 FLAGS = (
     "--delay",

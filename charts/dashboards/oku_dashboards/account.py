@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oku_coordinator.ledger.outbox_table import Kind
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.run_state import RunState
+from oku_core.results.lines import LineKind
 from oku_dashboards.logql import ONE_RUN, SPAN, Lines, rate
 from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
 from oku_dashboards.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
@@ -43,7 +43,7 @@ class Account:
 
     def build_state(self, width: int = HALF) -> Panel:
         """The state, in its colour."""
-        states = Lines(self.whose, Kind.TICK, Kind.EVENT, where='state != ""', needs=("state",))
+        states = Lines(self.whose, LineKind.TICK, LineKind.EVENT, where='state != ""', needs=("state",))
         return stat(
             fields="/^state$/",
             title="State",
@@ -214,7 +214,7 @@ class Account:
 
     def build_statuses(self, width: int = HALF) -> Panel:
         """How many answers had which status."""
-        statuses = Lines(self.whose, Kind.STATUS)
+        statuses = Lines(self.whose, LineKind.STATUS)
         return bar_gauge(
             is_by_row=True,
             title="Statuses of the run",
@@ -246,17 +246,17 @@ class Account:
     @property
     def ticks(self) -> Lines:
         """Its seconds."""
-        return Lines(self.whose, Kind.TICK)
+        return Lines(self.whose, LineKind.TICK)
 
     @property
     def ranges(self) -> Lines:
         """Its accounted ranges."""
-        return Lines(self.whose, Kind.RANGE)
+        return Lines(self.whose, LineKind.RANGE)
 
     @property
     def summaries(self) -> Lines:
         """Its summaries."""
-        return Lines(self.whose, Kind.SUMMARY)
+        return Lines(self.whose, LineKind.SUMMARY)
 
 
 def _build_state_mapping() -> Json:

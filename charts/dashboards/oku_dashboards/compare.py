@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from oku_coordinator.ledger.outbox_table import Kind
 from oku_core.accounting.outcome import Outcome
+from oku_core.results.lines import LineKind
 from oku_dashboards.account import LATENCIES, Account
 from oku_dashboards.dashboard import (
     Dashboard,
@@ -104,7 +104,7 @@ def _build_quantile(name: str) -> Panel:
 def _build_overlay(title: str, shows: str, build_expr: Callable[[Lines], str], unit: str) -> Panel:
     """Both runs in one bar for each step: what both have, and on top what one has more than the other."""
     needs = ("active_s", "seconds")
-    a, b = (build_expr(Lines(whose, Kind.TICK, where=_CLOCK, needs=needs)) for whose in (_RUN_A, _RUN_B))
+    a, b = (build_expr(Lines(whose, LineKind.TICK, where=_CLOCK, needs=needs)) for whose in (_RUN_A, _RUN_B))
     return bar_chart(
         key=_SINCE,
         title=title,
@@ -123,7 +123,7 @@ def _build_overlay(title: str, shows: str, build_expr: Callable[[Lines], str], u
 
 
 def _build_events(whose: str, label: str) -> Panel:
-    events = Lines(whose, Kind.EVENT, needs=("type", "text"))
+    events = Lines(whose, LineKind.EVENT, needs=("type", "text"))
     return logs(
         title=f"Events of {label}",
         shows="All that happened to the run, the newest first.",
@@ -136,7 +136,7 @@ def _build_events(whose: str, label: str) -> Panel:
 def _build_throughput_change() -> Panel:
     a, b = (
         f"({ticks.max('accounted', SPAN)} / {ticks.max('active_s', SPAN)})"
-        for ticks in (Lines(_RUN_A, Kind.TICK), Lines(_RUN_B, Kind.TICK))
+        for ticks in (Lines(_RUN_A, LineKind.TICK), Lines(_RUN_B, LineKind.TICK))
     )
     return stat(
         title="Throughput of A against B",
@@ -152,7 +152,7 @@ def _build_throughput_change() -> Panel:
 
 
 def _build_latency_changes() -> Panel:
-    a, b = Lines(_RUN_A, Kind.SUMMARY), Lines(_RUN_B, Kind.SUMMARY)
+    a, b = Lines(_RUN_A, LineKind.SUMMARY), Lines(_RUN_B, LineKind.SUMMARY)
     return stat(
         title="Latency of A against B",
         shows="By how much the latencies of A are longer than those of B, of all answered requests, from"

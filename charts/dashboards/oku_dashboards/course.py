@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from oku_coordinator.ledger.outbox_table import Kind
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.results.lines import LineKind
 from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
 from oku_dashboards.palette import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
 from oku_dashboards.panel import Exactness, Panel, Query, override
@@ -103,7 +103,7 @@ class Course:
 
     def build_heatmap(self) -> Panel:
         """Latencies as a heatmap."""
-        buckets = Lines(self.whose, Kind.LATENCY)
+        buckets = Lines(self.whose, LineKind.LATENCY)
         return self._entitle(
             heatmap(
                 HeatScale(),
@@ -120,7 +120,7 @@ class Course:
 
     def build_statuses(self) -> Panel:
         """Statuses over time."""
-        statuses = Lines(self.whose, Kind.STATUS)
+        statuses = Lines(self.whose, LineKind.STATUS)
         expr = f"{statuses.sum('requests', STEP, ('status',))} / ($__interval_ms / 1000)"
         panel = lines(
             custom=BARS,
@@ -153,7 +153,7 @@ class Course:
 
     @property
     def _ticks(self) -> Lines:
-        return Lines(self.whose, Kind.TICK)
+        return Lines(self.whose, LineKind.TICK)
 
     def _entitle(self, panel: Panel) -> Panel:
         return replace(panel, title=f"{panel.title}{self.label}")

@@ -1,6 +1,6 @@
 """Oku / Coverage: the request space as a picture."""
 
-from oku_coordinator.ledger.outbox_table import Kind
+from oku_core.results.lines import LineKind
 from oku_dashboards.account import Account
 from oku_dashboards.dashboard import (
     Dashboard,
@@ -33,7 +33,7 @@ def build() -> Dashboard:
         description="The request space of one run, cut into 50 parts: what of it is accounted for, in the"
         " hands of workers, not given out, and what may have been sent again.",
         variables=[build_name_variable(), build_run_variable()],
-        annotations=build_annotations(Lines(ONE_RUN, Kind.EVENT)),
+        annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row(
                 "",
@@ -56,7 +56,7 @@ def build() -> Dashboard:
 
 
 def _build_now() -> Panel:
-    coverage = Lines(ONE_RUN, Kind.COVERAGE)
+    coverage = Lines(ONE_RUN, LineKind.COVERAGE)
     return bar_chart(
         key="part",
         title="Parts of the request space",
@@ -71,7 +71,7 @@ def _build_now() -> Panel:
 
 
 def _build_totals() -> Panel:
-    ticks = Lines(ONE_RUN, Kind.TICK)
+    ticks = Lines(ONE_RUN, LineKind.TICK)
     return lines(
         custom=STACKED,
         table=("lastNotNull",),
@@ -87,7 +87,7 @@ def _build_totals() -> Panel:
 
 
 def _build_map(part: str) -> Panel:
-    coverage = Lines(ONE_RUN, Kind.COVERAGE)
+    coverage = Lines(ONE_RUN, LineKind.COVERAGE)
     share = f"label_format share=`{{{{ divf .{part} (subf .stop .start) }}}}` | unwrap share"
     picked = coverage.pick("part", part, "start", "stop")
     expr = f"max by (part) (last_over_time({picked} | {share} [{STEP}]) by (run, part))"

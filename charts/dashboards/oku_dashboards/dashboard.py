@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 from oku_dashboards.logql import Lines
 from oku_dashboards.palette import BAD, CAUTION, PLAIN
 from oku_dashboards.panel import DATASOURCE, Json, Panel

@@ -9,8 +9,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from oku_coordinator.ledger.outbox_table import Kind
 from oku_core.accounting.outcome import Outcome
+from oku_core.results.lines import LineKind
 
 STEP = "$__interval"
 SPAN = "$__range"
@@ -36,7 +36,7 @@ class Lines:
         needs: fields that the stages want, beside those that a query takes itself.
     """
 
-    def __init__(self, whose: str, *kinds: Kind, where: str = "", needs: Sequence[str] = ()) -> None:
+    def __init__(self, whose: str, *kinds: LineKind, where: str = "", needs: Sequence[str] = ()) -> None:
         matcher = f'kind="{kinds[0]}"' if len(kinds) == 1 else f'kind=~"{"|".join(kinds)}"'
         self._selector = f'{{app="oku", {whose}, {matcher}}}'
         self._where = f" | {where}" if where else ""

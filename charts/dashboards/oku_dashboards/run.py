@@ -1,6 +1,6 @@
 """Oku / Run: how it is going, what came of it, and what happened on the way."""
 
-from oku_coordinator.ledger.outbox_table import Kind
+from oku_core.results.lines import LineKind
 from oku_dashboards.account import Account
 from oku_dashboards.course import Course
 from oku_dashboards.dashboard import (
@@ -27,7 +27,7 @@ def build() -> Dashboard:
         description="One run: how it is going, its account, its latencies, what happened to it."
         " Runs are listed that have lines in the time range; the table at the end leads to each of them.",
         variables=[build_name_variable(), build_run_variable()],
-        annotations=build_annotations(Lines(ONE_RUN, Kind.EVENT)),
+        annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row(
                 "",
@@ -71,7 +71,7 @@ def build() -> Dashboard:
 
 
 def _build_validity() -> Panel:
-    flags = Lines(ONE_RUN, Kind.EVENT, where='type="validity"', needs=("type", "text"))
+    flags = Lines(ONE_RUN, LineKind.EVENT, where='type="validity"', needs=("type", "text"))
     return logs(
         title="What limits the result",
         shows="Flags of validity, each with a sentence, as of each rest of the run. None is good news.",
@@ -83,7 +83,7 @@ def _build_validity() -> Panel:
 
 
 def _build_events() -> Panel:
-    events = Lines(ONE_RUN, Kind.EVENT, needs=("type", "text"))
+    events = Lines(ONE_RUN, LineKind.EVENT, needs=("type", "text"))
     return logs(
         title="Events",
         shows="All that happened to the run, the newest first.",
@@ -96,7 +96,7 @@ def _build_events() -> Panel:
 
 
 def _build_runs() -> Panel:
-    ranges = Lines(ALL_RUNS, Kind.RANGE)
+    ranges = Lines(ALL_RUNS, LineKind.RANGE)
     by = ("run", "name")
     newest = f"topk({_MOST_RUNS}, {ranges.latest_at(SPAN, by, MILLISECONDS)})"
     chosen = f"and on (run) {newest}"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from oku_coordinator.ledger.outbox_table import Kind
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
+from oku_core.results.lines import LineKind
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -27,7 +27,7 @@ appear in an hour. Where more than this live at a time only the lowest and the h
 name; the other half of the limit is left for workers that took the place of others."""
 _BY = ("worker",)
 _NAMED = 'worker=~"$worker"'
-_NAMED_LINES = Lines(ONE_RUN, Kind.WORKER, where=_NAMED, needs=_BY)
+_NAMED_LINES = Lines(ONE_RUN, LineKind.WORKER, where=_NAMED, needs=_BY)
 _MOST_ROWS = 100
 _EVENTS = (EventType.WORKER_JOINED, EventType.WORKER_LEFT, EventType.WORKER_LOST, EventType.LEASE_EXPIRED)
 
@@ -51,7 +51,7 @@ def build() -> Dashboard:
                 "top", "Shown at a time", ["20", "50", "100"], "How many workers a panel over time shows."
             ),
         ],
-        annotations=build_annotations(Lines(ONE_RUN, Kind.EVENT)),
+        annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row("", [_build_living(), _build_lost(), _build_taken_back(), _build_lag(), _build_busy()]),
             Row(
@@ -78,7 +78,7 @@ def _build_living() -> Panel:
         title="Living",
         shows="How many workers live; the latest tick.",
         exactness=Exactness.PROGRESS,
-        queries=[Query(Lines(ONE_RUN, Kind.TICK).last("workers", SPAN), "workers", is_instant=True)],
+        queries=[Query(Lines(ONE_RUN, LineKind.TICK).last("workers", SPAN), "workers", is_instant=True)],
         width=4,
     )
 
@@ -102,7 +102,7 @@ def _build_taken_back() -> Panel:
 
 
 def _build_count(type_: EventType, title: str, shows: str, colour: str) -> Panel:
-    events = Lines(ONE_RUN, Kind.EVENT, where=f'type="{type_}"', needs=("type",))
+    events = Lines(ONE_RUN, LineKind.EVENT, where=f'type="{type_}"', needs=("type",))
     return stat(
         title=title,
         shows=shows,
@@ -147,7 +147,7 @@ def _build_worst(
         title=title,
         shows=f"{shows}, over all ranges.",
         exactness=Exactness.EXACT,
-        queries=[Query(Lines(ONE_RUN, Kind.RANGE).max(field, SPAN), title.lower(), is_instant=True)],
+        queries=[Query(Lines(ONE_RUN, LineKind.RANGE).max(field, SPAN), title.lower(), is_instant=True)],
         unit=unit,
         decimals=decimals,
         width=5,
@@ -170,7 +170,7 @@ def _build_largest(field: str, title: str, shows: str, unit: str) -> Panel:
 
 def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> Panel:
     which = "largest" if named.startswith("topk") else "smallest"
-    everyone = Lines(ONE_RUN, Kind.WORKER)
+    everyone = Lines(ONE_RUN, LineKind.WORKER)
     panel = lines(
         custom={"fillOpacity": 0},
         title=title,
@@ -194,7 +194,7 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
 
 
 def _build_ranges() -> Panel:
-    ranges = Lines(ONE_RUN, Kind.RANGE, where=_NAMED, needs=_BY).count(STEP, _BY)
+    ranges = Lines(ONE_RUN, LineKind.RANGE, where=_NAMED, needs=_BY).count(STEP, _BY)
     return lines(
         custom=BARS,
         table=("sum",),
@@ -212,7 +212,7 @@ def _build_ranges() -> Panel:
 
 
 def _build_table() -> Panel:
-    ranges = Lines(ONE_RUN, Kind.RANGE, where=_NAMED, needs=_BY)
+    ranges = Lines(ONE_RUN, LineKind.RANGE, where=_NAMED, needs=_BY)
     columns = {
         "requests": ranges.sum("requests", SPAN, _BY),
         "ranges": ranges.count(SPAN, _BY),
@@ -248,7 +248,7 @@ def _build_table() -> Panel:
 
 def _build_events() -> Panel:
     choice = f'type=~"{"|".join(_EVENTS)}"'
-    events = Lines(ONE_RUN, Kind.EVENT, where=choice, needs=("type", "text"))
+    events = Lines(ONE_RUN, LineKind.EVENT, where=choice, needs=("type", "text"))
     return logs(
         title="Workers that came, left or were lost, and leases taken back",
         shows="Events of workers and leases, the newest first.",

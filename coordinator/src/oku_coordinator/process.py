@@ -25,7 +25,7 @@ from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.file_lock import lock_ledger
-from oku_coordinator.ledger.records import BreachError, RunRecord, UnknownRunError, Verdict
+from oku_coordinator.ledger.records import BreachError, RunRecord, UnknownRunError
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
@@ -41,6 +41,7 @@ from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.version_skew import VersionSkew
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.messaging.celery_app import build_app, find_connection_errors
 from oku_core.messaging.codec import OtherProtocolError
@@ -51,7 +52,7 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.listener import adopt_sockets, format_address, open_sockets
 from oku_core.process.ready_file import write_ready_file
 from oku_core.process.supervision import Health, Supervisor, cancel
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
@@ -308,7 +309,7 @@ class Coordinator:
         reports = [
             message
             for message, verdict in zip(messages, verdicts, strict=True)
-            if isinstance(message, Report) and verdict == Verdict.ACCOUNTED
+            if isinstance(message, Report) and verdict == MessageVerdict.ACCOUNTED
         ]
         self._loop.call_soon_threadsafe(self._hear_reports, reports)
 
@@ -356,7 +357,7 @@ class Coordinator:
         woken.cancel()
 
 
-def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Verdict]:
+def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[MessageVerdict]:
     """Apply messages. A run that does not balance fails and gets no more; the others get what is theirs."""
     while True:
         try:

@@ -9,10 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.histogram import Histogram
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
 
 LONG_RUN = "long-run"

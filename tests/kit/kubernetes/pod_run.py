@@ -14,8 +14,8 @@ from tests.kit.kubernetes.release import Release
 from tests.kit.runs.local_run import wait_until
 
 from oku_cli.exit_code import ExitCode
-from oku_coordinator.ledger.records import LeaseState
-from oku_core.results.history import EventType
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.results.event import EventType
 
 _STEP = 2000
 """Requests that show that a run goes on."""

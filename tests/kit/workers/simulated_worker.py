@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
+from oku_core.accounting.histogram import Histogram
 from oku_core.messaging.celery_app import (
     LEASES_QUEUE,
     PROGRESS_EVENT,
@@ -21,7 +22,6 @@ from oku_core.messaging.celery_app import (
 from oku_core.messaging.codec import decode_lease, seal_progress
 from oku_core.messaging.lease import Claim, Lease, Report
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import Histogram
 
 _BEAT_S = 0.2
 

@@ -5,9 +5,9 @@ import pytest
 from oku_benchmarks.measuring.observer import Sample
 from oku_benchmarks.measuring.series import build_series, measure_growth_mb
 from oku_benchmarks.measuring.vitals import Vitals
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
-from oku_core.results.histogram import HistogramSnapshot
 
 
 def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:

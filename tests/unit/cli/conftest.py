@@ -14,10 +14,10 @@ from rich.console import RenderableType
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
-from oku_core.results import hdr
-from oku_core.results.histogram import Histogram, HistogramSnapshot
 from oku_core.results.summary import (
     OutcomeCounts,
     ServersSummary,

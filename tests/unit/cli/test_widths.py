@@ -16,11 +16,11 @@ from oku_cli.terminal.trend import Pace
 from oku_cli.views.histogram_view import build_bars
 from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
 from oku_core.quantity import format_bytes, format_duration
-from oku_core.results import hdr
-from oku_core.results.histogram import Histogram
 from oku_core.results.summary import (
     Flag,
     OutcomeCounts,

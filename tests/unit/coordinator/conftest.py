@@ -10,9 +10,9 @@ from hypothesis import settings
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
-from oku_core.results.histogram import Histogram
 from oku_core.spec.spec import Spec
 
 settings.register_profile("oku", deadline=None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from oku_coordinator.ledger.records import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, is_resumable
 
 

@@ -7,7 +7,7 @@ from oku_cli.formatting import format_count
 from oku_cli.report.charts.chart import Mark, build_section
 from oku_cli.report.charts.timeline import Timeline, format_since
 from oku_cli.report.markup import Html, element
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
 
 MOST_EVENTS = 300
 """Of more, the first and the last ones are shown."""

@@ -11,11 +11,11 @@ import msgspec
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.run_history import RunHistory, decode_head
-from oku_coordinator.telemetry.lines import build_sample_fields
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results import hdr
-from oku_core.results.histogram import HistogramSnapshot
-from oku_core.results.history import QUANTILES, Sample
+from oku_core.results.lines import build_sample_fields
+from oku_core.results.sample import QUANTILES, Sample
 from oku_core.results.summary import Summary
 
 CSV_COLUMNS = (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from oku_core.results.histogram import BUCKETS, SUB_BUCKET_BITS, HistogramSnapshot, bucket_bounds_us
+from oku_core.accounting.histogram import BUCKETS, SUB_BUCKET_BITS, HistogramSnapshot, bucket_bounds_us
 
 TICKS_PER_HALF = 5
 """Steps for each half of the distance to 100 %, the default of HdrHistogram."""

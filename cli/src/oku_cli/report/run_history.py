@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from oku_cli.report.charts.lease_bands import LeaseBands
-from oku_coordinator.ledger.records import ExpiryReason, LeaseMark, LeaseState
-from oku_coordinator.telemetry.lines import AGAIN, Coverage
 from oku_core.accounting.interval import Slice
-from oku_core.results.history import Event, Sample
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.results.coverage import AGAIN, Coverage
+from oku_core.results.event import Event
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 
 
@@ -56,7 +58,7 @@ class RunHistoryReader:
         self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
             "samples": msgspec.json.Decoder(Sample),
             "events": msgspec.json.Decoder(Event),
-            "leases": msgspec.json.Decoder(LeaseMark),
+            "leases": msgspec.json.Decoder(LeaseSpan),
             "slices": msgspec.json.Decoder(Slice),
         }
         self._is_whole = False
@@ -104,7 +106,7 @@ def decode_head(line: bytes) -> RunHistoryHead:
     return msgspec.json.decode(line + b"}", type=RunHistoryHead)
 
 
-def has_been_sent_again(lease: LeaseMark) -> bool:
+def has_been_sent_again(lease: LeaseSpan) -> bool:
     """Whether a lease was taken back and may have been sent."""
     return lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from oku_cli.formatting import choose_digits, format_count, format_latency, format_share
 from oku_cli.terminal.layout import FigureTable
 from oku_cli.terminal.palette import ACCENT
-from oku_core.results.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 
 MOST_BARS = 14
 """More are read no better, and the end screen has to fit on one screen."""

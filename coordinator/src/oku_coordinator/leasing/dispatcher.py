@@ -15,9 +15,10 @@ import msgspec
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.sizing import size_lease
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, RunRecord
+from oku_coordinator.ledger.records import RunRecord
 from oku_coordinator.settings import ServerShape
 from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.celery_app import LEASE_SLOTS
 from oku_core.messaging.lease import Lease, read_lease_number

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.expiry import ExpiryJudge
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import ACTIVE_STATES, RunState
 
 _log = logging.getLogger(__name__)

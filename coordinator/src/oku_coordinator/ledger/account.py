@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
 from oku_core.messaging.lease import Report
-from oku_core.results import hdr
-from oku_core.results.histogram import Histogram, HistogramSnapshot
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""

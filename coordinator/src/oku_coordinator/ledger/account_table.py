@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from oku_coordinator.ledger.account import Account, build_account, build_account_columns
 from oku_coordinator.ledger.records import BreachError, UnknownRunError
 from oku_coordinator.ledger.transaction import Transaction
-from oku_coordinator.telemetry.validity import judge_report
 from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.results.validity import judge_report
 
 
 def fetch_account(transaction: Transaction, run: str) -> Account:

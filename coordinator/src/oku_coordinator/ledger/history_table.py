@@ -7,11 +7,13 @@ import zlib
 import msgspec
 
 from oku_coordinator.ledger import outbox_table
-from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.ledger.records import LeaseMark, LeaseState
 from oku_coordinator.ledger.run_table import fetch_state
 from oku_coordinator.ledger.transaction import Transaction
-from oku_core.results.history import MOST_SAMPLES, Event, Sample, choose_step_s, merge_steps
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.results.event import Event
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.lines import LineKind
+from oku_core.results.sample import MOST_SAMPLES, Sample, choose_step_s, merge_steps
 
 MOST_EVENTS = 10_000
 """Of one run; what happens more often than that is not kept here, Loki gets it all the same."""
@@ -33,7 +35,7 @@ def note(transaction: Transaction, run: str, event: Event) -> None:
     if _fetch_history(transaction, run)["events"] <= MOST_EVENTS:
         transaction.execute("INSERT INTO events (run, body) VALUES (?, ?)", run, _pack(event))
     fields = {name: value for name, value in msgspec.to_builtins(event).items() if name != "at"}
-    outbox_table.put(transaction, run, Kind.EVENT, event.at, [fields])
+    outbox_table.put(transaction, run, LineKind.EVENT, event.at, [fields])
 
 
 def keep_sample(transaction: Transaction, run: str, sample: Sample) -> None:
@@ -100,7 +102,7 @@ def fetch_events(transaction: Transaction, run: str) -> list[Event]:
     return [_unpack_event(row["body"]) for row in rows]
 
 
-def fetch_lease_marks(transaction: Transaction, run: str, after: str, most: int) -> list[LeaseMark]:
+def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int) -> list[LeaseSpan]:
     """What became of the next leases of a run, in the order of their ids, which is that of their cutting.
 
     Args:
@@ -115,7 +117,7 @@ def fetch_lease_marks(transaction: Transaction, run: str, after: str, most: int)
         " WHERE id > ? AND id < ? AND run = ? ORDER BY id LIMIT ?",
         after or f"{run}.", f"{run}/", run, most,
     )  # fmt: skip
-    return [LeaseMark(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
+    return [LeaseSpan(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
 
 
 def _unpack_row(row: sqlite3.Row) -> Sample:

@@ -10,66 +10,67 @@ from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.account_table import add_report
 from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
 from oku_coordinator.ledger.lifecycle import follow_up, open_window
-from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState, Verdict
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
-from oku_coordinator.telemetry.lines import build_range_line, build_status_lines
 from oku_core.accounting.interval import settle
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.messaging.lease import Claim, Message, Report, find_fault
+from oku_core.results.lines import LineKind, build_range_line, build_status_lines
 
 _log = logging.getLogger(__name__)
 
 
-def take_in(transaction: Transaction, message: Message, now: float) -> Verdict:
+def take_in(transaction: Transaction, message: Message, now: float) -> MessageVerdict:
     """Enter one message into the ledger."""
     lease = find_lease(transaction, message.lease) if _is_writable(message) else None
     if lease is None:
-        return Verdict.UNKNOWN
+        return MessageVerdict.UNKNOWN
     if isinstance(message, Claim):
         return _take_claim(transaction, message, lease, now)
     return _take_report(transaction, message, lease, now)
 
 
-def _take_claim(transaction: Transaction, claim: Claim, lease: LeaseRecord, now: float) -> Verdict:
+def _take_claim(transaction: Transaction, claim: Claim, lease: LeaseRecord, now: float) -> MessageVerdict:
     if lease.execution == claim.execution:
-        return Verdict.REPEATED
+        return MessageVerdict.REPEATED
     if lease.execution is not None:
         note_stray(transaction, lease, claim.execution, lease.length)
-        return Verdict.STRAY
+        return MessageVerdict.STRAY
     adopt_execution(transaction, lease, claim)
     if lease.state != LeaseState.ACTIVE:
         _note_unexpected(transaction, lease, claim.execution, lease.length)
-        return Verdict.LATE
+        return MessageVerdict.LATE
     open_window(transaction, lease.run, _place_begin(lease, claim.at, now))
-    return Verdict.CLAIMED
+    return MessageVerdict.CLAIMED
 
 
-def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> Verdict:
+def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> MessageVerdict:
     if fault := find_fault(report, lease.start, lease.stop):
         _log.warning(
             "worker %s reports what cannot be true of lease %s: %s", report.worker, lease.id, fault,
             extra={"run": lease.run, "lease": lease.id, "worker": report.worker},
         )  # fmt: skip
-        return Verdict.UNTRUE
+        return MessageVerdict.UNTRUE
     sent = report.done - report.start
     if lease.execution not in (None, report.execution):
         note_stray(transaction, lease, report.execution, sent)
-        return Verdict.STRAY
+        return MessageVerdict.STRAY
     if lease.state == LeaseState.REPORTED:
-        return Verdict.REPEATED
+        return MessageVerdict.REPEATED
     if lease.execution is None:
         adopt_execution(transaction, lease, report)
     if lease.state == LeaseState.EXPIRED:
         _note_unexpected(transaction, lease, report.execution, sent)
-        return Verdict.LATE
+        return MessageVerdict.LATE
     if fetch_run(transaction, lease.run).state in FINAL_STATES:
         # It has failed with leases out; its account stays as it was found.
-        return Verdict.LATE
+        return MessageVerdict.LATE
     _account_for(transaction, report, lease, now)
-    return Verdict.ACCOUNTED
+    return MessageVerdict.ACCOUNTED
 
 
 def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> None:
@@ -81,8 +82,8 @@ def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, n
     add_resent(transaction, lease.run, len(report.unfinished))
     close_reported(transaction, lease, report.covered, now)
     if report.covered:
-        outbox_table.put(transaction, lease.run, Kind.RANGE, now, [build_range_line(lease.id, report)])
-        outbox_table.put(transaction, lease.run, Kind.STATUS, now, build_status_lines(report))
+        outbox_table.put(transaction, lease.run, LineKind.RANGE, now, [build_range_line(lease.id, report)])
+        outbox_table.put(transaction, lease.run, LineKind.STATUS, now, build_status_lines(report))
     follow_up(transaction, lease.run, now)
 
 

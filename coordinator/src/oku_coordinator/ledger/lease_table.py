@@ -4,16 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from oku_coordinator.ledger.records import (
-    ExpiryReason,
-    LeaseRecord,
-    LeaseState,
-    build_lease_record,
-)
+from oku_coordinator.ledger.records import LeaseRecord, build_lease_record
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import cut_first_pending, sum_lengths
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Message, build_lease_id
 

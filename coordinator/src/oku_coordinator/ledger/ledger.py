@@ -26,26 +26,27 @@ from oku_coordinator.ledger import (
     slice_table,
 )
 from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.outbox_table import Kind, OutboxLine, OutboxSize
+from oku_coordinator.ledger.outbox_table import OutboxLine, OutboxSize
 from oku_coordinator.ledger.records import (
     BreachError,
-    ExpiryReason,
     History,
-    LeaseMark,
     LeaseRecord,
     ListedRun,
     RunRecord,
     Snapshot,
     Standing,
-    Verdict,
 )
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
-from oku_coordinator.telemetry.lines import Fields
 from oku_core.accounting.interval import Lengths, Slice
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Message
 from oku_core.quantity import format_duration
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.lines import Fields, LineKind
+from oku_core.results.sample import Sample
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
@@ -258,7 +259,7 @@ class Ledger:
 
     # Messages
 
-    def apply(self, messages: Sequence[Message], now: float) -> list[Verdict]:
+    def apply(self, messages: Sequence[Message], now: float) -> list[MessageVerdict]:
         """Take in claims and reports, all in one transaction; says of each what it was.
 
         Raises:
@@ -275,7 +276,7 @@ class Ledger:
         self,
         run: str,
         sample: Sample,
-        lines: Iterable[tuple[Kind, Iterable[Fields]]] = (),
+        lines: Iterable[tuple[LineKind, Iterable[Fields]]] = (),
         events: Iterable[Event] = (),
     ) -> None:
         """Keep a second of a run, with the lines that are made of it, and events."""
@@ -321,7 +322,7 @@ class Ledger:
                 "UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run
             ):
                 return False
-            outbox_table.put(transaction, run, Kind.SUMMARY, now, [fields])
+            outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
             for event in events:
                 history_table.note(transaction, run, event)
             return True
@@ -373,10 +374,10 @@ class Ledger:
             )
         )
 
-    def read_leases(self, run: str) -> Iterator[list[LeaseMark]]:
+    def read_leases(self, run: str) -> Iterator[list[LeaseSpan]]:
         """What became of the leases of a run, as they were cut, some at a time, each time as it is then."""
         after = ""
-        fetch = functools.partial(history_table.fetch_lease_marks, run=run, most=_PAGE)
+        fetch = functools.partial(history_table.fetch_lease_spans, run=run, most=_PAGE)
         while marks := self._file.read(functools.partial(fetch, after=after)):
             yield marks
             after = marks[-1].id

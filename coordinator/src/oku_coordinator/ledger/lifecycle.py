@@ -14,7 +14,7 @@ from oku_core.accounting.run_state import (
     TransitionError,
     check_transition,
 )
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
 
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
 

@@ -7,26 +7,12 @@ that one which is sent twice is the same line.
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from oku_coordinator.ledger.transaction import Transaction
-
-
-class Kind(StrEnum):
-    """What a line is about; docs/metrics.md says what stands in each."""
-
-    RANGE = "range"
-    STATUS = "status"
-    TICK = "tick"
-    LATENCY = "latency"
-    WORKER = "worker"
-    COVERAGE = "coverage"
-    EVENT = "event"
-    SUMMARY = "summary"
-
+from oku_core.results.lines import LineKind
 
 LATE_NS = 3600 * 10**9
 """A line that is so much older than the newest of its stream, or than now, goes to a stream of its own."""
@@ -54,7 +40,7 @@ class OutboxLine:
     id: int
     run: str
     name: str
-    kind: Kind
+    kind: LineKind
     at_ns: int
     text: str
     is_late: bool
@@ -69,7 +55,7 @@ class OutboxSize:
 
 
 def put(
-    transaction: Transaction, run: str, kind: Kind, at: float, lines: Iterable[Mapping[str, Any]]
+    transaction: Transaction, run: str, kind: LineKind, at: float, lines: Iterable[Mapping[str, Any]]
 ) -> None:
     """Enter lines of one moment, each an object; fields that are None are left out. Nothing for a run that
     is not published.
@@ -81,7 +67,7 @@ def put(
     first_ns = int(at * 1e9)
     if stream and first_ns <= stream["last_ns"] <= first_ns + FUTURE_NS:
         first_ns = stream["last_ns"] + 1
-    rows: list[tuple[str, Kind, int, str]] = []
+    rows: list[tuple[str, LineKind, int, str]] = []
     for line in lines:
         text = msgspec.json.encode({name: value for name, value in line.items() if value is not None})
         rows.append((run, kind, first_ns, text.decode()))
@@ -130,7 +116,7 @@ def take_batch(
                 id=row["id"],
                 run=row["run"],
                 name=row["name"],
-                kind=Kind(row["kind"]),
+                kind=LineKind(row["kind"]),
                 at_ns=at_ns,
                 text=row["line"],
                 is_late=is_late,

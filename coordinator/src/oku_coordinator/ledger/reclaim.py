@@ -4,13 +4,14 @@ from oku_coordinator.ledger.account_table import note_lost_worker
 from oku_coordinator.ledger.history_table import note
 from oku_coordinator.ledger.lease_table import close_expired, fetch_active_leases, find_lease
 from oku_coordinator.ledger.lifecycle import close_window, enter_state, follow_up
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.ledger.run_table import add_resent, fetch_run
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
 
 
 def expire_lease(transaction: Transaction, name: str, reason: ExpiryReason, now: float) -> bool:

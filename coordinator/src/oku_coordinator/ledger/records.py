@@ -3,58 +3,17 @@
 import json
 import sqlite3
 from dataclasses import dataclass
-from enum import StrEnum
 
 import msgspec
 
 from oku_coordinator.ledger.account import Account
 from oku_core.accounting.interval import ConservationError, Lengths
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.history import Event, Sample
+from oku_core.results.event import Event
+from oku_core.results.sample import Sample
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.spec.spec import Spec
-
-
-class LeaseState(StrEnum):
-    """What became of a lease."""
-
-    ACTIVE = "active"
-    REPORTED = "reported"
-    EXPIRED = "expired"
-
-
-class ExpiryReason(StrEnum):
-    """Why a lease was taken back."""
-
-    NOT_SENT = "not_sent"
-    """The broker did not take it, as far as is known; nobody should have it."""
-    NOT_CLAIMED = "not_claimed"
-    """No worker began with it in time: its message was lost."""
-    WORKER_LOST = "worker_lost"
-    """Its worker is dead."""
-    REPORT_LOST = "report_lost"
-    """Its worker lives and does not have it any more, yet no report came."""
-    STACK_LOST = "stack_lost"
-    """All processes of the local stack ended with it in hand."""
-
-
-class Verdict(StrEnum):
-    """What the ledger made of a message."""
-
-    CLAIMED = "claimed"
-    """A worker has begun with the lease."""
-    ACCOUNTED = "accounted"
-    """What it covers is in the account."""
-    REPEATED = "repeated"
-    """The ledger has heard this before."""
-    LATE = "late"
-    """Its lease was taken back, or its run is over."""
-    STRAY = "stray"
-    """It comes from a second execution of the lease; only the first one counts."""
-    UNTRUE = "untrue"
-    """It cannot be true."""
-    UNKNOWN = "unknown"
-    """There is no such lease."""
 
 
 class UnknownRunError(Exception):
@@ -164,20 +123,6 @@ class LeaseRecord:
     def length(self) -> int:
         """How many requests."""
         return self.stop - self.start
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeaseMark:
-    """What became of a lease, for pictures: `worker` is None when nobody began with it."""
-
-    id: str
-    start: int
-    stop: int
-    state: LeaseState
-    reason: str
-    worker: str | None
-    cut_at: float
-    closed_at: float | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from oku_coordinator.ledger.records import LeaseRecord, LeaseState
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
+from oku_core.accounting.lease_state import LeaseState
 
 _T = TypeVar("_T")
 

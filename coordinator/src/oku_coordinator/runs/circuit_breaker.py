@@ -13,7 +13,7 @@ from oku_coordinator.ledger.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
 
 _log = logging.getLogger(__name__)
 

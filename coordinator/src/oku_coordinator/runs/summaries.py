@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_coordinator.ledger.records import Snapshot
-from oku_coordinator.telemetry.validity import build_validity, judge_served
+from oku_core.accounting import hdr
 from oku_core.accounting.outcome import build_outcome_counts
-from oku_core.results import hdr
 from oku_core.results.summary import (
     OutcomeCounts,
     ServersSummary,
@@ -14,6 +13,7 @@ from oku_core.results.summary import (
     build_latency_summary,
     find_imbalance,
 )
+from oku_core.results.validity import build_validity, judge_served
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.telemetry.lines import (
+from oku_core.accounting.histogram import coarsen
+from oku_core.messaging.progress import Progress, Tick
+from oku_core.results.event import Event, EventType
+from oku_core.results.lines import (
     Fields,
+    LineKind,
     build_coverage_lines,
     build_latency_lines,
     build_tick_line,
     build_worker_line,
 )
-from oku_core.messaging.progress import Progress, Tick
-from oku_core.results.histogram import coarsen
-from oku_core.results.history import Event, EventType, Sample, build_quantiles_ms
+from oku_core.results.sample import Sample, build_quantiles_ms
 
 WORKER_LINES_PER_S = 100
 COVERAGE_S = 5.0
@@ -86,17 +87,17 @@ class HistoryRecorder:
 
     def _build_lines(
         self, tick: Tick, sample: Sample, *, is_last: bool
-    ) -> Iterator[tuple[Kind, Iterable[Fields]]]:
+    ) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
         yield (
-            Kind.TICK,
+            LineKind.TICK,
             [build_tick_line(sample, tick.latency, total=tick.requests, active_s=tick.active_s)],
         )
-        yield Kind.LATENCY, build_latency_lines(tick.latency)
-        yield Kind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
+        yield LineKind.LATENCY, build_latency_lines(tick.latency)
+        yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
         if is_last or tick.at - self._coverage_at >= COVERAGE_S:
             self._coverage_at = tick.at
             slices, again = self._ledger.fetch_slices(tick.run), self._ledger.fetch_taken_back(tick.run)
-            yield Kind.COVERAGE, build_coverage_lines(slices, again, tick.requests)
+            yield LineKind.COVERAGE, build_coverage_lines(slices, again, tick.requests)
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:
         most = len(self._workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))

@@ -3,7 +3,8 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from oku_coordinator.ledger.records import ExpiryReason, Verdict
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.progress import Tick
 from oku_core.messaging.rejection import Rejection
 
@@ -54,14 +55,14 @@ class Metrics:
         )
         for line_verdict in ("accepted", "refused", "dropped"):
             self._lines.labels(line_verdict)
-        for verdict in Verdict:
+        for verdict in MessageVerdict:
             self._messages.labels(verdict)
         for rejection in Rejection:
             self._rejected.labels(rejection)
         for reason in ExpiryReason:
             self._expired.labels(reason)
 
-    def count_messages(self, verdicts: list[Verdict], seconds: float) -> None:
+    def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
         """A batch was taken in."""
         self._commit.observe(seconds)
         for verdict in verdicts:

@@ -13,7 +13,7 @@ from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Health, Supervisor, cancel
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
 
 _log = logging.getLogger(__name__)
 

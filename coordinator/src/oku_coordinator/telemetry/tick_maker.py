@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from oku_coordinator.ledger.records import Standing
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.progress import Progress, Tick
-from oku_core.results.histogram import Histogram, HistogramSnapshot
 
 _WINDOW_TICKS = 5
 _SHORTEST_S = 0.001

@@ -16,7 +16,7 @@ from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.messaging.progress import Progress, Tick
 from oku_core.process.supervision import Health
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import msgspec
 
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
-from oku_core.results.histogram import HistogramSnapshot
 from oku_core.spec.spec import Spec
 
 

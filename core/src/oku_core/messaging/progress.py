@@ -7,9 +7,9 @@ import math
 
 import msgspec
 
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, is_account
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import HistogramSnapshot
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300

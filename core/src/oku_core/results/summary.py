@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram
 from oku_core.spec.spec import Engine
 
 

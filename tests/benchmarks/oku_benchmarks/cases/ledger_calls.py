@@ -11,10 +11,11 @@ import msgspec
 from tests.kit.coordinators.long_ledger import LEASE_LENGTH, LONG_RUN
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.sample import Sample
 
 _WORKERS = 1_000
 _BATCH = 100

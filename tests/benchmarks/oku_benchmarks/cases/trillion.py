@@ -19,9 +19,9 @@ from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
 from oku_cli.local.data_dir import Endpoint
 from oku_cli.remote.client import Client
 from oku_coordinator.ledger import Ledger
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.histogram import HistogramSnapshot
 from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 

@@ -4,7 +4,7 @@ from collections import Counter
 from functools import lru_cache
 from random import Random
 
-from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index, coarsen
+from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index, coarsen
 
 _DRAWS = 20_000
 

@@ -10,11 +10,13 @@ import pytest
 
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
-from oku_coordinator.ledger.records import LeaseMark, LeaseState
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram, HistogramSnapshot, coarsen
-from oku_core.results.history import Event, EventType, Sample, build_quantiles_ms
+from oku_core.results.event import Event, EventType
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.sample import Sample, build_quantiles_ms
 from oku_core.results.summary import Summary, WorkerSummary
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
@@ -101,7 +103,7 @@ def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: 
 
 def make_lease(
     start: int, stop: int, cut_after: float, closed_after: float | None, **changes: Any
-) -> LeaseMark:
+) -> LeaseSpan:
     """A lease that was reported, with times after `START`; changed as wanted."""
     fields: dict[str, Any] = {
         "id": f"r1.{start}",
@@ -113,7 +115,7 @@ def make_lease(
         "cut_at": START + cut_after,
         "closed_at": None if closed_after is None else START + closed_after,
     }
-    return LeaseMark(**fields | changes)
+    return LeaseSpan(**fields | changes)
 
 
 def make_event(second: float, type_: EventType = EventType.STATE, text: str = "it runs") -> Event:
@@ -153,7 +155,7 @@ def write_lines(**fields: Any) -> Iterator[bytes]:
     yield b"}"
 
 
-def band_leases(leases: Sequence[LeaseMark], requests: int = 1000) -> LeaseBands:
+def band_leases(leases: Sequence[LeaseSpan], requests: int = 1000) -> LeaseBands:
     """These leases of a run."""
     bands = LeaseBands(requests)
     for lease in leases:

@@ -2,7 +2,7 @@ from tests.unit.cli.report.conftest import START, Page, make_event
 
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.events import MOST_EVENTS, build_events, build_marks
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 
 TIMELINE = Timeline(((START, START + 100),))
 

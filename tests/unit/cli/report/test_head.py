@@ -61,7 +61,7 @@ def test_flags_stand_in_the_open() -> None:
 
 def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> None:
     """And no statuses."""
-    from oku_core.results.histogram import Histogram
+    from oku_core.accounting.histogram import Histogram
 
     outcomes = OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"connect_error": 1000})
     summary = make_summary(Histogram(), statuses={}, outcomes=outcomes)

@@ -8,7 +8,7 @@ from hdrh.iterators import PercentileIterator
 from tests.unit.cli.report.conftest import build_latency
 
 from oku_cli.report.hgrm import build_hgrm, build_percentile_rows
-from oku_core.results.histogram import HIGHEST_US, HistogramSnapshot
+from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
 
 
 class OriginalIterator(PercentileIterator):  # type: ignore[misc]

@@ -11,10 +11,10 @@ from tests.unit.cli.report.conftest import START, Page, make_event, make_moment
 
 from oku_cli.report.page import build_page
 from oku_cli.report.run_history import RunHistory
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram
 from oku_core.results.summary import OutcomeCounts, Summary, Validity, WorkerSummary
 from oku_core.spec.parser import Source, parse_spec
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_cli.views.histogram_view import BAR_COLUMNS, MOST_BARS, build_bars, build_histogram
-from oku_core.results.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 
 
 def build_latency(latencies_us: Iterable[int]) -> HistogramSnapshot:

@@ -5,8 +5,8 @@ import pytest
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.views.summary_view import build_summary, print_summary
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram
 from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity, WorkerSummary
 
 MakeSummary = Callable[..., Summary]

@@ -3,8 +3,9 @@ import dataclasses
 import pytest
 
 from oku_coordinator.leasing.expiry import ExpiryJudge
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.messaging.progress import Progress
 
 TIMEOUT_S = 10.0

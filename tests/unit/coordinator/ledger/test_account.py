@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oku_coordinator.ledger.account import Account, build_account, build_account_columns
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.messaging.lease import Report
-from oku_core.results.histogram import Histogram
 
 COLUMNS = (
     "outcomes", "statuses", "bytes_received_high", "bytes_received", "sum_us_high", "sum_us", "min_us",

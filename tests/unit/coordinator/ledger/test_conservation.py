@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError, ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.records import BreachError, LeaseRecord
 from oku_coordinator.process import take_in
 from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
 
@@ -132,7 +134,7 @@ def test_a_breach_is_the_end_of_one_run_only(
     with pytest.raises(BreachError, match="run broken does not balance"):
         ledger.apply(batch, 5.0)
     assert ledger.fetch_run("sound").accounted == 0
-    assert take_in(ledger, batch, 6.0) == [Verdict.ACCOUNTED, Verdict.LATE]
+    assert take_in(ledger, batch, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
     assert ledger.fetch_run("sound").state == RunState.RUNNING
     assert ledger.fetch_run("sound").accounted == 5
 
@@ -144,7 +146,7 @@ def test_a_batch_is_taken_in_although_runs_fail_by_it(
     leases = [cut(run=run) for run in ("broken-1", "sound", "broken-2")]
     hand.execute("DELETE FROM slices WHERE run LIKE 'broken%' AND state = 'pending'")
     verdicts = take_in(ledger, [make_report(lease) for lease in leases], 5.0)
-    assert verdicts == [Verdict.LATE, Verdict.ACCOUNTED, Verdict.LATE]
+    assert verdicts == [MessageVerdict.LATE, MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
     states = {record.run: record.state for record in ledger.fetch_runs()}
     assert states == {
         "broken-1": RunState.FAILED,

@@ -8,11 +8,13 @@ import pytest
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.outbox_table import Kind
-from oku_coordinator.ledger.records import LeaseRecord, RunInUseError, RunRecord, Verdict
+from oku_coordinator.ledger.records import LeaseRecord, RunInUseError, RunRecord
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.lines import LineKind
+from oku_core.results.sample import Sample
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
@@ -33,7 +35,7 @@ def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClai
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
     event = Event(at=5.0, type=EventType.STATE, text="x")
-    ledger.keep_sample(run, sample, [(Kind.TICK, [{"x": 1}])], [event])
+    ledger.keep_sample(run, sample, [(LineKind.TICK, [{"x": 1}])], [event])
     ledger.keep_processes(run, [ProcessSummary(name="broker", peak_mb=1.0)])
     ledger.note_servers(run, ["a", "b"], 5.0)
     ledger.change_state(run, RunState.PAUSED, 6.0)
@@ -102,7 +104,7 @@ def test_nothing_is_left_of_a_deleted_run(
             assert count_rows(file, "r2") == before
             assert (ledger.fetch_run("r2"), ledger.fetch_lengths("r2")) == (record, lengths)
             assert ledger.measure_outbox().lines == lines / 2
-            assert ledger.apply(claims, 9.0) == [Verdict.STRAY] * 3
+            assert ledger.apply(claims, 9.0) == [MessageVerdict.STRAY] * 3
 
 
 def test_a_deleted_run_is_found_by_nobody(
@@ -117,7 +119,7 @@ def test_a_deleted_run_is_found_by_nobody(
         with pytest.raises(UnknownRunError):
             call("r1")
     verdicts = ledger.apply([*claims, make_report(other)], 9.0)
-    assert verdicts == [*[Verdict.UNKNOWN] * 3, Verdict.ACCOUNTED]
+    assert verdicts == [*[MessageVerdict.UNKNOWN] * 3, MessageVerdict.ACCOUNTED]
     clear(ledger)
     ledger.note("r1", [Event(at=9.0, type=EventType.STATE, text="x")])
     assert ledger.fetch_history("r1").events == []

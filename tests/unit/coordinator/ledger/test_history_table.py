@@ -5,9 +5,10 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram
-from oku_core.results.history import Event, EventType, Sample, merge
+from oku_core.results.event import Event, EventType
+from oku_core.results.sample import Sample, merge
 
 MOST = 200
 

@@ -4,8 +4,10 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_core.accounting.interval import Lengths, Slice, SliceState
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Message, Report
 
@@ -22,7 +24,7 @@ def fetch_resent(ledger: Ledger, run: str = "r1") -> int:
 def test_a_claim_tells_who_has_a_lease(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
     """It opens the window of activity and accounts nothing."""
     lease = cut()
-    assert ledger.apply([make_claim(lease)], 5.0) == [Verdict.CLAIMED]
+    assert ledger.apply([make_claim(lease)], 5.0) == [MessageVerdict.CLAIMED]
     assert ledger.fetch_active_leases("r1")[0].worker == "w1"
     record = ledger.fetch_run("r1")
     assert (record.started_at, record.active_since, record.windows) == (3.0, 3.0, 1)
@@ -35,7 +37,7 @@ def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
     """What was cut off may have been sent and is pending again, with what was never taken."""
     lease = cut(20)
     report = make_report(lease, done=10, unfinished=[4, 7])
-    assert ledger.apply([report], 5.0) == [Verdict.ACCOUNTED]
+    assert ledger.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
     assert ledger.fetch_slices("r1") == [
         Slice(0, 4, SliceState.ACCOUNTED),
         Slice(4, 5, SliceState.PENDING),
@@ -53,7 +55,7 @@ def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
 ) -> None:
     """Nothing was sent, so nothing is sent again and no window opens."""
     lease = cut()
-    assert ledger.apply([make_report(lease, done=lease.start)], 5.0) == [Verdict.ACCOUNTED]
+    assert ledger.apply([make_report(lease, done=lease.start)], 5.0) == [MessageVerdict.ACCOUNTED]
     assert ledger.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
     record = ledger.fetch_run("r1")
     assert (record.resent_at_most, record.started_at, record.windows) == (0, None, 0)
@@ -68,8 +70,8 @@ def test_a_doubled_report_counts_once(
     claim, report = make_claim(lease), make_report(lease)
     first: list[Message] = [claim, claim, report, report] if is_claimed else [report, report]
     verdicts = ledger.apply(first, 5.0)
-    assert verdicts.count(Verdict.ACCOUNTED) == 1
-    assert ledger.apply([report, claim], 6.0) == [Verdict.REPEATED, Verdict.REPEATED]
+    assert verdicts.count(MessageVerdict.ACCOUNTED) == 1
+    assert ledger.apply([report, claim], 6.0) == [MessageVerdict.REPEATED, MessageVerdict.REPEATED]
     assert ledger.fetch_lengths("r1").accounted == 10
     assert fetch_resent(ledger) == 0
 
@@ -82,15 +84,15 @@ def test_the_first_execution_of_a_lease_counts_and_the_second_is_sent_again(
     second_claim = make_claim(lease, execution="e2", worker="w2", incarnation="b2")
     second = make_report(lease, execution="e2", worker="w2", incarnation="b2")
     assert ledger.apply([make_claim(lease), second_claim, second_claim], 5.0) == [
-        Verdict.CLAIMED,
-        Verdict.STRAY,
-        Verdict.STRAY,
+        MessageVerdict.CLAIMED,
+        MessageVerdict.STRAY,
+        MessageVerdict.STRAY,
     ]
     assert fetch_resent(ledger) == 10
     assert ledger.apply([second, make_report(lease), second], 6.0) == [
-        Verdict.STRAY,
-        Verdict.ACCOUNTED,
-        Verdict.STRAY,
+        MessageVerdict.STRAY,
+        MessageVerdict.ACCOUNTED,
+        MessageVerdict.STRAY,
     ]
     assert fetch_resent(ledger) == 10
     assert [worker.name for worker in ledger.fetch_snapshot("r1").workers] == ["w1"]
@@ -106,7 +108,11 @@ def test_a_second_execution_that_was_never_claimed_adds_what_it_sent(
         make_report(lease, done=lease.start, execution="e2"),
         make_report(lease, done=lease.start + 4, unfinished=[1], execution="e3"),
     ]
-    assert ledger.apply(reports, 5.0) == [Verdict.ACCOUNTED, Verdict.STRAY, Verdict.STRAY]
+    assert ledger.apply(reports, 5.0) == [
+        MessageVerdict.ACCOUNTED,
+        MessageVerdict.STRAY,
+        MessageVerdict.STRAY,
+    ]
     assert fetch_resent(ledger) == 4
 
 
@@ -117,7 +123,7 @@ def test_what_comes_after_a_lease_was_taken_back_is_late(
     lease = cut()
     ledger.expire_leases([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
     verdicts = ledger.apply([make_claim(lease), make_report(lease), make_report(lease)], 5.0)
-    assert verdicts == [Verdict.LATE, Verdict.LATE, Verdict.LATE]
+    assert verdicts == [MessageVerdict.LATE, MessageVerdict.LATE, MessageVerdict.LATE]
     assert ledger.fetch_lengths("r1") == Lengths(pending=100, leased=0, accounted=0)
     assert fetch_resent(ledger) == 10
     assert ledger.fetch_run("r1").started_at is None
@@ -132,7 +138,7 @@ def test_a_second_execution_of_a_lease_that_was_taken_back_is_sent_again(
     ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 4.0)
     first: Message = make_claim(lease) if first_speaks_by == "claim" else make_report(lease)
     second = make_report(lease, execution="e2")
-    assert ledger.apply([first, second], 5.0) == [Verdict.LATE, Verdict.STRAY]
+    assert ledger.apply([first, second], 5.0) == [MessageVerdict.LATE, MessageVerdict.STRAY]
     assert fetch_resent(ledger) == 20
 
 
@@ -143,15 +149,15 @@ def test_a_lease_that_the_broker_took_although_it_said_no_is_sent_again(
     claimed, reported = cut(), cut()
     ledger.expire_leases([claimed.id, reported.id], ExpiryReason.NOT_SENT, 4.0)
     assert fetch_resent(ledger) == 0
-    assert ledger.apply([make_claim(claimed)], 5.0) == [Verdict.LATE]
+    assert ledger.apply([make_claim(claimed)], 5.0) == [MessageVerdict.LATE]
     assert fetch_resent(ledger) == 10
     messages: list[Message] = [make_report(claimed), make_claim(claimed)]
-    assert ledger.apply(messages, 5.0) == [Verdict.LATE, Verdict.REPEATED]
+    assert ledger.apply(messages, 5.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
     assert fetch_resent(ledger) == 10
     messages = [make_report(reported, done=reported.start + 6), make_claim(reported)]
-    assert ledger.apply(messages, 6.0) == [Verdict.LATE, Verdict.REPEATED]
+    assert ledger.apply(messages, 6.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
     assert fetch_resent(ledger) == 16
-    assert ledger.apply([make_claim(reported, execution="e2")], 7.0) == [Verdict.STRAY]
+    assert ledger.apply([make_claim(reported, execution="e2")], 7.0) == [MessageVerdict.STRAY]
     assert fetch_resent(ledger) == 26
 
 
@@ -161,7 +167,7 @@ def test_a_report_that_cannot_be_true_is_dropped_and_said(
     """Its lease stays out, and the log has why."""
     lease = cut()
     with caplog.at_level(logging.WARNING):
-        assert ledger.apply([make_report(lease, bytes_received=-1)], 5.0) == [Verdict.UNTRUE]
+        assert ledger.apply([make_report(lease, bytes_received=-1)], 5.0) == [MessageVerdict.UNTRUE]
     assert f"worker w1 reports what cannot be true of lease {lease.id}: bytes_received is -1" in caplog.text
     assert ledger.fetch_lengths("r1").leased == 10
     assert ledger.fetch_active_leases("r1")[0].worker is None
@@ -177,7 +183,7 @@ def test_a_message_whose_names_cannot_be_written_is_of_no_lease(
         make_claim(lease, **{field: "\ud800"}),
         make_report(lease, **{field: "\udfff"}),
     ]
-    assert ledger.apply(messages, 5.0) == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert ledger.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
     assert ledger.fetch_active_leases("r1")[0].worker is None
 
 
@@ -190,7 +196,7 @@ def test_a_message_on_an_unknown_lease_is_dropped(
         make_claim(lease, lease="r1.1.00000000"),
         make_report(lease, lease="r1.1.00000000"),
     ]
-    assert ledger.apply(messages, 5.0) == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert ledger.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
 
 
 def test_a_batch_is_taken_in_for_several_runs_at_once(
@@ -198,7 +204,7 @@ def test_a_batch_is_taken_in_for_several_runs_at_once(
 ) -> None:
     """Each message changes the run of its lease."""
     first, second = cut(run="r1"), cut(run="r2", requests=10)
-    assert ledger.apply([make_report(second), make_report(first)], 5.0) == [Verdict.ACCOUNTED] * 2
+    assert ledger.apply([make_report(second), make_report(first)], 5.0) == [MessageVerdict.ACCOUNTED] * 2
     assert ledger.fetch_run("r1").accounted == ledger.fetch_run("r2").accounted == 10
     assert ledger.fetch_run("r1").state == RunState.RUNNING
     assert ledger.fetch_run("r2").state == RunState.COMPLETED
@@ -211,7 +217,7 @@ def test_nothing_is_accounted_for_a_run_that_has_failed(
     lease = cut()
     ledger.change_state("r1", RunState.FAILED, 4.0, "a reason")
     ledger.apply([make_claim(lease)], 5.0)
-    assert ledger.apply([make_report(lease)], 5.0) == [Verdict.LATE]
+    assert ledger.apply([make_report(lease)], 5.0) == [MessageVerdict.LATE]
     assert ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
     assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
     record = ledger.fetch_run("r1")
@@ -244,10 +250,10 @@ def test_a_lease_that_a_worker_refuses_is_for_others(
     """All of it is given back, and the run goes on."""
     refused, out = cut(), cut()
     report = make_report(refused, done=refused.start, refusal="ca.pem: no such file")
-    assert ledger.apply([report], 5.0) == [Verdict.ACCOUNTED]
+    assert ledger.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
     assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
     assert ledger.fetch_run("r1").state == RunState.RUNNING
-    assert ledger.apply([make_report(out)], 6.0) == [Verdict.ACCOUNTED]
+    assert ledger.apply([make_report(out)], 6.0) == [MessageVerdict.ACCOUNTED]
 
 
 def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(

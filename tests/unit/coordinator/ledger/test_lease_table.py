@@ -3,8 +3,9 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, LeaseState, RunRecord
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord
 from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
 from oku_core.spec.spec import Spec

@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, Verdict
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_core.accounting.interval import Lengths, Slice, SliceState
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.lease import Claim, Report
@@ -49,7 +51,10 @@ def test_a_run_goes_from_pending_to_completed(
         lease = cut(30, requests=100)
         assert (lease.start, lease.stop) == (30 * number, min(100, 30 * number + 30))
         claim, report = make_claim(lease), make_report(lease)
-        assert ledger.apply([claim, report], 10.0 + number) == [Verdict.CLAIMED, Verdict.ACCOUNTED]
+        assert ledger.apply([claim, report], 10.0 + number) == [
+            MessageVerdict.CLAIMED,
+            MessageVerdict.ACCOUNTED,
+        ]
     snapshot = ledger.fetch_snapshot("r1")
     assert snapshot.record.state == RunState.COMPLETED
     assert snapshot.record.ended_at == 13.0

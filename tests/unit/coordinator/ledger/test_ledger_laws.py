@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, RunRecord, Snapshot, Verdict
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord, Snapshot
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import SliceState, check_partition
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_answered
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.lease import Claim, Message, Report
-from oku_core.results.histogram import Histogram
 from oku_core.spec.spec import Spec
 
 RUNS = ("r1", "r2")
@@ -189,10 +191,10 @@ class LedgerLaws(RuleBasedStateMachine):
         """Messages come in a batch: early, late, doubled, in any order; others are lost."""
         batch = data.draw(st.lists(st.sampled_from(self.messages), min_size=1, max_size=4))
         verdicts = self.ledger.apply([message for _, _, message in batch], self.tick())
-        assert not {Verdict.UNTRUE, Verdict.UNKNOWN} & set(verdicts)
+        assert not {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN} & set(verdicts)
         for (lease, execution, message), verdict in zip(batch, verdicts, strict=True):
             execution.is_known = True
-            if verdict == Verdict.ACCOUNTED:
+            if verdict == MessageVerdict.ACCOUNTED:
                 assert isinstance(message, Report)
                 self.count(lease, message)
 
@@ -223,7 +225,7 @@ class LedgerLaws(RuleBasedStateMachine):
         lie = msgspec.structs.replace(report, **data.draw(st.sampled_from(lies)))
         before = {run: self.describe(run) for run in self.counted}
         verdicts = self.ledger.apply([lie], self.tick())
-        assert set(verdicts) <= {Verdict.UNTRUE, Verdict.UNKNOWN}
+        assert set(verdicts) <= {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN}
         assert {run: self.describe(run) for run in self.counted} == before
 
     def describe(self, run: str) -> object:

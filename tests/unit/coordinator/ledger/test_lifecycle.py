@@ -5,7 +5,8 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.lifecycle import fail
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, RunRecord
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
 from oku_core.messaging.lease import Claim, Report
 from oku_core.spec.spec import Spec

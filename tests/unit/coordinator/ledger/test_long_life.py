@@ -4,16 +4,20 @@ import gc
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.sample import Sample
+
+if TYPE_CHECKING:
+    from oku_coordinator.ledger.records import LeaseRecord
 
 LATER = 1_770_000_000.0
 _GRAIN = 10

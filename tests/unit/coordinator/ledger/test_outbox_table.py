@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.outbox_table import Kind, OutboxLine
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_coordinator.ledger.outbox_table import OutboxLine
+from oku_coordinator.ledger.records import LeaseRecord
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.lines import LineKind
+from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
 
 HOUR_S = 3600.0
@@ -40,7 +43,7 @@ def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
         at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=100, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
-    ledger.keep_sample("r1", sample, [(Kind.TICK, lines)])
+    ledger.keep_sample("r1", sample, [(LineKind.TICK, lines)])
 
 
 def empty(ledger: Ledger) -> None:
@@ -56,7 +59,7 @@ def test_a_report_enters_the_outbox_with_the_account(
     empty(ledger)
     ledger.apply([make_report(lease, statuses={"200": 90, "201": 10})], 5.0)
     lines = take(ledger)
-    assert [line.kind for line in lines] == [Kind.RANGE, Kind.STATUS, Kind.STATUS, Kind.EVENT]
+    assert [line.kind for line in lines] == [LineKind.RANGE, LineKind.STATUS, LineKind.STATUS, LineKind.EVENT]
     assert json.loads(lines[0].text)["requests"] == 100
     assert [line.at_ns for line in lines] == [5 * 10**9, 5 * 10**9, 5 * 10**9 + 1, 5 * 10**9]
 
@@ -162,7 +165,7 @@ def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
     assert ledger.drop_lines(size.bytes) == {}
     assert ledger.drop_lines(size.bytes - 5000) == {"r1": 5}
     kept = take(ledger)
-    assert [json.loads(line.text)["at"] for line in kept if line.kind == Kind.TICK] == list(range(5, 20))
+    assert [json.loads(line.text)["at"] for line in kept if line.kind == LineKind.TICK] == list(range(5, 20))
     assert ledger.drop_lines(0) == {"r1": 15}
     assert len(take(ledger)) == lasting
     assert ledger.drop_lines(0) == {}
@@ -189,7 +192,7 @@ def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     flag = Event(at=2.0, type=EventType.VALIDITY, text="resent")
     assert ledger.put_summary("r1", {"run": "r1"}, [flag], 2.0)
     assert not ledger.put_summary("r1", {"run": "r1"}, [flag], 2.0)
-    assert [line.kind for line in take(ledger)] == [Kind.SUMMARY, Kind.EVENT]
+    assert [line.kind for line in take(ledger)] == [LineKind.SUMMARY, LineKind.EVENT]
     assert ledger.fetch_owing() == []
     ledger.change_state("r1", RunState.PENDING, 3.0)
     ledger.change_state("r1", RunState.CANCELLED, 4.0)

@@ -3,8 +3,10 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, RunRecord, Verdict
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord
 from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
 from oku_core.results.summary import Flag
@@ -48,7 +50,7 @@ def test_a_lease_that_somebody_has_was_sent(
     lease = cut()
     ledger.apply([make_claim(lease)], 4.0)
     assert ledger.expire_leases([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
-    assert ledger.apply([make_report(lease)], 6.0) == [Verdict.ACCOUNTED]
+    assert ledger.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
     assert ledger.fetch_run("r1").resent_at_most == 0
 
 

@@ -3,7 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord, RunRecord
+from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 

@@ -2,17 +2,21 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord, LeaseState
 from oku_coordinator.ledger.schema import VERSION, open_database
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.lease import Report
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 from oku_core.results.summary import Flag
+
+if TYPE_CHECKING:
+    from oku_coordinator.ledger.records import LeaseRecord
 
 VERSION_8 = (Path(__file__).parent / "version_8.sql").read_text()
 """A ledger of version 8, as a coordinator left it that was killed in the middle of run r1."""

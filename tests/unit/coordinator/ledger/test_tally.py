@@ -3,11 +3,12 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError, ExpiryReason, LeaseRecord
+from oku_coordinator.ledger.records import BreachError, LeaseRecord
 from oku_coordinator.ledger.slice_table import fetch_slices
 from oku_coordinator.ledger.tally import Tally
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.accounting.interval import ConservationError, Lengths, Slice
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord, Verdict
+from oku_coordinator.ledger.records import LeaseRecord
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
 
@@ -38,8 +39,8 @@ def test_a_full_disk_is_said_and_loses_nothing(
     assert after.account.histogram.counts == before.account.histogram.counts
     assert all(lease.worker is None for lease in ledger.fetch_active_leases("r1"))
     fill_disk(ledger, is_full=False)
-    assert ledger.apply(claims, 7.0) == [Verdict.CLAIMED] * 50
-    assert ledger.apply([make_report(lease) for lease in leases], 8.0).count(Verdict.ACCOUNTED) == 50
+    assert ledger.apply(claims, 7.0) == [MessageVerdict.CLAIMED] * 50
+    assert ledger.apply([make_report(lease) for lease in leases], 8.0).count(MessageVerdict.ACCOUNTED) == 50
     assert ledger.fetch_lengths("r1").accounted == 60
 
 
@@ -56,7 +57,7 @@ def test_a_locked_file_is_said_and_loses_nothing(
     assert ledger.fetch_run("r1").accounted == 0
     other.execute("ROLLBACK")
     other.close()
-    assert ledger.apply([make_report(lease)], 6.0) == [Verdict.ACCOUNTED]
+    assert ledger.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
 
 
 def test_a_change_that_fails_half_way_is_undone_as_a_whole(
@@ -75,7 +76,7 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
     snapshot = ledger.fetch_snapshot("r1")
     assert (snapshot.account.accounted, snapshot.account.histogram.total) == (0, 0)
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
-    assert ledger.apply(reports, 6.0) == [Verdict.ACCOUNTED, Verdict.ACCOUNTED]
+    assert ledger.apply(reports, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED]
     assert ledger.fetch_snapshot("r1").account.histogram.total == 20
 
 

@@ -10,7 +10,7 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.lease import Claim, Report
 from oku_core.messaging.progress import Progress
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 
 REFUSAL = "ca.pem: no such file"
 

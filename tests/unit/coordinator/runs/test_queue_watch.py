@@ -3,7 +3,7 @@ import pytest
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_core.accounting.run_state import RunState
-from oku_core.results.history import EventType
+from oku_core.results.event import EventType
 from oku_core.spec.spec import Spec
 
 

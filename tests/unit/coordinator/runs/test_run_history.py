@@ -13,7 +13,8 @@ from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.sample import Sample
 
 BOUND_MB = 8
 

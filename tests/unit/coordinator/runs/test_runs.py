@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.records import ExpiryReason, LeaseRecord
+from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import Served, ServedCounter
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.lease import Claim, Report
 from oku_core.messaging.progress import Tick

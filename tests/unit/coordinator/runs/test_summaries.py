@@ -11,10 +11,10 @@ import pytest
 from oku_coordinator.ledger.account import Account
 from oku_coordinator.ledger.records import RunRecord, Snapshot
 from oku_coordinator.runs.summaries import build_summary
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.run_state import RunState
-from oku_core.results import hdr
-from oku_core.results.histogram import Histogram
 from oku_core.results.summary import Flag, ProcessSummary, Summary, WorkerSummary
 from oku_core.spec.spec import Spec
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.telemetry.history_recorder import (
     MOST_ALIKE,
     WORKER_LINES_PER_S,
@@ -14,10 +13,11 @@ from oku_coordinator.telemetry.history_recorder import (
     build_sample,
     merge_events,
 )
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress, Tick
-from oku_core.results.histogram import Histogram
-from oku_core.results.history import Event, EventType
+from oku_core.results.event import Event, EventType
+from oku_core.results.lines import LineKind
 from oku_core.spec.spec import Spec
 
 
@@ -54,7 +54,7 @@ def hear(chronicle: HistoryRecorder, *workers: str, **changes: Any) -> None:
         chronicle.hear(Progress(worker=worker, incarnation="b", at=1.0, **values | changes))
 
 
-def take(ledger: Ledger, kind: Kind) -> list[dict[str, Any]]:
+def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
     """The lines of a kind, as objects; all others are removed, too."""
     lines = ledger.take_lines(10_000, 10**9, 1.0)
     ledger.remove_lines(lines)
@@ -88,15 +88,15 @@ def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
     hear(chronicle, "w1")
     chronicle.keep_tick(build_tick(10.0))
     lines = ledger.take_lines(1000, 10**6, 1.0)
-    counts = {kind: sum(line.kind == kind for line in lines) for kind in Kind}
-    assert (counts[Kind.TICK], counts[Kind.LATENCY], counts[Kind.WORKER]) == (1, 2, 1)
-    assert counts[Kind.COVERAGE] == 50
+    counts = {kind: sum(line.kind == kind for line in lines) for kind in LineKind}
+    assert (counts[LineKind.TICK], counts[LineKind.LATENCY], counts[LineKind.WORKER]) == (1, 2, 1)
+    assert counts[LineKind.COVERAGE] == 50
     ledger.remove_lines(lines)
     for at in (11.0, 12.0, 14.9):
         chronicle.keep_tick(build_tick(at))
-    assert take(ledger, Kind.COVERAGE) == []
+    assert take(ledger, LineKind.COVERAGE) == []
     chronicle.keep_tick(build_tick(15.0))
-    coverage = take(ledger, Kind.COVERAGE)
+    coverage = take(ledger, LineKind.COVERAGE)
     assert sum(line["pending"] for line in coverage) == 100
 
 
@@ -104,15 +104,15 @@ def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> Non
     """The next run begins anew."""
     chronicle = HistoryRecorder(ledger, publishes=True)
     chronicle.keep_tick(build_tick(10.0))
-    take(ledger, Kind.TICK)
+    take(ledger, LineKind.TICK)
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
     hear(chronicle, *names)
     chronicle.keep_tick(build_tick(10.5), is_last=True)
     lines = ledger.take_lines(10_000, 10**9, 1.0)
-    assert sum(line.kind == Kind.WORKER for line in lines) == len(names)
-    assert sum(line.kind == Kind.COVERAGE for line in lines) == 50
+    assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
+    assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
     chronicle.keep_tick(build_tick(10.6))
-    assert sum(line.kind == Kind.COVERAGE for line in ledger.take_lines(10_000, 10**9, 1.0)) == 100
+    assert sum(line.kind == LineKind.COVERAGE for line in ledger.take_lines(10_000, 10**9, 1.0)) == 100
 
 
 def test_many_workers_take_turns(ledger: Ledger) -> None:
@@ -123,7 +123,7 @@ def test_many_workers_take_turns(ledger: Ledger) -> None:
     for at in range(1, 5):
         hear(chronicle, *names)
         chronicle.keep_tick(build_tick(float(at)))
-        lines = take(ledger, Kind.WORKER)
+        lines = take(ledger, LineKind.WORKER)
         assert len(lines) == WORKER_LINES_PER_S
         seen += lines
     assert [line["worker"] for line in seen] == names * 2
@@ -137,9 +137,9 @@ def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
     hear(chronicle, "w1", "w2")
     chronicle.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
     chronicle.keep_tick(build_tick(1.0))
-    assert [line["worker"] for line in take(ledger, Kind.WORKER)] == ["w1"]
+    assert [line["worker"] for line in take(ledger, LineKind.WORKER)] == ["w1"]
     chronicle.keep_tick(build_tick(2.0))
-    assert take(ledger, Kind.WORKER) == []
+    assert take(ledger, LineKind.WORKER) == []
 
 
 def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None:
@@ -150,7 +150,7 @@ def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None
     chronicle.note_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)
     chronicle.keep_tick(build_tick(2.0))
     chronicle.keep_tick(build_tick(3.0))
-    events = take(ledger, Kind.EVENT)
+    events = take(ledger, LineKind.EVENT)
     assert [(event["type"], event["worker"]) for event in events] == [
         ("worker_joined", "w1"),
         ("worker_lost", "w1"),

@@ -1,11 +1,12 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from oku_coordinator.ledger.records import ExpiryReason, Verdict
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
-from oku_core.results.histogram import HistogramSnapshot
 
 TICK = Tick(
     run="r1",
@@ -52,14 +53,14 @@ def read(metrics: Metrics) -> dict[tuple[str, ...], float]:
 def test_every_verdict_and_every_reason_is_there_from_the_start(metrics: Metrics) -> None:
     """A counter that begins with its first event hides that event from a rate."""
     samples = read(metrics)
-    assert all(samples["oku_messages_total", verdict] == 0 for verdict in Verdict)
+    assert all(samples["oku_messages_total", verdict] == 0 for verdict in MessageVerdict)
     assert all(samples["oku_leases_expired_total", reason] == 0 for reason in ExpiryReason)
 
 
 def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
     """With the time of the transaction that took them in."""
-    metrics.count_messages([Verdict.CLAIMED, Verdict.ACCOUNTED, Verdict.ACCOUNTED], 0.25)
-    metrics.count_messages([Verdict.ACCOUNTED], 0.5)
+    metrics.count_messages([MessageVerdict.CLAIMED, MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED], 0.25)
+    metrics.count_messages([MessageVerdict.ACCOUNTED], 0.5)
     samples = read(metrics)
     assert samples["oku_messages_total", "accounted"] == 3
     assert samples["oku_messages_total", "claimed"] == 1

@@ -7,7 +7,6 @@ from typing import Any, Self
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.outbox_table import Kind
 from oku_coordinator.loki import Entry, LokiTarget, Refusal
 from oku_coordinator.telemetry import publisher as publisher_module
 from oku_coordinator.telemetry.metrics import Metrics
@@ -15,7 +14,9 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.run_state import RunState
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
-from oku_core.results.history import Event, EventType, Sample
+from oku_core.results.event import Event, EventType
+from oku_core.results.lines import LineKind
+from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
 
 TARGET = LokiTarget(url="http://127.0.0.1:3100")
@@ -75,7 +76,7 @@ def keep_ticks(ledger: Ledger, *times: float) -> None:
             at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=10, done=0,
             resent_at_most=0, in_flight=0, workers=1,
         )  # fmt: skip
-        ledger.keep_sample("r1", sample, [(Kind.TICK, [{"a": "x" * 1000}])])
+        ledger.keep_sample("r1", sample, [(LineKind.TICK, [{"a": "x" * 1000}])])
 
 
 async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) -> Publisher:

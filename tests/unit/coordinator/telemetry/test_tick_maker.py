@@ -4,11 +4,11 @@ import pytest
 
 from oku_coordinator.ledger.records import RunRecord, Standing
 from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import Histogram, HistogramSnapshot
 from oku_core.spec.spec import Spec
 
 

@@ -7,6 +7,7 @@ import pytest
 from kombu import compression
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.errors import UserError
 from oku_core.messaging.celery_app import (
     _KEEP_IDLE,
@@ -26,7 +27,6 @@ from oku_core.messaging.celery_app import (
 from oku_core.messaging.codec import decode_lease, decode_message
 from oku_core.messaging.lease import Claim, Lease, Report
 from oku_core.messaging.rejection import MalformedMessageError
-from oku_core.results.histogram import HistogramSnapshot
 from oku_core.spec.parser import Source, parse_spec
 
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.messaging.lease import Report, find_fault
-from oku_core.results.histogram import (
+from oku_core.accounting.histogram import (
     HIGHEST_US,
     Histogram,
     HistogramSnapshot,
     bucket_bounds_us,
     bucket_index,
 )
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.messaging.lease import Report, find_fault
 
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
 FIGURES = [

@@ -4,8 +4,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import HistogramSnapshot
 
 
 def build_progress(**changes: Any) -> Progress:

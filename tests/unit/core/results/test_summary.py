@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram
 from oku_core.results.summary import LatencySummary, build_latency_summary, find_imbalance
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.messaging.lease import Lease
-from oku_core.results.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 from oku_core.spec.spec import Spec
 from oku_workers.leases import execution as execution_module
 from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
@@ -109,7 +109,7 @@ def test_a_lease_that_ends_before_it_starts_has_no_index(build_execution: BuildH
 
 @given(st.lists(st.integers(0, 5000) | st.integers(0, HIGHEST_US) | st.integers(HIGHEST_US, 2 * HIGHEST_US)))
 def test_its_latencies_are_those_of_a_histogram(latencies_us: list[int]) -> None:
-    """What is recorded in place is what `oku_core.results.histogram` records, its exact figures included."""
+    """What is recorded in place is what a `Histogram` records, its exact figures included."""
     loop = asyncio.new_event_loop()
     lease = Lease(id="l", run="r", start=0, stop=len(latencies_us), start_by=0.0, spec=Spec())
     execution, histogram = Execution(lease, loop.create_future()), Histogram()

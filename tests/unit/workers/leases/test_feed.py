@@ -5,8 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.messaging.lease import Lease, Report, find_fault
-from oku_core.results.histogram import HIGHEST_US
 from oku_core.spec.spec import Spec
 from oku_workers.leases.execution import Execution
 from oku_workers.leases.feed import Feed

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from oku_core.results.histogram import HIGHEST_US, HistogramSnapshot
+from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
 from oku_workers.leases.execution import TIMEOUT, Execution
 from oku_workers.leases.progress_meter import ProgressMeter
 

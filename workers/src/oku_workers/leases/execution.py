@@ -8,9 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from oku_core.accounting.outcome import OUTCOMES
-from oku_core.messaging.lease import Lease
-from oku_core.results.histogram import (
+from oku_core.accounting.histogram import (
     BUCKETS,
     HIGHEST_US,
     SUB_BUCKET_BITS,
@@ -18,6 +16,8 @@ from oku_core.results.histogram import (
     bucket_index,
     build_buckets,
 )
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.messaging.lease import Lease
 
 OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = range(len(OUTCOMES))
 """The outcomes as indices, for the hot path."""

@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 
+from oku_core.accounting.histogram import coarsen
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.codec import LeaseHead
 from oku_core.messaging.lease import Lease, Report, read_lease_number
@@ -18,7 +19,6 @@ from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.clock import SteadyClock
 from oku_core.process.memory import measure_peak_rss_mb, measure_rss_mb
 from oku_core.process.supervision import Supervisor
-from oku_core.results.histogram import coarsen
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_workers.engines import EngineProtocol, build_engine

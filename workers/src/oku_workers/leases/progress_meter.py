@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
 from oku_workers.leases.execution import Execution
 
 _SHORTEST_S = 1e-6

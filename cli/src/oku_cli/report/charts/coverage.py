@@ -11,8 +11,8 @@ from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks, 
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html, element, join
 from oku_cli.report.run_history import RunHistory
-from oku_coordinator.ledger.records import LeaseState
 from oku_core.accounting.interval import SliceState
+from oku_core.accounting.lease_state import LeaseState
 
 _FEW_LEASES = 150
 """Up to so many, a gap is drawn between them."""

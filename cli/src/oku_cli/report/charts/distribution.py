@@ -16,7 +16,7 @@ from oku_cli.report.charts.scale import (
     format_compact,
 )
 from oku_cli.report.hgrm import build_percentile_rows
-from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index
+from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index
 
 MOST_BARS = 90
 _BODY = 0.999

@@ -10,9 +10,9 @@ from oku_cli.report.charts.over_time import TRACK, Course
 from oku_cli.report.charts.scale import AxisTick, format_axis_latency
 from oku_cli.report.charts.timeline import build_columns
 from oku_cli.report.markup import Html
-from oku_coordinator.telemetry.lines import BOUNDS_MS
-from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us
-from oku_core.results.history import Sample
+from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
+from oku_core.results.lines import BOUNDS_MS
+from oku_core.results.sample import Sample
 
 LEVELS = 8
 """Shades; each stands for an equal factor of the number of requests."""

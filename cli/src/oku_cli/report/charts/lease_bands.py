@@ -7,7 +7,8 @@ moments do, so that there are never more than some thousands.
 from collections import Counter
 from dataclasses import dataclass
 
-from oku_coordinator.ledger.records import LeaseMark, LeaseState
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.results.lease_span import LeaseSpan
 
 MOST_BANDS = 5000
 _ROWS = 250
@@ -47,7 +48,7 @@ class LeaseBands:
         """Whether a band may be several leases."""
         return len(self.bands) < len(self)
 
-    def add(self, lease: LeaseMark) -> None:
+    def add(self, lease: LeaseSpan) -> None:
         """One more."""
         self.counts[lease.state] += 1
         self.bands.append(Band(lease.state, lease.start, lease.stop, lease.cut_at, lease.closed_at))

@@ -18,7 +18,7 @@ from oku_cli.report.charts.scale import (
 from oku_cli.report.charts.timeline import Timeline, build_columns, cut_at_gaps, format_since
 from oku_cli.report.markup import Html
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.results.history import QUANTILES, Sample
+from oku_core.results.sample import QUANTILES, Sample
 
 TRACK = "time"
 QUANTILE_LABELS = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9", "max_ms": "max"}

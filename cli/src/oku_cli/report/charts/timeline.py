@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from oku_cli.report.charts.lease_bands import Band
 from oku_cli.report.charts.scale import AxisTick
-from oku_coordinator.ledger.records import LeaseState
-from oku_core.results.history import Sample, merge
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.results.sample import Sample, merge
 
 MOST_COLUMNS = 480
 """More are not told apart in a chart of 1,000 pixels, and each makes the page larger."""

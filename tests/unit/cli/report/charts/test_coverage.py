@@ -6,8 +6,8 @@ from oku_cli.report.charts.coverage import build_lease_chart, build_strips
 from oku_cli.report.charts.over_time import build_course
 from oku_cli.report.charts.timeline import build_timeline
 from oku_cli.report.run_history import RunHistory
-from oku_coordinator.ledger.records import LeaseState
 from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.lease_state import LeaseState
 
 MakeDossier = Callable[..., RunHistory]
 SLICES = [

@@ -5,8 +5,8 @@ from oku_cli.report.charts.chart import Chart
 from oku_cli.report.charts.heatmap import LEVELS, build_heatmap, choose_level, count_by_row
 from oku_cli.report.charts.over_time import build_course
 from oku_cli.report.charts.timeline import build_timeline
-from oku_coordinator.telemetry.lines import BOUNDS_MS, build_latency_lines
-from oku_core.results.history import Sample
+from oku_core.results.lines import BOUNDS_MS, build_latency_lines
+from oku_core.results.sample import Sample
 
 
 def build(samples: list[Sample]) -> Chart | None:

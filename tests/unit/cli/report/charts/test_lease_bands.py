@@ -4,7 +4,7 @@ import pytest
 from tests.unit.cli.report.conftest import START, band_leases, make_lease
 
 from oku_cli.report.charts.lease_bands import MOST_BANDS, LeaseBands
-from oku_coordinator.ledger.records import LeaseState
+from oku_core.accounting.lease_state import LeaseState
 
 
 def test_some_leases_are_kept_as_they_are() -> None:

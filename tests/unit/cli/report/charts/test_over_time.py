@@ -13,7 +13,7 @@ from oku_cli.report.charts.over_time import (
     build_trouble_chart,
 )
 from oku_cli.report.charts.timeline import build_timeline
-from oku_core.results.history import Sample
+from oku_core.results.sample import Sample
 
 
 def build(samples: Sequence[Sample]) -> Course:

@@ -10,7 +10,7 @@ from oku_cli.report.charts.timeline import (
     cut_at_gaps,
     format_since,
 )
-from oku_coordinator.ledger.records import LeaseState
+from oku_core.accounting.lease_state import LeaseState
 
 
 def build(*windows: tuple[float, float]) -> Timeline:

@@ -5,15 +5,14 @@ run has fewer and longer ones (`merge_steps`): what they count is merged, never 
 """
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from itertools import groupby
 
 import msgspec
 
+from oku_core.accounting import histogram
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.results import histogram
-from oku_core.results.histogram import HistogramSnapshot
 
 MOST_SAMPLES = 3600
 """How many moments of a run are kept; an hour of seconds."""
@@ -21,62 +20,6 @@ MOST_SAMPLES = 3600
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "max_ms": 1.0}
 """What is shown of latencies over time, by name."""
-
-
-class EventType(StrEnum):
-    """What can happen to a run."""
-
-    STATE = "state"
-    """It has entered a state."""
-    COORDINATOR_STARTED = "coordinator_started"
-    """A coordinator has come up and finds it active."""
-    TURN_GIVEN = "turn_given"
-    """It had its turn for too long without beginning, and went to the end of the queue."""
-    WORKER_JOINED = "worker_joined"
-    WORKER_LEFT = "worker_left"
-    WORKER_LOST = "worker_lost"
-    WORKER_BARRED = "worker_barred"
-    """It cannot begin, because what the spec asks for is not there, and gets none of the run."""
-    LEASE_EXPIRED = "lease_expired"
-    """A lease was taken back."""
-    CLOCK_SET = "clock_set"
-    """The coordinator's clock was set forward or back."""
-    VALIDITY = "validity"
-    """It came to rest with this flag."""
-    LINES_DROPPED = "lines_dropped"
-    """The outbox was full."""
-    LINES_REFUSED = "lines_refused"
-    """Loki has refused lines for good."""
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened.
-
-    Attributes:
-        at: Unix time of the coordinator's clock.
-        type: what.
-        text: the same as a sentence.
-        worker: who, where it is about a worker.
-        lease: which, where it is about a lease, with its range.
-        start: first index.
-        stop: first index after it.
-        requests: how many it concerns.
-        reason: why.
-        state: which was entered.
-        flag: of validity.
-    """
-
-    at: float
-    type: EventType
-    text: str
-    worker: str | None = None
-    lease: str | None = None
-    start: int | None = None
-    stop: int | None = None
-    requests: int | None = None
-    reason: str | None = None
-    state: RunState | None = None
-    flag: str | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

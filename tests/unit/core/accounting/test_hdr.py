@@ -8,8 +8,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from oku_core.results import hdr
-from oku_core.results.histogram import BUCKETS, HIGHEST_US, Histogram, HistogramSnapshot, bucket_index
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import BUCKETS, HIGHEST_US, Histogram, HistogramSnapshot, bucket_index
 
 LATENCIES_US = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
 COUNTS = st.integers(1, 200) | st.integers(1, 10**15)

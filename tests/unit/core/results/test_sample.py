@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
-from oku_core.results.histogram import Histogram, HistogramSnapshot
-from oku_core.results.history import Sample, build_quantiles_ms, choose_step_s, merge, merge_steps
+from oku_core.results.sample import Sample, build_quantiles_ms, choose_step_s, merge, merge_steps
 
 
 def build_latency(*values_us: int) -> HistogramSnapshot:

@@ -6,7 +6,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oku_core.results.histogram import (
+from oku_core.accounting.histogram import (
     BUCKETS,
     HIGHEST_US,
     Histogram,

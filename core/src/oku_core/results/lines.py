@@ -1,25 +1,38 @@
 """What stands in the lines for Loki: pure builders of the objects that docs/metrics.md describes."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
+from oku_core.accounting.interval import Slice
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
-from oku_core.results.histogram import HistogramSnapshot, bucket_bounds_us
-from oku_core.results.history import QUANTILES, Sample, build_quantiles_ms
+from oku_core.results.coverage import AGAIN, Coverage
+from oku_core.results.sample import QUANTILES, Sample, build_quantiles_ms
 from oku_core.results.summary import Summary
 
 Fields = Mapping[str, Any]
 
+
+class LineKind(StrEnum):
+    """What a line is about; docs/metrics.md says what stands in each."""
+
+    RANGE = "range"
+    STATUS = "status"
+    TICK = "tick"
+    LATENCY = "latency"
+    WORKER = "worker"
+    COVERAGE = "coverage"
+    EVENT = "event"
+    SUMMARY = "summary"
+
+
 MOST_SUMMARY_WORKERS = 1000
-COVERAGE_PARTS = 50
-AGAIN = "again"
-"""What was taken back and may have been sent, beside the states of slices."""
 _R10 = (10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80)
 """Renard's series R10 (ISO 3): ten steps to a decade, each about 1.26 times the one before."""
 _DECADES = range(-3, 6)
@@ -121,12 +134,6 @@ def build_summary_line(summary: Summary) -> Fields:
     return fields
 
 
-def cut_parts(requests: int, parts: int) -> Sequence[tuple[int, int]]:
-    """A request space in so many equal parts, or fewer where it is small: `[start, stop)` of each."""
-    parts = min(parts, requests)
-    return [(requests * part // parts, requests * (part + 1) // parts) for part in range(parts)]
-
-
 def format_bound(bound_ms: float) -> str:
     """A bound as text, as short as it can be."""
     return f"{bound_ms:.0f}" if math.floor(bound_ms) == bound_ms else f"{bound_ms:g}"
@@ -176,32 +183,3 @@ def build_coverage_lines(
     for start, stop in again:
         coverage.add(AGAIN, start, stop)
     return coverage.build_lines()
-
-
-class Coverage:
-    """A request space in parts, and how much of each is in which state or was taken back."""
-
-    def __init__(self, requests: int) -> None:
-        self._requests = requests
-        self._parts = cut_parts(requests, COVERAGE_PARTS)
-        self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
-
-    def add(self, name: str, start: int, stop: int) -> None:
-        """`[start, stop)` is in a state, or was taken back; several that overlap all count."""
-        cover, requests, parts = self._covers[name], self._requests, len(self._parts)
-        at, part = start, start * parts // requests
-        while at < stop:
-            # The first index of the next part, as `cut_parts` has it.
-            end = max(at, min(stop, requests * (part + 1) // parts))
-            cover[part] += end - at
-            at, part = end, part + 1
-
-    def build_lines(self) -> Iterator[Fields]:
-        """An object for each part."""
-        for part, (start, stop) in enumerate(self._parts):
-            yield {
-                "part": f"{part:02d}",
-                "start": start,
-                "stop": stop,
-                **{str(name): cover[part] for name, cover in self._covers.items()},
-            }

@@ -1,17 +1,11 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from oku_coordinator.telemetry.validity import FEWEST_STRAINED, build_validity, judge_report
 from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, Validity
-
-
-def build_report(**changes: Any) -> Report:
-    """A report of one request, as far as flags are concerned."""
-    names = {"lease": "l1", "execution": "e1", "worker": "w1", "incarnation": "b1"}
-    values: dict[str, Any] = {**names, "start": 0, "done": 1, "started_at": 0.0, "ended_at": 0.0}
-    return Report(**values | changes)
+from oku_core.results.validity import FEWEST_STRAINED, build_validity, judge_report
 
 
 def judge(**changes: Any) -> list[Validity]:
@@ -20,13 +14,15 @@ def judge(**changes: Any) -> list[Validity]:
     return build_validity(**{"windows": 1, "imbalance": None} | values | changes)
 
 
-def test_a_report_is_flagged_for_the_requests_that_were_affected() -> None:
+def test_a_report_is_flagged_for_the_requests_that_were_affected(
+    build_report: Callable[..., Report],
+) -> None:
     """With how many they are, and the figure that earned the flag."""
     report = build_report(done=10, busy_share=0.95, saturated=4, max_lag_s=0.3, lagged=2)
     assert judge_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
 
 
-def test_a_report_without_affected_requests_is_not_flagged() -> None:
+def test_a_report_without_affected_requests_is_not_flagged(build_report: Callable[..., Report]) -> None:
     """Whatever its worker did meanwhile, it concerns no request."""
     assert judge_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
     assert judge_report(build_report(done=0, clock_step_s=5.0)) == []

@@ -11,7 +11,7 @@ import base64
 import struct
 import zlib
 
-from oku_core.results.histogram import (
+from oku_core.accounting.histogram import (
     HIGHEST_US,
     Histogram,
     HistogramSnapshot,

@@ -1,0 +1,45 @@
+"""The request space in equal parts, and how much of each is accounted, leased, pending or was taken back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from oku_core.accounting.interval import SliceState
+
+COVERAGE_PARTS = 50
+AGAIN = "again"
+"""What was taken back and may have been sent, beside the states of slices."""
+
+
+class Coverage:
+    """A request space in parts, and how much of each is in which state or was taken back."""
+
+    def __init__(self, requests: int) -> None:
+        self._requests = requests
+        self._parts = cut_parts(requests, COVERAGE_PARTS)
+        self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
+
+    def add(self, name: str, start: int, stop: int) -> None:
+        """`[start, stop)` is in a state, or was taken back; several that overlap all count."""
+        cover, requests, parts = self._covers[name], self._requests, len(self._parts)
+        at, part = start, start * parts // requests
+        while at < stop:
+            # The first index of the next part, as `cut_parts` has it.
+            end = max(at, min(stop, requests * (part + 1) // parts))
+            cover[part] += end - at
+            at, part = end, part + 1
+
+    def build_lines(self) -> Iterator[Mapping[str, Any]]:
+        """An object for each part."""
+        for part, (start, stop) in enumerate(self._parts):
+            yield {
+                "part": f"{part:02d}",
+                "start": start,
+                "stop": stop,
+                **{str(name): cover[part] for name, cover in self._covers.items()},
+            }
+
+
+def cut_parts(requests: int, parts: int) -> Sequence[tuple[int, int]]:
+    """A request space in so many equal parts, or fewer where it is small: `[start, stop)` of each."""
+    parts = min(parts, requests)
+    return [(requests * part // parts, requests * (part + 1) // parts) for part in range(parts)]

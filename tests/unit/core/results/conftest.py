@@ -1,0 +1,20 @@
+"""Reports of leases, as far as lines and flags are concerned."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from oku_core.messaging.lease import Report
+
+
+@pytest.fixture
+def build_report() -> Callable[..., Report]:
+    """Makes a report of one request, changed as wanted."""
+
+    def build(**changes: Any) -> Report:
+        names = {"lease": "l1", "execution": "e1", "worker": "w1", "incarnation": "b1"}
+        values: dict[str, Any] = {**names, "start": 0, "done": 1, "started_at": 0.0, "ended_at": 0.0}
+        return Report(**values | changes)
+
+    return build
