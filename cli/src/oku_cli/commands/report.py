@@ -8,11 +8,12 @@ import click
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import DataDir
+from oku_cli.local.local_report import read_run_history
 from oku_cli.options.spec_options import data_dir_option, remote_options
 from oku_cli.remote.client import Client, CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
-from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter, read_run_history
+from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter
 from oku_cli.report.page import build_page
 from oku_core.errors import UserError
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.data_dir import DataDir
+from oku_cli.local.local_report import leave_report
 from oku_cli.local.loki_delivery import wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError, StackPlan
 from oku_cli.options.allow_options import build_secret_flags
@@ -17,7 +18,6 @@ from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.follow import Driver, Watch
-from oku_cli.report.output_files import leave_report
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_error

@@ -1,21 +1,16 @@
-"""Where a dossier comes from in a data folder, and the files that are made of one."""
+"""The files that are made of the history of a run: written where they were asked for, and said so."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from oku_cli.local.data_dir import DataDir
 from oku_cli.report.exports import mask_head
-from oku_cli.report.page import build_page
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_cli.terminal.printable import escape_json, write_note
-from oku_coordinator.runs.run_history import write_run_history
-from oku_coordinator.runs.summaries import build_summary
 from oku_core.errors import UserError
-from oku_core.process.private_files import make_private_folder, write_private
 from oku_core.quantity import format_bytes
 
 STANDARD_OUTPUT = "-"
@@ -123,21 +118,3 @@ class ReportWriter:
 
 def _build_error(error: ValueError) -> UserError:
     return UserError(f"the run has no report, its history cannot be read: {error}")
-
-
-def leave_report(data_dir: DataDir, run: str, now: float) -> Path:
-    """Write the page of a run into the data folder; gives its path, as the folder was named."""
-    make_private_folder(data_dir.reports)
-    name = f"{run}.html"
-    reader = RunHistoryReader()
-    for line in read_run_history(data_dir, run, now):
-        reader.take(line)
-    write_private(data_dir.reports / name, build_page(reader.finish()))
-    return data_dir.path / data_dir.reports.name / name
-
-
-def read_run_history(data_dir: DataDir, run: str, now: float) -> Iterator[bytes]:
-    """The lines of the dossier of a run in a data folder, which must be there."""
-    with closing(data_dir.open_ledger()) as ledger:
-        for piece in write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
-            yield from piece.splitlines()

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from oku_cli.local.data_dir import DataDir
-from oku_cli.report.output_files import OutputFile, ReportWriter, leave_report, read_run_history
+from oku_cli.local.local_report import read_run_history
+from oku_cli.report.output_files import OutputFile, ReportWriter
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
@@ -58,14 +59,6 @@ def test_what_cannot_be_written_is_one_line(data_dir: DataDir, tmp_path: Path) -
             OutputFile("--csv", str(path), build).check()
     with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
         OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(data_dir))
-
-
-def test_the_report_of_a_run_is_left_in_its_folder(data_dir: DataDir, tmp_path: Path) -> None:
-    """Each time anew."""
-    path = leave_report(data_dir, "r1", 2.0)
-    assert path == tmp_path / "reports" / "r1.html"
-    assert leave_report(data_dir, "r1", 3.0) == path
-    assert path.read_text().startswith("<!DOCTYPE html>")
 
 
 def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> None:
