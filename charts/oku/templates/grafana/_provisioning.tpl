@@ -41,7 +41,7 @@ datasources:
     {{- end }}
 {{- end -}}
 
-{{/* Which Loki it is, for a Grafana that has those of several releases; nothing for oku in oku. No part has a `_`. */}}
+{{/* Which Loki it is, for a Grafana with those of several releases; empty for oku in oku. No part contains a `_`. */}}
 {{- define "oku.datasourceOwner" -}}
 {{- $owner := printf "%s_%s" (include "oku.base" .) .Release.Namespace -}}
 {{- ternary "" $owner (eq $owner "oku_oku") -}}
@@ -52,7 +52,7 @@ Oku Loki
 {{- with include "oku.datasourceOwner" . }} ({{ . | replace "_" " in " }}){{ end -}}
 {{- end -}}
 
-{{/* Grafana takes 40 characters. */}}
+{{/* Grafana takes at most 40 characters. */}}
 {{- define "oku.datasourceUid" -}}
 oku-loki
 {{- with include "oku.datasourceOwner" . -}}
