@@ -56,7 +56,7 @@ def assert_times_are_right(run: LocalRun, began: float) -> None:
 def test_a_clock_that_is_set_forward_and_back_changes_no_figure(
     start_load: Start, clocks: ShiftedClocks, role: str
 ) -> None:
-    """The run takes as long as it does, nothing is sent twice, `served` is known, and the summary says it."""
+    """The run takes as long as it does, nothing is sent twice, `served` is known, and the summary says so."""
     began = time.monotonic()
     run = start_load(24_000, "--range-size", "1000")
     for accounted, ahead_s in ((4_000, HOUR_S), (10_000, 0), (16_000, -HOUR_S)):
@@ -70,7 +70,7 @@ def test_a_clock_that_is_set_forward_and_back_changes_no_figure(
 def test_lines_reach_loki_whatever_the_coordinators_clock_is_set_to(
     start_load: Start, clocks: ShiftedClocks, loki: Loki, steps: tuple[int, ...]
 ) -> None:
-    """A clock that was wrong and is right again leaves no line behind, and none is there twice."""
+    """A clock that was wrong and is right again leaves no line behind, and no line is there twice."""
     began = time.monotonic()
     run = start_load(20_000, "--range-size", "500", "--loki", loki.url)
     for accounted, ahead_s in zip((4_000, 10_000), steps, strict=False):

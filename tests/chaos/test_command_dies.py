@@ -12,7 +12,7 @@ from oku_core.spec.spec import Engine
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
     """No child survives the command, and `oku resume` goes on where the ledger stands, any number of times;
-    what is accounted never becomes less.
+    the accounted requests never become fewer.
     """
     run = start_load(30_000, "--range-size", "1000")
     run.wait_for_leases()
@@ -38,7 +38,7 @@ def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) 
 
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_ctrl_c_pauses_and_nothing_is_sent_twice(start: Start, start_load: Start) -> None:
-    """What was in flight is accounted, the exit code is 3, and the resumed run sends the rest."""
+    """Requests in flight are accounted for, the exit code is 3, and the resumed run sends the rest."""
     run = start_load(25_000)
     run.wait_for_accounted(5_000)
     run.process.send_signal(signal.SIGINT)

@@ -31,7 +31,7 @@ def loki(tmp_path: Path) -> Iterator[Loki]:
 
 
 def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) -> None:
-    """The sums in Loki are those of the ledger to the last request, what died is told, and every panel of
+    """The sums in Loki are those of the ledger to the last request, deaths are reported, and every panel of
     every dashboard has data.
     """
     began = time.time()
@@ -101,8 +101,9 @@ def assert_panels(grafana: Grafana, summary: dict[str, Any]) -> None:
 
 
 def test_loki_and_the_coordinator_are_killed_again_and_again(start_load: Start, loki: Loki) -> None:
-    """Loki while it takes batches, then the coordinator while it publishes: what the latter had sent and not
-    yet struck out is sent again by the next one. Nothing is missing and nothing counts twice.
+    """Loki is killed while it takes batches, then the coordinator while it publishes: what the latter had
+    sent and not yet removed from its outbox is sent again by the next one. Nothing is missing and nothing
+    counts twice.
     """
     run = start_load(80_000, "--loki", loki.url, "--range-size", "200")
     run.wait_for_leases()
@@ -123,7 +124,9 @@ def test_loki_and_the_coordinator_are_killed_again_and_again(start_load: Start, 
 
 
 async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki) -> None:
-    """429, 500 after some or all lines were stored, and connections that are cut: all is there once."""
+    """After 429, after 500 with some or all lines stored, and after cut connections, every line is there
+    once.
+    """
     proxy = LokiProxy(loki)
     async with proxy.serve() as url:
         run = start_load(60_000, "--loki", url, "--range-size", "200")
@@ -141,8 +144,10 @@ async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki)
     assert_ticks_agree(loki, summary["run"])
 
 
-def test_a_loki_that_is_away_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
-    """For twenty seconds: the workers always have enough to do, and afterwards everything is there."""
+def test_an_unreachable_loki_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
+    """Loki is unreachable for twenty seconds: the workers always have enough to do, and afterwards every line
+    is there.
+    """
     # Leases of a second: with longer ones the workers would go on for a while whatever the coordinator does.
     run = start_load(105_000, "--loki", loki.url, "--range-size", "2000")
     run.wait_for_accounted(5_000)

@@ -47,7 +47,7 @@ def count_served(target: str, run: str) -> int:
 
 
 def test_each_fault_ends_in_its_outcome(start: Start, engine: Engine, target: str) -> None:
-    """Which index fails, and how, is known beforehand; the account says the same, to the last request."""
+    """It is known beforehand which index fails and how; the account says the same, to the last request."""
     expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
     run = start(
         "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: faults", "--requests", str(REQUESTS),
@@ -64,7 +64,7 @@ def test_each_fault_ends_in_its_outcome(start: Start, engine: Engine, target: st
 
 
 def test_faults_and_a_dying_worker(start: Start, engine: Engine, target: str) -> None:
-    """A killed worker does not change what comes of the requests, only how often some were sent."""
+    """A killed worker does not change the outcomes of the requests, only how often some were sent."""
     expected = Counter(OUTCOME_OF[RATES.draw(SEED, index)] for index in range(REQUESTS))
     run = start(
         "run", "--url", f"{target}/{{i}}", "--header", "Oku-Run: deaths", "--requests", str(REQUESTS),

@@ -23,7 +23,7 @@ SMALL_LEASES = ("--range-size", "2000")
 
 
 def test_a_worker_is_killed(start_both: StartBoth, subtests: pytest.Subtests) -> None:
-    """The leases of a killed worker are taken up by others; the run completes and says so."""
+    """Other workers take over the leases of a killed one; the run completes and says so."""
     runs = start_both(30_000)
     for run in runs.values():
         run.wait_for_accounted(5_000)
@@ -46,7 +46,7 @@ def test_a_worker_is_killed(start_both: StartBoth, subtests: pytest.Subtests) ->
 def test_every_worker_is_killed_in_turn_and_then_all_at_once(
     start_both: StartBoth, subtests: pytest.Subtests
 ) -> None:
-    """Each worker of a run may die, and all of them: nothing is lost but the work that was under way."""
+    """Each worker of a run may die, and all of them at once: only the work in progress is lost."""
     runs = start_both(40_000, *SMALL_LEASES)
     for victims in (*((name,) for name in WORKERS * 2), WORKERS):
         before = {engine: run.lengths().accounted for engine, run in runs.items()}
@@ -67,7 +67,7 @@ def test_every_worker_is_killed_in_turn_and_then_all_at_once(
 
 
 def test_a_worker_is_stopped_and_continued(start_both: StartBoth, subtests: pytest.Subtests) -> None:
-    """A stopped worker is declared dead; what it reports when it continues does not count."""
+    """A stopped worker is declared dead; what it reports after it continues does not count."""
     runs = start_both(50_000, *SMALL_LEASES)
     stopped = []
     for run in runs.values():
@@ -93,7 +93,7 @@ def is_dead(run: LocalRun, worker: str) -> bool:
 
 
 def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path) -> None:
-    """Workers may come at any time, and one that leaves orderly sends nothing twice."""
+    """Workers may join at any time, and one that leaves in order sends nothing twice."""
     runs = start_both(100_000, *SMALL_LEASES)
     guests, left_at = {}, {}
     with ExitStack() as logs:
@@ -127,7 +127,7 @@ def start_guest(run: LocalRun, name: str, log: IO[str]) -> "subprocess.Popen[byt
 
 
 def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> None:
-    """They are started again, which is said each time, but not for ever; the run can be resumed."""
+    """The workers are restarted, which is reported each time, but not for ever; the run can be resumed."""
     run = start("run", "--requests", "50", "--workers", "1", "--delay", "30s", "--timeout", "60s")
     run.wait_for_leases()
     incarnations: set[str] = set()

@@ -11,7 +11,9 @@ _LEASE = 15_000
 
 
 def test_a_pod_that_drains_sends_nothing_twice(release: Release, tmp_path: Path) -> None:
-    """What was answered is accounted, the rest is handed back unsent: the servers counted each once."""
+    """What was answered is accounted for, the rest is handed back unsent: the servers counted each request
+    once.
+    """
     flags = (
         "--requests", str(5 * _LEASE), "--workers", "2", "--servers", "1", "--delay", "10ms..50ms",
         "--range-size", str(_LEASE),

@@ -38,7 +38,7 @@ def ours(cluster: Cluster) -> Iterator[str]:
 
 
 def test_an_existing_valkey_and_an_existing_loki_are_used(cluster: Cluster, theirs: str, ours: str) -> None:
-    """One database of the Valkey, one tenant of the Loki; the release has neither of its own."""
+    """The release uses one database of the Valkey and one tenant of the Loki, and has neither of its own."""
     valkey, loki = build_valkey(), build_loki()
     broker, loki_url = valkey.install(cluster, theirs), loki.install(cluster, theirs)
     make_secret(cluster, ours, "their-loki", username="oku", password="unread")
@@ -62,7 +62,7 @@ def test_an_existing_valkey_and_an_existing_loki_are_used(cluster: Cluster, thei
 def test_a_rabbitmq_that_loses_its_pod_and_its_data_loses_nothing(
     cluster: Cluster, theirs: str, ours: str, tmp_path: Path
 ) -> None:
-    """Queues are made anew, and what the messages stood for is dealt out again."""
+    """Queues are declared again, and what the messages stood for is granted again."""
     rabbitmq = build_rabbitmq()
     broker = rabbitmq.install(cluster, theirs)
     release = make_release(cluster, ours, broker, rabbitmq.port, {})

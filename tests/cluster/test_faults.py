@@ -41,14 +41,14 @@ def run(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def test_a_worker_pod_is_deleted(run: PodRun) -> None:
-    """With grace it drains: nothing is sent twice."""
+    """With a grace period the worker drains: nothing is sent twice."""
     with run.hurting():
         run.release.delete_pod(run.find_worker())
         run.release.wait_for_pods("workers", 4)
 
 
 def test_a_worker_pod_is_killed(run: PodRun) -> None:
-    """Without grace it cannot drain: what it had in hand is sent again, and not more than that."""
+    """Without a grace period it cannot drain: its unfinished requests are sent again, and no others."""
     with run.hurting(may_resend=True):
         # The node kills after a second or two, a busy one so late that a worker may have drained by then.
         assert any(kill(run, run.find_worker()) for _ in range(3)), "no worker is lost"
@@ -62,7 +62,7 @@ def test_the_coordinator_pod_is_deleted(run: PodRun) -> None:
 
 
 def test_the_valkey_pod_is_deleted(run: PodRun) -> None:
-    """Messages may be lost, and what was in hand may be sent again."""
+    """Messages may be lost, and requests in progress may be sent again."""
     with run.hurting(may_resend=True):
         run.release.replace_pod("valkey")
 
@@ -74,21 +74,23 @@ def test_the_loki_pod_is_deleted(run: PodRun) -> None:
 
 
 def test_a_delay_server_pod_is_deleted(run: PodRun) -> None:
-    """Requests that it had fail, and are accounted; its counts go with it, which is said."""
+    """Requests that it was serving fail and are accounted for; its counts go with it, which is reported."""
     with run.hurting():
         run.release.replace_pod("servers")
     assert run.summary["servers"] is None
 
 
 def test_a_worker_pod_is_evicted(run: PodRun) -> None:
-    """As by the drain of a node: the disruption budget lets one go at a time, and it drains."""
+    """The disruption budget lets one worker go at a time, as when a node is drained, and it drains."""
     with run.hurting():
         run.release.evict_pod(run.find_worker())
         run.release.wait_for_pods("workers", 4)
 
 
-def test_workers_are_scaled_by_hand(run: PodRun) -> None:
-    """To eight and to two: the coordinator does not fight it, and nothing is sent twice."""
+def test_a_user_scales_the_workers(run: PodRun) -> None:
+    """The Deployment is scaled to eight and to two: the coordinator does not fight it, and nothing is sent
+    twice.
+    """
     with run.hurting():
         for size in (8, 2, 4):
             run.release.scale("workers", size)
@@ -98,7 +100,7 @@ def test_workers_are_scaled_by_hand(run: PodRun) -> None:
 
 
 def test_the_release_is_upgraded(run: PodRun) -> None:
-    """With other values for coordinator and workers: their pods are replaced, their number stays."""
+    """With other values for coordinator and workers, their pods are replaced and their number stays."""
     before = {pod for part in ("coordinator", "workers") for pod in run.release.list_ready(part)}
     with run.hurting():
         run.release.upgrade("--set=coordinator.logLevel=warning", "--set=workers.graceSeconds=21")
@@ -108,7 +110,7 @@ def test_the_release_is_upgraded(run: PodRun) -> None:
 
 
 def test_the_run_is_paused_and_resumed(run: PodRun) -> None:
-    """In between nothing is sent."""
+    """Nothing is sent in between."""
     with run.hurting():
         paused = run.pause()
         assert paused["state"] == "paused"
@@ -118,7 +120,7 @@ def test_the_run_is_paused_and_resumed(run: PodRun) -> None:
 
 
 def test_the_run_ends_by_itself_and_its_account_balances(run: PodRun) -> None:
-    """Every request is accounted once, also in Loki, and the workers go."""
+    """Every request is accounted for once, in Loki as well, and the workers are scaled down."""
     summary = run.wait_for_end(_END_S)
     assert_completed(summary)
     wait_until(lambda: run.release.count_wanted("workers") == 0, 60, "the workers are scaled to none")
@@ -128,7 +130,7 @@ def test_the_run_ends_by_itself_and_its_account_balances(run: PodRun) -> None:
 
 
 def test_dashboards_show_the_run(run: PodRun) -> None:
-    """Each query of the dashboard of a run gets data from the cluster's Loki, those of mishaps, too."""
+    """Each query of the dashboards gets data from the cluster's Loki, those about faults included."""
     now = int(time.time())
     with run.release.open_loki() as loki:
         grafana = Grafana(loki.url, now - 1800, now, {"run": run.run})

@@ -41,10 +41,10 @@ def test_all_pods_are_ready_under_the_restricted_standard(release: Release) -> N
 @pytest.mark.parametrize(
     ("component", "program", "uid"), [("coordinator", "oku", 10001), ("valkey", "valkey-server", 999)]
 )
-def test_a_process_is_the_first_of_its_container_and_is_not_root(
+def test_a_process_is_pid_1_of_its_container_and_is_not_root(
     release: Release, component: str, program: str, uid: int
 ) -> None:
-    """So that signals reach it; and it has no capability."""
+    """Signals reach the process, and it has no capability."""
     [pod] = release.list_ready(component)
     assert release.exec(pod, "cat", "/proc/1/comm").strip() == program
     status = dict(line.split(":", 1) for line in release.exec(pod, "cat", "/proc/1/status").splitlines())
@@ -63,14 +63,16 @@ def test_a_process_can_write_to_its_volumes_only(release: Release, component: st
     release.exec(pod, "rm", "/data/here")
 
 
-def test_it_proves_itself(release: Release) -> None:
+def test_helm_test_passes(release: Release) -> None:
     """`helm test` kills a worker of a run, and the account balances."""
     said = release.test()
     assert "Phase:          Succeeded" in said
 
 
 def test_scaling_may_be_turned_off_and_on(release: Release) -> None:
-    """By upgrades: workers are there all the time then, and the coordinator without rights comes up."""
+    """Without scaling, which an upgrade turns off, workers are there all the time and the coordinator starts
+    without rights.
+    """
     release.upgrade("--set=scaling.enabled=false", "--set=scaling.restrictPatches=false")
     release.wait_for_pods("workers", 2)
     release.oku("run", "--requests", "1000", "--quiet")
@@ -80,7 +82,7 @@ def test_scaling_may_be_turned_off_and_on(release: Release) -> None:
 
 @pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)
 def test_helm_finds_no_fault(values: Path) -> None:
-    """With each file of values, warnings being errors."""
+    """`helm lint --strict` accepts the chart with each file of values."""
     command = ["helm", "lint", "--strict", "--quiet", "--kube-version", "1.30.0", *_name(values), str(CHART)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -88,13 +90,15 @@ def test_helm_finds_no_fault(values: Path) -> None:
 
 @pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)
 def test_objects_have_the_fields_that_the_cluster_knows(schemas: Path, values: Path) -> None:
-    """With each file of values; kubeconform knows no field that is not in the schemas of the cluster."""
+    """Each file of values gives objects that kubeconform accepts; it knows no field that is not in the
+    schemas of the cluster.
+    """
     check(schemas, _template(*_name(values)))
 
 
 @pytest.mark.parametrize("flavour", ["laptop", "production"])
 def test_plain_manifests_have_the_fields_that_the_cluster_knows(schemas: Path, flavour: str) -> None:
-    """Those for people without Helm."""
+    """Manifests for people without Helm pass kubeconform, too."""
     check(schemas, (ROOT / "k8s" / "plain" / flavour / "oku.yaml").read_text())
 
 
@@ -115,10 +119,10 @@ def test_a_wrong_field_is_found(schemas: Path) -> None:
         ("scaling.defaultWorkers=9", "scaling.defaultWorkers is more than scaling.maxWorkers"),
     ],
 )
-def test_what_cannot_be_is_refused_and_leaves_nothing(
+def test_invalid_values_are_refused_and_leave_nothing_behind(
     cluster: Cluster, empty: str, flag: str, said: str
 ) -> None:
-    """By the schema, or in a sentence that tells what to do."""
+    """The schema refuses them, or a sentence that says what to do."""
     before = cluster.fetch_objects(empty)
     with pytest.raises(AssertionError, match=said):
         Release(cluster, empty).install(f"--set={flag}")

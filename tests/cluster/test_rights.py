@@ -63,10 +63,9 @@ def test_a_stranger_reaches_nothing(
     stranger: str,
     is_enforced: bool,  # noqa: FBT001  # pytest passes fixtures so
 ) -> None:
-    """Neither the API nor Valkey nor Loki, from a pod of another namespace.
-
-    Where the network of the cluster enforces no policy at all, everything is reached: there the policies are
-    looked at instead, which let nobody in but pods of the release and those with its label.
+    """A pod of another namespace reaches neither the API nor Valkey nor Loki. Where the network of the
+    cluster enforces no policy at all, everything is reached: there the test checks the policies, which let in
+    only pods of the release and those with its label.
     """
     ports = {"coordinator": 8700, "valkey": 6379, "loki": 3100}
     places = [f"oku-{part}.{release.namespace}.svc:{port}" for part, port in ports.items()]
@@ -90,7 +89,7 @@ def test_a_stranger_reaches_nothing(
 
 
 def test_a_call_without_the_token_is_refused(release: Release) -> None:
-    """And one with another; health and metrics are open."""
+    """So is a call with another token; health and metrics are open."""
     with release.open_api() as api:
         assert api.call("GET", "/api/runs", token="")[0] == 401
         assert api.call("GET", "/api/runs", token=secrets.token_hex(20))[0] == 401
@@ -99,7 +98,7 @@ def test_a_call_without_the_token_is_refused(release: Release) -> None:
 
 
 def test_a_call_of_valkey_without_the_password_is_refused(release: Release) -> None:
-    """Also from a pod that may reach it."""
+    """A pod that may reach Valkey is refused as well."""
     [pod] = release.list_ready("coordinator")
     script = (
         "import socket; s = socket.create_connection(('oku-valkey', 6379), 4); "
@@ -110,7 +109,7 @@ def test_a_call_of_valkey_without_the_password_is_refused(release: Release) -> N
 
 
 def test_the_coordinator_cannot_read_secrets(release: Release) -> None:
-    """With the token that its pod has."""
+    """The token of its pod gives no right to read Secrets."""
     [pod] = release.list_ready("coordinator")
     said = release.exec(pod, "python", "-c", _READ_SECRETS)
     assert said.strip() == "403"
@@ -138,7 +137,7 @@ def test_the_coordinator_has_the_rights_that_it_needs_and_no_others(release: Rel
 
 
 def test_other_pods_have_no_token(release: Release) -> None:
-    """Valkey and Loki have none of a service account."""
+    """Valkey and Loki have no token of a service account."""
     for component in ("valkey", "loki"):
         [pod] = release.fetch_pods(component)
         mounts = [mount for each in pod["spec"]["containers"] for mount in each["volumeMounts"]]

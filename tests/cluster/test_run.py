@@ -49,7 +49,7 @@ def _note(sizes: list[int], size: int) -> None:
 
 
 def test_a_million_requests_over_four_pods_are_accounted_once(summary: dict[str, Any]) -> None:
-    """Each pod took its part; what the delay servers counted is the same number."""
+    """Each pod took its part, and the delay servers counted the same number."""
     assert_completed(summary)
     assert summary["requests"] == _REQUESTS
     assert summary["outcomes"]["ok"] == _REQUESTS
@@ -61,7 +61,9 @@ def test_a_million_requests_over_four_pods_are_accounted_once(summary: dict[str,
 def test_workers_are_there_for_the_run_only(
     release: Release, summary: dict[str, Any], sizes: list[int]
 ) -> None:
-    """None before it, four at once, none a while after it; the delay servers likewise."""
+    """There is no worker before the run, four come at once, and none is left a while after it; the delay
+    servers come and go with them.
+    """
     assert summary
     wait_until(lambda: release.count_wanted("workers") == 0, 60, "the workers are scaled to none")
     _note(sizes, 0)
@@ -71,7 +73,7 @@ def test_workers_are_there_for_the_run_only(
 
 
 def test_loki_has_what_the_ledger_has(release: Release, summary: dict[str, Any]) -> None:
-    """Sums of requests, outcomes, statuses and bytes, by worker, too; no line twice."""
+    """Sums of requests, outcomes, statuses and bytes agree, by worker as well, and no line is there twice."""
     with release.open_api() as api, release.open_loki() as loki:
         wait_until_published(api)
         assert_published(loki, summary)
@@ -79,7 +81,7 @@ def test_loki_has_what_the_ledger_has(release: Release, summary: dict[str, Any])
 
 
 def test_dashboards_are_those_that_are_tested(release: Release) -> None:
-    """A ConfigMap with each of them, as it lies in the chart, labelled for a Grafana's sidecar."""
+    """A ConfigMap has each of them as it lies in the chart, labelled for a Grafana's sidecar."""
     maps = release.cluster.fetch_all("configmaps", release.namespace, "grafana_dashboard=1")
     found = {name: json.loads(text) for each in maps for name, text in each["data"].items()}
     folder = ROOT / "charts" / "oku" / "dashboards"
@@ -88,7 +90,7 @@ def test_dashboards_are_those_that_are_tested(release: Release) -> None:
 
 
 def test_a_report_is_made_on_the_laptop(release: Release, summary: dict[str, Any], tmp_path: Path) -> None:
-    """One HTML file of a run in the cluster."""
+    """`oku report` writes one HTML file about a run in the cluster."""
     path = tmp_path / "report.html"
     release.oku("report", summary["run"], "--output", str(path))
     assert "a million" in path.read_text()

@@ -13,7 +13,7 @@ _PATIENCE_S = 150.0
 
 
 def test_a_run_with_fewer_delay_servers_than_the_last_begins_without_those_that_go(release: Release) -> None:
-    """None of its requests meets one that ends, and what was served is known."""
+    """No request meets a server that is ending, and the number of served requests is known."""
     with release.open_api() as api:
         finish(api, requests=2000, workers=1, servers=2)
         summary = finish(api, requests=20_000, workers=1, servers=1)
@@ -23,7 +23,7 @@ def test_a_run_with_fewer_delay_servers_than_the_last_begins_without_those_that_
 def test_a_run_after_a_delay_server_was_replaced_sends_nothing_to_the_one_that_has_gone(
     release: Release,
 ) -> None:
-    """DNS that remembers has its address for a while, and what is sent there gets no answer."""
+    """A DNS cache keeps the old address for a while, and what is sent there gets no answer."""
     with release.open_api() as api:
         finish(api, requests=2000, workers=1, servers=1)
         release.delete_pod(release.list_ready("servers")[0])
@@ -31,8 +31,8 @@ def test_a_run_after_a_delay_server_was_replaced_sends_nothing_to_the_one_that_h
     assert_all_were_served(summary)
 
 
-def test_a_quota_that_refuses_workers_is_told(release: Release) -> None:
-    """There is no pod that could say what keeps it."""
+def test_a_quota_that_refuses_workers_is_reported(release: Release) -> None:
+    """There is no pod that could say what keeps it from running."""
     with release.open_api() as api, allow_no_more_pods(release):
         run = api.submit(requests=1_000_000, workers=6, servers=1, delay="1s")
         try:

@@ -13,7 +13,7 @@ _FLAGS = ("--requests", "20k", "--workers", "1", "--servers", "1", "--name", "be
 
 
 def test_volumes_stay_and_a_new_release_takes_them_up(cluster: Cluster, tmp_path: Path) -> None:
-    """Nothing else does; the new release shows the old run, and its Loki has its lines."""
+    """Nothing else stays; the new release shows the old run, and its Loki has its lines."""
     with cluster.make_namespace() as namespace:
         empty = cluster.fetch_objects(namespace)
         release = Release(cluster, namespace)

@@ -61,7 +61,7 @@ def project() -> Path:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("major", _ENTRIES)
 def test_dashboards_are_what_grafanas_types_want(project: Path, major: int) -> None:
-    """Each name is known, each value has its type, in every major that Oku's dashboards are for."""
+    """Each name is known and each value has its type, in every major version that the dashboards support."""
     texts = {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
     assert len(texts) == 4
     assert _compile(project, major, texts) == ""
@@ -70,7 +70,7 @@ def test_dashboards_are_what_grafanas_types_want(project: Path, major: int) -> N
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("major", _ENTRIES)
 def test_wrong_dashboards_are_found(project: Path, major: int) -> None:
-    """The check is one: a misspelt name and a wrong value are errors."""
+    """The check can fail: a misspelt name and a wrong value are errors."""
     text = (FOLDER / "oku-run.json").read_text()
     assert all(right in text for right in _WRONGS)
     texts = {

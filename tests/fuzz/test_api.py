@@ -98,7 +98,7 @@ def is_plausible(value: object) -> bool:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("operation", list(list_operations()))
 def test_the_api_answers_as_its_document_says(operation: Any, site: Site, scale: int) -> None:
-    """Whatever it is asked, rightly or wrongly."""
+    """Every answer is documented, whether the call is valid or not."""
 
     @settings(max_examples=EXAMPLES * scale, suppress_health_check=list(HealthCheck))
     @given(st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in GenerationMode)))
@@ -127,7 +127,7 @@ def test_the_api_answers_as_its_document_says(operation: Any, site: Site, scale:
 
 @pytest.mark.timeout(3600)
 def test_plausible_specs_are_accepted_or_refused(site: Site, scale: int) -> None:
-    """With one line that says why."""
+    """A refusal is one line that says why."""
 
     @settings(max_examples=EXAMPLES * scale, suppress_health_check=list(HealthCheck))
     @given(SPECS, st.sampled_from(["", "?a={i}", "#{i}", "/{i}/{i}", "{", "%zz", "\u00e4", " "]))
@@ -141,7 +141,7 @@ def test_plausible_specs_are_accepted_or_refused(site: Site, scale: int) -> None
 
 
 def test_what_was_accepted_was_carried_out(site: Site) -> None:
-    """Every run comes to rest, and nothing was logged that nobody expected."""
+    """Every run comes to rest, and nothing unexpected is logged."""
     assert len(site.api.list_runs()) > EXAMPLES / 8
     for run in site.api.list_runs():
         if run["state"] == "paused":

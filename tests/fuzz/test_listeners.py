@@ -79,7 +79,7 @@ def fuzz(attacked: Attacked, samples: Sequence[bytes], seed: str, examples: int)
 
 
 @pytest.mark.timeout(3600)
-def test_any_bytes_are_borne(tmp_path: Path, scale: int, seed: int) -> None:
+def test_any_bytes_are_survived(tmp_path: Path, scale: int, seed: int) -> None:
     """Both processes answer or hang up, and a run after that is exact."""
     with run_site(tmp_path) as site:
         fuzz(site.coordinator, TO_COORDINATOR, f"{seed} coordinator", EXAMPLES * scale)

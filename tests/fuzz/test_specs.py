@@ -47,7 +47,7 @@ def assert_one_line(error: UserError) -> None:
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_a_mapping_is_a_spec_or_refused(values: dict[str, object]) -> None:
-    """What is read can be written, and is read again as the same."""
+    """A spec that is read can be written, and reads again as the same."""
     try:
         spec = parse_spec(Source("spec", values))
     except UserError as error:
@@ -59,13 +59,13 @@ def test_a_mapping_is_a_spec_or_refused(values: dict[str, object]) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="surrogatepass")))
 def test_a_file_of_anything_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
-    """As YAML and as JSON, within a second each."""
+    """Anything is read or refused within a second, as YAML and as JSON."""
     for suffix in ("yaml", "json"):
         check_file(tmp_path / f"spec.{suffix}", content)
 
 
 def test_a_file_that_is_nearly_right_is_read_or_refused(tmp_path: Path, scale: int, seed: int) -> None:
-    """The same for files with a few mistakes."""
+    """Files with a few mistakes are read or refused within a second as well."""
     for number in range(1000 * scale):
         check_file(tmp_path / "spec.yaml", mutate(SPEC, f"{seed} {number}"))
 
@@ -84,7 +84,7 @@ def check_file(path: Path, content: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_a_body_of_anything_is_decoded_or_refused(content: bytes) -> None:
-    """What the API takes."""
+    """The API decodes any body or refuses it in one line."""
     try:
         decode_json(content)
     except ValueError as error:
@@ -99,5 +99,7 @@ def test_a_body_of_anything_is_decoded_or_refused(content: bytes) -> None:
     "piece", [b"[", b"{a: ", b"- ", b"a: &x ", b"? ", b"'", b"|\n ", b"\t", b"#", b"9", b"!!"]
 )
 def test_a_file_as_large_as_may_be_is_read_or_refused(tmp_path: Path, piece: bytes, size: int) -> None:
-    """Repetition is what parsers take longest for."""
+    """A file of the largest allowed size is read or refused in bounded time; repetition is what parsers take
+    longest for.
+    """
     check_file(tmp_path / "spec.yaml", piece * (size // len(piece)))

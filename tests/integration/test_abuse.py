@@ -16,9 +16,9 @@ _MOST_LOG_MB = 0.01
 
 @pytest.mark.parametrize(("part", "most_files"), [("coordinator", 400), ("server", 1500)])
 def test_a_run_goes_on_under_abuse(tmp_path: Path, part: str, most_files: int) -> None:
-    """Packed bodies, half heads, malformed requests cost few files, little memory and log; the probe answers.
-
-    How soon is measured by the benchmark `abuse`: machines that run tests do other things, too.
+    """Packed bodies, half-sent heads and malformed requests cost few files and little memory and log, and the
+    probe is answered. How soon it is answered is measured by the benchmark `abuse`: machines that run tests
+    do other things, too.
     """
     with run_site(tmp_path) as site:
         run = site.api.submit(requests=1_000_000, url=site.target, concurrency=20)

@@ -142,7 +142,7 @@ def build_post(body: bytes, *headers: bytes) -> bytes:
 
 
 async def test_a_packed_body_is_refused(port: Port) -> None:
-    """Nothing is unpacked, with the token neither: the line names the header."""
+    """Nothing is unpacked, not even with the token: the answer names the header."""
     body = gzip.compress(b'{"requests": 1}')
     status, answer = await port.ask(build_post(body, b"Content-Encoding: gzip"))
     assert status == 415
@@ -151,7 +151,7 @@ async def test_a_packed_body_is_refused(port: Port) -> None:
 
 
 async def test_a_plain_body_of_the_largest_size_is_read(port: Port) -> None:
-    """Its head and the first part of it come together."""
+    """A body is read although its head and its first part come together."""
     body = b'{"requests": 1}'.ljust(1 << 20)
     status, answer = await port.ask(build_post(body))
     assert (status, json.loads(answer)["requests"]) == (201, 1)
@@ -166,7 +166,7 @@ async def test_a_broken_body_is_the_callers_fault(port: Port, caplog: pytest.Log
 
 
 async def test_half_a_head_is_not_waited_for(port: Port) -> None:
-    """Nor a caller that says nothing, nor half of a second head."""
+    """Neither half a head, nor a caller that says nothing, nor half of a second head is waited for."""
     half, silent, second = [port.connect() for _ in range(3)]
     await half.say(HALF)
     await second.say(PROBE)
@@ -176,8 +176,8 @@ async def test_half_a_head_is_not_waited_for(port: Port) -> None:
         assert await caller.is_closed_within(LIMITS.head_s + 2)
 
 
-async def test_a_kept_connection_is_closed_when_nothing_comes(port: Port) -> None:
-    """After a while: requests in between are answered."""
+async def test_an_idle_connection_is_closed(port: Port) -> None:
+    """A connection is closed when nothing comes for a while; requests before that are answered."""
     caller = port.connect()
     for _ in range(3):
         await caller.say(PROBE)
@@ -187,7 +187,7 @@ async def test_a_kept_connection_is_closed_when_nothing_comes(port: Port) -> Non
 
 
 async def test_half_heads_make_room_for_whole_ones(port: Port) -> None:
-    """A caller from the same address is answered, however many there are."""
+    """A caller is answered however many half-sent heads there are from the same address."""
     halves = [port.connect() for _ in range(20)]
     for half in halves:
         await half.say(HALF)
@@ -196,7 +196,7 @@ async def test_half_heads_make_room_for_whole_ones(port: Port) -> None:
 
 
 async def test_a_follower_is_not_cut_off(port: Port) -> None:
-    """Neither by time, nor by those who come after it; a refusal says what is the matter."""
+    """Neither time nor later callers cut a follower off; a refusal says why."""
     run = port.runs.submit({"requests": 10}).run
     follow = b"GET /api/runs/%b/ticks HTTP/1.1\r\n%b\r\n" % (run.encode(), AUTHORIZED)
     followers = [port.connect() for _ in range(LIMITS.most_per_address)]
@@ -212,7 +212,7 @@ async def test_a_follower_is_not_cut_off(port: Port) -> None:
 
 
 async def test_malformed_requests_are_one_line(port: Port, caplog: pytest.LogCaptureFixture) -> None:
-    """Each is answered; the log has the first, without a traceback."""
+    """Each malformed request is answered; the log has the first one, without a traceback."""
     caplog.set_level(logging.INFO)
     for _ in range(20):
         assert (await port.ask(b"GET / HTTP/1.1\r\nbad header\r\n\r\n"))[0] == 400
@@ -222,7 +222,7 @@ async def test_malformed_requests_are_one_line(port: Port, caplog: pytest.LogCap
 
 
 async def test_a_head_without_end_is_cut_off(port: Port) -> None:
-    """Long before it could take memory."""
+    """A head that never ends is cut off long before it takes memory."""
     caller = port.connect()
     await caller.say(b"GET /healthz HTTP/1.1\r\n")
     for number in range(60):
@@ -230,7 +230,9 @@ async def test_a_head_without_end_is_cut_off(port: Port) -> None:
     assert await caller.is_closed_within(LIMITS.head_s / 2)
 
 
-async def test_who_does_not_read_is_let_go(port: Port, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_caller_that_does_not_read_is_disconnected(
+    port: Port, caplog: pytest.LogCaptureFixture
+) -> None:
     """Requests that are sent ahead while no answer is read do not pile up."""
     caller = port.connect(receive_buffer=4096)
     # More answers than the buffers between the two can take.

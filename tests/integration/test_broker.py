@@ -19,8 +19,10 @@ from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app
 
 
-def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It may take its time, or be lost, which is said; a broker that keeps one for seconds is away."""
+def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An order may take its time or be lost, which is reported; a broker that keeps one for seconds is
+    unreachable.
+    """
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
@@ -42,8 +44,10 @@ def test_nobody_waits_for_an_order(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert "the broker did not take the order heartbeat_interval: " in caplog.text
 
 
-def test_a_broker_that_is_known_to_be_away_is_not_spoken_to(caplog: pytest.LogCaptureFixture) -> None:
-    """Who listens says so; each try would take seconds, and be logged."""
+def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The listener reports the outage; each try would take seconds and be logged."""
     broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), lambda: False)
     assert broker.is_away
     broker.send_heartbeat_interval(1.0)
@@ -52,10 +56,10 @@ def test_a_broker_that_is_known_to_be_away_is_not_spoken_to(caplog: pytest.LogCa
     assert not caplog.records
 
 
-def test_the_size_of_a_broker_that_may_not_tell_is_unknown(
+def test_the_size_of_a_broker_that_forbids_the_command_is_unknown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Many a managed one forbids the command; that is no reason to fail."""
+    """Many a managed broker forbids the command; that is no reason to fail."""
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
@@ -75,7 +79,9 @@ def certificates(tmp_path: Path) -> Certificates:
 
 
 def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
-    """One of an authority that is known, for the name that stands in the URL; unless that is turned off."""
+    """The certificate must be signed by a known authority and name the host of the URL, unless that check is
+    turned off.
+    """
     ca = f"ssl_ca_certs={certificates.cacert}"
     with run_broker(tmp_path) as url, Front(urlsplit(url).path, certificates.server) as front:
         for good in (
@@ -94,7 +100,9 @@ def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
 
 
 def test_rabbitmq_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
-    """The same parameters do the same; here nothing is behind the handshake, so that it ends after it."""
+    """The same parameters check the certificate of an AMQP broker; here nothing is behind the handshake, so
+    the connection ends after it.
+    """
     ca = f"ssl_ca_certs={certificates.cacert}"
     with Front(str(tmp_path / "nothing"), certificates.server) as front:
         for bad, reason in (

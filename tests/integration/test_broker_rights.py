@@ -58,7 +58,9 @@ def start_worker(site: Site, name: str) -> "subprocess.Popen[bytes]":
 
 
 def test_a_run_in_which_much_goes_wrong_is_denied_nothing(site: Site, tmp_path: Path) -> None:
-    """A worker dies, one leaves, the coordinator is replaced, connections are cut, the run is paused."""
+    """The rights suffice when a worker dies, another leaves, the coordinator is replaced, connections are cut
+    and the run is paused.
+    """
     (tmp_path / "server").mkdir()
     server = DelayServer(tmp_path / "server", "--delay", "20ms")
     url, flags = site.build_url("coordinator", "c"), ("--server-url", server.url, "--worker-timeout", "2s")
@@ -110,8 +112,8 @@ DENIED = [
 
 
 @pytest.mark.parametrize(("user", "password", "command"), DENIED, ids=str)
-def test_what_is_not_its_part_is_denied(site: Site, user: str, password: str, command: list[str]) -> None:
-    """Neither can take what is meant for the other, nor look around, nor change the server."""
+def test_everything_else_is_denied(site: Site, user: str, password: str, command: list[str]) -> None:
+    """Neither user can take what is meant for the other, look around, or change the server."""
     import redis  # it comes with kombu
 
     with pytest.raises(redis.exceptions.NoPermissionError):
@@ -119,7 +121,7 @@ def test_what_is_not_its_part_is_denied(site: Site, user: str, password: str, co
 
 
 def test_nobody_comes_in_without_a_password(site: Site) -> None:
-    """The default user is off."""
+    """The default user is disabled."""
     import redis  # it comes with kombu
 
     with pytest.raises(redis.exceptions.AuthenticationError):

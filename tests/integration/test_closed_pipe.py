@@ -42,7 +42,7 @@ def ended_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.mark.parametrize("flags", [[], ["--json", "-"]], ids=["plain", "json"])
 @pytest.mark.parametrize("closed", ["output", "both"])
 def test_a_run_goes_on_when_its_pipe_is_closed(tmp_path: Path, flags: list[str], closed: str) -> None:
-    """All requests are made and accounted, the exit code is 0, and there is no word about the pipe."""
+    """All requests are made and accounted for, the exit code is 0, and nothing is said about the pipe."""
     with subprocess.Popen(
         [*OKU, *RUN, *flags], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -63,7 +63,7 @@ def read_all(stream: IO[bytes] | None) -> bytes:
 
 
 def test_a_pipeline_ends_as_its_run_does(tmp_path: Path) -> None:
-    """Under `pipefail`, which tells of each part of it."""
+    """Under `pipefail`, which reports the failure of any part, it ends with the exit code of the run."""
     script = 'set -o pipefail; "$@" | head -1; echo "${PIPESTATUS[@]}"; "$@" | grep -q .; echo $?'
     ended = subprocess.run(
         ["bash", "-c", script, "bash", *OKU, *RUN],
@@ -87,10 +87,10 @@ COMMANDS = {
 
 @pytest.mark.parametrize("redirection", [">&-", "<&- >&- 2>&-", "| true"])
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_that_only_looks_does_not_mind_either(
+def test_a_command_that_only_reads_does_not_mind_a_closed_pipe(
     ended_run: tuple[Path, str], arguments: list[str], redirection: str
 ) -> None:
-    """Whether the pipe was closed meanwhile or the stream was closed from the start."""
+    """It makes no difference whether the pipe is closed meanwhile or the stream was closed from the start."""
     folder, run = ended_run
     script = f'set -o pipefail; "$@" {redirection}'
     words = [run if word == "RUN" else word for word in arguments]
@@ -106,8 +106,8 @@ def test_a_command_that_only_looks_does_not_mind_either(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_told_and_stops_no_run(tmp_path: Path, ended_run: tuple[Path, str]) -> None:
-    """That is no pipe that somebody has closed: what should be there is missing."""
+def test_a_full_disk_is_reported_and_stops_no_run(tmp_path: Path, ended_run: tuple[Path, str]) -> None:
+    """A full disk is not a closed pipe: output that should be there is missing."""
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             [*OKU, *RUN, "--json", "-"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False
@@ -123,7 +123,9 @@ def test_a_full_disk_is_told_and_stops_no_run(tmp_path: Path, ended_run: tuple[P
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 def test_an_interrupt_at_any_moment_of_the_start_says_what_happened(tmp_path: Path) -> None:
-    """That nothing was started, or how to go on with which run; exit code 3, and no process is left."""
+    """The command says that nothing was started, or how to go on with which run; the exit code is 3, and no
+    process is left.
+    """
     delay_s, has_begun = 0.03, False
     while not has_begun:
         folder = tmp_path / f"{delay_s:.2f}"

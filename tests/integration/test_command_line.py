@@ -92,7 +92,9 @@ BAD_INPUT = {
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
 def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
-    """One line that names the place, exit code 2, no traceback, and nothing is started or left behind."""
+    """One line names the place, the exit code is 2, there is no traceback, and nothing is started or left
+    behind.
+    """
     ended = oku(*arguments, cwd=tmp_path)
 
     assert ended.returncode == 2
@@ -139,7 +141,7 @@ def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> 
 
 
 def test_a_url_needs_no_flag(start: Start, tmp_path: Path, server_url: str) -> None:
-    """It may stand beside a file, which may be empty, and beside others."""
+    """A URL may stand beside a file, which may be empty, and beside other URLs."""
     spec = tmp_path / "spec.yaml"
     spec.write_text("")
     urls = (f"{server_url}/a/{{i}}", "--url", f"{server_url}/b/{{i}}")
@@ -284,8 +286,8 @@ def test_no_child_survives_the_command(start: Start) -> None:
     wait_until(lambda: not any(map(is_alive, everyone)), 15, "all have died")
 
 
-def test_a_coordinator_elsewhere(tmp_path: Path, server_url: str) -> None:
-    """`--coordinator` uses what runs already, and workers that joined by themselves."""
+def test_a_run_at_a_remote_coordinator(tmp_path: Path, server_url: str) -> None:
+    """`--coordinator` uses a coordinator that runs already, and workers that joined by themselves."""
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
         command = [*OKU, "worker", "--broker-url", broker_url, "--name", "w"]
         worker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -324,14 +326,14 @@ def test_names_in_brackets_are_no_markup(tmp_path: Path) -> None:
 
 
 def test_a_short_run_has_no_flag(start: Start) -> None:
-    """It keeps its worker busy while it lasts, which says nothing of its latencies."""
+    """A short run keeps its worker busy while it lasts, which says nothing about its latencies."""
     summary = start("run", "--requests", "300", "--workers", "1", "--concurrency", "300").finish()
 
     assert summary["validity"] == []
 
 
 def test_a_secret_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is it sent at all unless the command says so: a spec file may be somebody else's."""
+    """A secret is not even sent unless the command allows it: a spec file may be somebody else's."""
     monkeypatch.setenv("SHOP_TOKEN", "hunter2")
     run = ["run", "--requests", "50", "--header", "X-Key: {env:SHOP_TOKEN}", "--json", "-"]
     refused = oku(*run, cwd=tmp_path)

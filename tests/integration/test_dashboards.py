@@ -48,7 +48,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=str)
 def test_a_query_gets_data(stage: Stage, query: DashboardQuery) -> None:
-    """Of each panel, each annotation and each variable, for a run that lost a worker."""
+    """Each panel, annotation and variable has data for a run that lost a worker."""
     if query.is_of_now:
         assert stage.grafana.fetch(query) == []
         running = Grafana(stage.loki.url, stage.grafana.start_s, stage.run.start + 60, {"run": stage.run.run})
@@ -75,7 +75,7 @@ def test_a_query_gets_data_of_a_run_that_nothing_happened_to(stage: Stage, query
 
 
 def test_sums_are_those_of_the_ledger(stage: Stage) -> None:
-    """To the last request, also when half of the lines came late."""
+    """Sums match the ledger to the last request, even when half of the lines came late."""
     assert stage.fetch_figure("Sums over ranges: B") == stage.run.requests
     assert stage.fetch_figure("Account: B") == stage.run.requests
     assert stage.fetch_figure("Not ok so far: A") == stage.run.failures
@@ -85,20 +85,20 @@ def test_sums_are_those_of_the_ledger(stage: Stage) -> None:
 
 
 def test_the_last_value_is_the_latest_of_all_streams(stage: Stage) -> None:
-    """Late lines are older than the others, though they may be larger."""
+    """A late line is older than the others, though its value may be larger."""
     assert stage.fetch_figure("Account: C") == 0
     assert stage.fetch_figure("Account: D") == 0
     assert stage.fetch_figure("Time left: A") == 0
 
 
 def test_the_state_is_the_latest(stage: Stage) -> None:
-    """Of all states that a run had."""
+    """Of all states that a run had, the latest is shown."""
     [frame] = stage.fetch("State: A")
     assert frame.labels == {"state": "completed"}
 
 
-def test_courses_add_up(stage: Stage) -> None:
-    """Each line is in exactly one step: buckets of the heatmap and statuses sum to what was written."""
+def test_time_series_add_up(stage: Stage) -> None:
+    """Each line is in exactly one step: heatmap buckets and statuses sum to what was written."""
     steps = stage.fetch("Latencies: A")
     lines = [line for line in stage.run.build_lines() if line[0]["kind"] == "latency"]
     assert sum(sum(frame.values) for frame in steps) == pytest.approx(
@@ -115,8 +115,8 @@ def test_a_rate_is_right_whatever_a_step_holds(stage: Stage) -> None:
     assert set(rate.values) <= {2000.0, 2500.0, 3000.0}
 
 
-def test_runs_are_listed_by_name_or_all(stage: Stage) -> None:
-    """All: also those without a name."""
+def test_runs_are_listed_by_name_or_all_together(stage: Stage) -> None:
+    """The choice of all runs includes those without a name."""
     query = QUERIES["oku-run: $run"]
     assert set(stage.grafana.fetch(query)[0].values) == {stage.run.run, stage.other.run}
     named = Grafana(stage.loki.url, stage.grafana.start_s, stage.grafana.end_s, {"name": stage.run.name})
@@ -124,12 +124,12 @@ def test_runs_are_listed_by_name_or_all(stage: Stage) -> None:
 
 
 def test_a_run_to_compare_with_is_another_one(stage: Stage) -> None:
-    """The second choice of Oku / Compare leaves out the first."""
+    """The second choice of Oku / Compare leaves out the first run."""
     assert stage.grafana.fetch(QUERIES["oku-compare: $run_b"])[0].values == [stage.other.run]
 
 
 def test_the_table_of_runs_knows_when_they_were(stage: Stage) -> None:
-    """Its links show a run with some time before and after it."""
+    """The links of the table show a run with some time before and after it."""
     starts = {frame.labels["run"]: frame.values[0] / 1000 for frame in stage.fetch("Runs: A")}
     ends = {frame.labels["run"]: frame.values[0] / 1000 for frame in stage.fetch("Runs: B")}
     assert starts[stage.run.run] == pytest.approx(stage.run.start - 30, abs=11)
@@ -137,7 +137,9 @@ def test_the_table_of_runs_knows_when_they_were(stage: Stage) -> None:
 
 
 def test_of_a_thousand_workers_some_are_named_and_the_extremes_shown(stage: Stage) -> None:
-    """Loki gives at most 500 series: the highest and the lowest come always, names once they are fewer."""
+    """Loki returns at most 500 series: the highest and the lowest are always shown, names once there are
+    fewer.
+    """
     many = replace(stage.run, run="20261121-142000-cccc", workers=1000, rate=10, seconds=30, late_before=0)
     push(stage.loki.url, many.build_lines())
     start, end = many.start - 60, many.start + 120

@@ -105,7 +105,9 @@ def receive(app: App, timeout_s: float = 15) -> Message:
 def test_forged_claims_reports_and_progress_change_nothing(
     api: CoordinatorApi, broker_url: str, tmp_path: Path
 ) -> None:
-    """They are dropped, counted, told in a notice and in one line of the log; the run goes on."""
+    """Forged messages are dropped, counted, and reported in a notice and in one line of the log; the run goes
+    on.
+    """
     with SimulatedWorker(broker_url) as worker:
         run = api.submit(**SPEC)
         lease = worker.take_lease()
@@ -137,7 +139,9 @@ def test_forged_claims_reports_and_progress_change_nothing(
 
 
 def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, broker_url: str) -> None:
-    """Neither that of an earlier process of its name, nor its own of before; its leases stay its own."""
+    """Neither progress of an earlier process of the same name nor the worker's own old progress takes its
+    leases away.
+    """
     with SimulatedWorker(broker_url) as worker:
         run = api.submit(**SPEC)
         lease = worker.take_lease()
@@ -166,7 +170,7 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
 
 
 def test_a_worker_acts_on_no_forged_lease(broker_url: str, tmp_path: Path) -> None:
-    """Nor on other tasks; it stays, and takes a true one."""
+    """A worker ignores forged leases and other tasks, keeps running, and takes a true lease."""
     app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
     log = tmp_path / "worker.log"
     with running_worker(broker_url, log) as worker:
@@ -185,7 +189,7 @@ def test_a_worker_acts_on_no_forged_lease(broker_url: str, tmp_path: Path) -> No
 
 
 def test_celery_obeys_nothing_that_comes_with_a_lease(broker_url: str, tmp_path: Path) -> None:
-    """A true lease in a message with a delay, a task to follow and an address to answer is just a lease."""
+    """A true lease in a message with a delay, a follow-up task and a reply address is just a lease."""
     app = build_app(broker_url, MESSAGE_KEY)
     with running_worker(broker_url, tmp_path / "worker.log"):
         follower = app.signature("oku.follower", queue=LEASES_QUEUE, immutable=True)
@@ -209,10 +213,12 @@ GARBAGE = [b"{", b"\xff", b"[1]", b"{}", b"null", b'"x"', b'{"body": 1, "propert
 """What kombu itself cannot read, or stumbles over."""
 
 
-def test_what_is_not_even_a_message_of_celery_ends_nobody(
+def test_what_is_not_even_a_celery_message_ends_no_process(
     api: CoordinatorApi, broker_url: str, tmp_path: Path
 ) -> None:
-    """Pushed into the queues and published on the channels of a Valkey; a run goes on all the same."""
+    """Garbage is pushed into the queues and published on the channels of a Valkey; a run goes on all the
+    same.
+    """
     app, log = build_app(broker_url, MESSAGE_KEY), tmp_path / "worker.log"
     with running_worker(broker_url, log) as worker, app.connection_for_write() as connection:
         client = connection.default_channel.client
@@ -233,7 +239,9 @@ COMMANDS = [
 
 
 def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path) -> None:
-    """Neither by its remote control nor by the way of Oku's orders; it answers nobody and goes on."""
+    """Neither remote control nor the channel of Oku's orders carries Celery's commands: the worker does not
+    answer and goes on.
+    """
     app = build_app(broker_url, MESSAGE_KEY)
     with running_worker(broker_url, tmp_path / "worker.log") as worker:
         for command in COMMANDS:
@@ -249,7 +257,9 @@ def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path
 
 
 def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> None:
-    """Nor does a heartbeat interval of somebody else slow progress down; a genuine stop is obeyed."""
+    """A forged stop, an old stop of the same run and a forged heartbeat interval are ignored; a true order is
+    obeyed.
+    """
     app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
     with (
         running_worker(broker_url, tmp_path / "worker.log"),

@@ -26,7 +26,9 @@ _EVERY_S = 0.02
 
 
 def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
-    """What comes meanwhile is for the next one: a coordinator is replaced in order, and no report is lost."""
+    """What comes meanwhile is for the next listener: a coordinator is replaced in order, and no report is
+    lost.
+    """
     sent = [f"lease-{number}" for number in range(_MESSAGES)]
     heard: list[str] = []
     with run_broker(tmp_path) as url:
@@ -48,10 +50,12 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("fault", "within_s"), [("cut", 5.0), ("silent", 10.0)])
-def test_a_listener_that_loses_its_connection_hears_again(
+def test_a_listener_that_loses_its_connection_receives_again(
     tmp_path: Path, fault: str, within_s: float
 ) -> None:
-    """Whether it is hung up on, as a subscriber that is too slow, or is never told, as when a node dies."""
+    """It receives again whether it is hung up on, as a slow subscriber is, or is never told, as when a node
+    dies.
+    """
     may_decode = threading.Event()
     may_decode.set()
     told: dict[str, float] = {}

@@ -87,8 +87,8 @@ def kill_in_a_run(api: CoordinatorApi, worker: "subprocess.Popen[bytes]", url: s
     return run
 
 
-def test_all_that_processes_say_is_json(tmp_path: Path, start: Start) -> None:
-    """Lines of Oku and of Celery alike; those of a lease name run, lease and worker."""
+def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -> None:
+    """Lines of Oku and of Celery alike are JSON; those of a lease name run, lease and worker."""
     url = f"{start('--delay', '20ms').url}/{{i}}"
     log, worker_log = tmp_path / "data" / "coordinator.log", tmp_path / "worker.log"
     with (
@@ -121,7 +121,7 @@ def test_all_that_processes_say_is_json(tmp_path: Path, start: Start) -> None:
     [("coordinator", "oku_coordinator"), ("worker", "oku_workers"), ("server", "oku_server")],
 )
 def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -> None:
-    """With its traceback, whichever process it is."""
+    """The object has the traceback, whichever process it is."""
     fail = (
         f"import oku_cli.main, {module}.process, sys\n"
         "def serve(_): raise ZeroDivisionError('a fault\\nof our own')\n"
@@ -150,7 +150,7 @@ def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -
     ],
 )
 def test_a_users_mistake_is_one_object(arguments: list[str], message: str, tmp_path: Path) -> None:
-    """With exit code 2, as everywhere."""
+    """A user's mistake is one JSON object, and the exit code is 2 as everywhere."""
     ended = subprocess.run(
         [*OKU, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False
     )
@@ -160,7 +160,7 @@ def test_a_users_mistake_is_one_object(arguments: list[str], message: str, tmp_p
 
 @pytest.mark.parametrize("flag", ["--log-format", "--log-level"])
 @pytest.mark.parametrize("command", ["coordinator", "worker", "server"])
-def test_logs_that_cannot_be_had_are_answered_with_one_line(command: str, flag: str) -> None:
+def test_a_log_setting_that_is_not_allowed_is_answered_in_one_line(command: str, flag: str) -> None:
     """The line names the flag, the value and what is allowed."""
     ended = subprocess.run(
         [*OKU, command, flag, "loud"], capture_output=True, text=True, timeout=20, check=False
@@ -170,8 +170,8 @@ def test_logs_that_cannot_be_had_are_answered_with_one_line(command: str, flag: 
     assert f"Invalid value for '{flag}': 'loud' is not one of" in ended.stderr
 
 
-def test_a_made_up_token_is_told(tmp_path: Path) -> None:
-    """Also where little is logged: nobody could call the coordinator otherwise."""
+def test_a_generated_token_is_logged(tmp_path: Path) -> None:
+    """The token is logged even at a quiet log level: nobody could call the coordinator otherwise."""
     with run_broker(tmp_path) as broker_url:
         command = [
             *OKU, "coordinator", "--broker-url", broker_url, "--data-dir", str(tmp_path / "data"),
@@ -188,7 +188,7 @@ def test_a_made_up_token_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children are known on Linux only")
 def test_the_processes_of_a_server_write_one_log(start: Start, tmp_path: Path) -> None:
-    """Each line says which of them it is from."""
+    """Each line says which process it is from."""
     server = start("--processes", "2")
     os.kill(server.children[0], signal.SIGKILL)
     until(lambda: "started again" in server.log)

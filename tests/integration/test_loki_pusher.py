@@ -60,7 +60,7 @@ def assert_once(loki: Loki, expected: Sequence[tuple[int, str]], selector: str =
 
 
 async def test_all_lines_arrive_once_and_in_order(loki: Loki) -> None:
-    """Of several streams at once, and they are seen by a query at once."""
+    """Lines of several streams arrive at the same time, and a query sees them at once."""
     source = Source()
     async with LokiPusher(LokiTarget(url=loki.url)) as pusher:
         for _ in range(3):
@@ -72,7 +72,7 @@ async def test_all_lines_arrive_once_and_in_order(loki: Loki) -> None:
 
 
 async def test_a_loki_that_is_killed_again_and_again_has_every_line_once(loki: Loki) -> None:
-    """While it takes batches, and starts anew with the same data."""
+    """Loki is killed while it takes batches, and starts again with the same data."""
     source, troubles = Source(), list[str]()
     generator = random.Random(4)
 
@@ -108,8 +108,8 @@ async def test_lines_that_are_stored_though_the_answer_says_otherwise_do_not_com
     assert loki.fetch_lines('{app="test",kind="a"}') == source.lines(kind="a")
 
 
-async def test_without_leave_to_ask_no_line_is_lost_and_some_come_twice(loki: Loki) -> None:
-    """Which is said; it shows, too, that Loki itself does not drop doubled lines in these tests."""
+async def test_without_the_right_to_query_no_line_is_lost_and_some_come_twice(loki: Loki) -> None:
+    """The pusher reports it; this also shows that Loki itself does not drop doubled lines in these tests."""
     source, proxy, troubles = Source(), LokiProxy(loki), list[str]()
     proxy.may_ask = False
     async with proxy.serve() as url:
@@ -124,8 +124,10 @@ async def test_without_leave_to_ask_no_line_is_lost_and_some_come_twice(loki: Lo
     assert troubles[-1] == ""
 
 
-async def test_what_a_killed_process_had_brought_is_not_brought_again(loki: Loki) -> None:
-    """It did not come to remove the lines from its outbox; the next one asks before it sends them."""
+async def test_what_a_killed_process_had_pushed_is_not_pushed_again(loki: Loki) -> None:
+    """The process was killed before it removed the lines from its outbox; the next one asks before it sends
+    them.
+    """
     source = Source()
     entries = source.make(400, kind="a") + source.make(100, kind="b")
     for brought in (350, 500):
@@ -134,8 +136,8 @@ async def test_what_a_killed_process_had_brought_is_not_brought_again(loki: Loki
     assert_once(loki, source.lines())
 
 
-async def test_a_loki_that_stands_still_takes_what_it_had_read_only_once(loki: Loki) -> None:
-    """The request has failed for want of an answer, and is carried out later all the same."""
+async def test_a_loki_that_stalls_stores_what_it_had_read_only_once(loki: Loki) -> None:
+    """The request fails for want of an answer and is carried out later all the same."""
     source, troubles = Source(), list[str]()
     assert loki.process is not None
 
@@ -177,7 +179,7 @@ async def test_lines_over_the_rate_limit_of_a_stream_arrive_in_the_end(tmp_path:
 
 
 async def test_lines_of_more_than_an_hour_ago_need_a_stream_of_their_own(loki: Loki) -> None:
-    """Beside newer ones they are refused, and these alone; a refusal is not hidden by another stream."""
+    """Loki refuses old lines beside newer ones, and only these; another stream does not hide the refusal."""
     now, old = Source(), Source(at_ns=time.time_ns() - 2 * HOUR_NS)
     async with LokiPusher(LokiTarget(url=loki.url)) as pusher:
         await pusher.push(now.make(100, kind="a"))
@@ -192,7 +194,7 @@ async def test_lines_of_more_than_an_hour_ago_need_a_stream_of_their_own(loki: L
 
 
 async def test_a_line_that_is_too_long_is_refused_alone(loki: Loki) -> None:
-    """Loki stores the others of its batch."""
+    """Loki stores the other lines of the batch."""
     source = Source()
     entries = source.make(50) + source.make(1, 300_000) + source.make(50)
     async with LokiPusher(LokiTarget(url=loki.url)) as pusher:
@@ -204,7 +206,7 @@ async def test_a_line_that_is_too_long_is_refused_alone(loki: Loki) -> None:
     assert_once(loki, source.lines())
 
 
-async def test_labels_that_loki_can_not_read_are_refused(loki: Loki) -> None:
+async def test_labels_that_loki_cannot_read_are_refused(loki: Loki) -> None:
     """The other streams go on."""
     now = time.time_ns()
     async with LokiPusher(LokiTarget(url=loki.url)) as pusher:
@@ -215,8 +217,8 @@ async def test_labels_that_loki_can_not_read_are_refused(loki: Loki) -> None:
     assert_once(loki, [(now, "good")])
 
 
-async def test_odd_labels_and_lines_are_known_again(loki: Loki) -> None:
-    """By Loki's own reading of the selector."""
+async def test_odd_labels_and_lines_are_recognized(loki: Loki) -> None:
+    """Loki's own parser of the selector finds them again."""
     proxy, now = LokiProxy(loki), time.time_ns()
     names = ('a"b\\c', "new\nline\ttab", "{}=~", "ü 🙂", "`", "%0a\\n", "\x7f\x01", "")
     lines = ['"\\', "a\nb\r\n", "\t\x00\x1f", "🙂 ü\u2028", "", " x ", '{"level":"error","n":1}']
@@ -235,7 +237,7 @@ async def test_odd_labels_and_lines_are_known_again(loki: Loki) -> None:
 
 
 async def test_tenants_are_kept_apart(tmp_path: Path) -> None:
-    """And nothing is lost while the tenant is missing."""
+    """Each tenant sees its own lines, and nothing is lost while the tenant is missing."""
     source, troubles = Source(), list[str]()
     with Loki(tmp_path / "loki", multi_tenant=True, settings=SMALL_BLOCKS) as loki:
         proxy = LokiProxy(loki)

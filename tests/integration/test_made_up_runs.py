@@ -68,8 +68,10 @@ def flood(site: Site) -> None:
                 answered += data.count(b"Hello, World!")
 
 
-def test_made_up_runs_do_not_evict_the_counts_of_those_that_go_on(site: Site) -> None:
-    """Neither of a run that was there before them, nor of one that begins after they have filled all rows."""
+def test_unknown_runs_do_not_evict_the_counts_of_active_ones(site: Site) -> None:
+    """Neither a run that was there before them nor one that begins after they have filled all rows loses its
+    counts.
+    """
     with ExitStack() as stack:
         first = start_run(site, stack)
         wait_until(lambda: bool(site.api.list_runs()), 20, "the run is submitted")

@@ -93,8 +93,8 @@ def test_a_lease_executed_twice_counts_once(api: CoordinatorApi, worker: Simulat
     assert summary["resent_at_most"] == 100
 
 
-def test_a_lost_lease_is_dealt_out_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A lease whose message nobody acts on is taken back after the worker timeout."""
+def test_a_lost_lease_is_granted_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A lease whose message nobody acts on is reclaimed after the worker timeout."""
     run = api.submit(**SPEC)
     lost = worker.take_lease()
     worker.leases.discard(lost.id)
@@ -107,7 +107,7 @@ def test_a_lost_lease_is_dealt_out_again(api: CoordinatorApi, worker: SimulatedW
 
 
 def test_a_lost_report_is_made_up_for(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A lease that its living worker has no more, and whose report never came, is dealt out again."""
+    """A lease that its living worker no longer has, and whose report never came, is granted again."""
     run = api.submit(**SPEC)
     lost = worker.take_lease()
     worker.send(worker.build_claim(lost, "e1"))
@@ -121,7 +121,7 @@ def test_a_lost_report_is_made_up_for(api: CoordinatorApi, worker: SimulatedWork
 
 
 def test_a_late_report_does_not_count(api: CoordinatorApi, worker: SimulatedWorker, broker_url: str) -> None:
-    """A worker that was declared dead may still report; its lease has been given to others."""
+    """A worker that was declared dead may still report; its lease has been granted to another."""
     run = api.submit(**SPEC)
     with SimulatedWorker(broker_url, "mortal") as mortal:
         lease = mortal.take_lease()
@@ -138,7 +138,7 @@ def test_a_late_report_does_not_count(api: CoordinatorApi, worker: SimulatedWork
 
 
 def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """What cannot be true, or is no message at all, is dropped; the run goes on."""
+    """Messages that cannot be true, or cannot be decoded, are dropped; the run goes on."""
     run = api.submit(**SPEC)
     untrue, unknown = count_messages(api, "untrue"), count_messages(api, "unknown")
     lease = worker.take_lease()
@@ -171,8 +171,8 @@ def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWo
     assert count_messages(api, "unknown") == unknown + 1
 
 
-def test_a_prefix_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A report may cover a part; the rest and what was unfinished are dealt out again."""
+def test_a_partial_report_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A report may cover a part; the rest and what was unfinished are granted again."""
     run = api.submit(**SPEC)
     lease = worker.take_lease()
     latency = HistogramSnapshot(buckets=[1000, 49], sum_us=49_000, min_us=1000, max_us=1000)

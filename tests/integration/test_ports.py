@@ -68,10 +68,12 @@ def squatter(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 @needs_proc
-def test_who_watches_the_process_list_receives_nothing(
+def test_an_observer_of_the_process_list_receives_nothing(
     start: Start, squatter: "subprocess.Popen[str]"
 ) -> None:
-    """Neither the token nor a spec nor a request: each port is taken before it can be read anywhere."""
+    """Neither the token nor a spec nor a request can be intercepted: each port is bound before it can be read
+    anywhere.
+    """
     summary = start("run", "--requests", "2000", "--workers", "1", "--servers", "2").finish()
 
     squatter.kill()
@@ -84,7 +86,7 @@ def test_who_watches_the_process_list_receives_nothing(
 @needs_proc
 @pytest.mark.parametrize("name", ["coordinator", "server"])
 def test_a_child_that_is_started_again_gets_the_same_socket(start: Start, name: str) -> None:
-    """Who connects meanwhile is not refused: he waits, and is answered."""
+    """A client that connects meanwhile is not refused: it waits, and is answered."""
     run = start("run", "--requests", "1M", "--delay", "1s", "--concurrency", "5", "--workers", "1")
     run.wait_for_leases()
     url = find_url(run, name)
@@ -103,8 +105,8 @@ def find_url(run: LocalRun, name: str) -> str:
     return found[0]
 
 
-def test_a_file_that_is_no_listening_socket_is_refused(tmp_path: Path) -> None:
-    """In one line, whatever it is."""
+def test_a_file_that_is_not_a_listening_socket_is_refused(tmp_path: Path) -> None:
+    """It is refused in one line, whatever it is."""
     with socket.socket() as idle:
         ended = subprocess.run(
             [*OKU, "server", "--listen-fd", str(idle.fileno()), "--log-format", "text"],

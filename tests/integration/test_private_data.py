@@ -42,7 +42,9 @@ def list_open(folder: Path) -> dict[str, str]:
 
 
 def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
-    """The ledger and its WAL, the broker's files and socket, logs, counts, the stack's token, the report."""
+    """The ledger and its WAL, the broker's files and socket, logs, counts, the stack's token and the report
+    are private.
+    """
     run = start("run", "--requests", "1M", "--header", f"Authorization: {SECRET}", "--delay", "10ms")
     run.wait_for_accounted(1)
 
@@ -58,7 +60,7 @@ def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
 
 
 def test_all_that_a_coordinator_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """Also in a folder and a ledger that an older Oku has left open to others."""
+    """Files are private even in a folder and a ledger that an older Oku left open to others."""
     (tmp_path / "broker").mkdir()
     folder = tmp_path / "parent" / "data"
     folder.mkdir(parents=True, mode=0o755)
@@ -73,7 +75,7 @@ def test_all_that_a_coordinator_writes_is_for_its_owner_alone(tmp_path: Path) ->
 
 
 def test_all_that_a_delay_server_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """Its counts, and the file that says where it listens."""
+    """Its counts and the file that says where it listens are private."""
     servers = StartServers(tmp_path)
     try:
         server = servers("--counts-dir", str(tmp_path / "counts"), "--processes", "2")
@@ -112,10 +114,10 @@ COMMANDS = {
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize("build", [build_open_folder, build_folder_of_another])
-def test_a_folder_in_which_others_have_a_hand_is_refused(
+def test_a_folder_that_others_can_write_is_refused(
     tmp_path: Path, build: Callable[[Path], str], arguments: list[str]
 ) -> None:
-    """One line, exit code 2, and nothing is made in it."""
+    """One line says so, the exit code is 2, and nothing is created in it."""
     folder = tmp_path / "data"
     reason = build(folder)
 
@@ -129,8 +131,10 @@ def test_a_folder_in_which_others_have_a_hand_is_refused(
     assert list(folder.iterdir()) == []
 
 
-def test_a_volume_that_is_trusted_is_taken_as_it_is(tmp_path: Path) -> None:
-    """As the kubelet makes it; the files in it are for this process alone nevertheless."""
+def test_a_trusted_volume_is_used_as_it_is(tmp_path: Path) -> None:
+    """A volume keeps the mode that the kubelet gave it; the files in it are private to this process
+    nevertheless.
+    """
     (tmp_path / "broker").mkdir()
     folder = tmp_path / "volume"
     build_open_folder(folder)
@@ -145,7 +149,7 @@ def test_a_volume_that_is_trusted_is_taken_as_it_is(tmp_path: Path) -> None:
     "name", ["ledger.sqlite3", "logs/worker-1.log", "stack.lock", "servers/served-0.bin"]
 )
 def test_no_link_in_the_folder_is_followed(tmp_path: Path, name: str) -> None:
-    """Whoever has put it there: what it leads to is neither written nor changed."""
+    """Whoever created the link, what it points to is neither written nor changed."""
     goal = tmp_path / "goal"
     goal.write_bytes(b"")
     goal.chmod(0o644)

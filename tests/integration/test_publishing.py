@@ -28,7 +28,7 @@ def loki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loki]:
 
 
 def test_what_is_in_the_ledger_is_in_loki(start: Start, loki: Loki) -> None:
-    """Sums, statuses, events, summary; and the coverage ends with everything accounted."""
+    """Loki has its sums, statuses, events and summary, and the coverage ends with everything accounted."""
     run = start("run", *LOAD, "--name", "shop front", "--loki", loki.url)
     summary = run.finish()
     assert_completed(summary)
@@ -46,8 +46,8 @@ def test_what_is_in_the_ledger_is_in_loki(start: Start, loki: Loki) -> None:
     assert loki.count_lines(selector) == 1
 
 
-def test_lines_wait_for_a_loki_that_is_not_there(start: Start, tmp_path: Path) -> None:
-    """The run is as quick as ever, says so at its end, and the next one delivers; of a run without a Loki
+def test_lines_wait_for_an_unreachable_loki(start: Start, tmp_path: Path) -> None:
+    """The run is as quick as ever and says so at its end, and the next one delivers. Of a run without a Loki
     nothing is kept, and nothing comes later.
     """
     unpublished = start("run", "--requests", "500").finish()
@@ -68,7 +68,7 @@ def test_lines_wait_for_a_loki_that_is_not_there(start: Start, tmp_path: Path) -
 
 
 def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) -> None:
-    """It has a summary for each rest, and the sums are those of both parts."""
+    """It has a summary for each time it came to rest, and the sums are those of both parts."""
     first = start("run", *LOAD, "--loki", loki.url)
     first.wait_for_accounted(2000)
     first.process.terminate()
@@ -91,10 +91,10 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
         (("--loki", "http://x", "--coordinator", "http://y", "--token", "t"), "--loki: is a setting of"),
     ],
 )
-def test_a_loki_that_cannot_be_is_refused_in_one_line(
+def test_an_invalid_loki_url_is_refused_in_one_line(
     start: Start, flags: tuple[str, ...], message: str
 ) -> None:
-    """Exit code 2, and nothing was started."""
+    """The exit code is 2, and nothing is started."""
     run = start("run", "--requests", "10", *flags)
     assert run.process.wait(20) == 2
     assert run.output.startswith(f"oku: {message}")

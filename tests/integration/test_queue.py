@@ -11,7 +11,7 @@ _SPEC = {"requests": 10, "url": "http://127.0.0.1:9/"}
 
 
 def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(tmp_path: Path) -> None:
-    """Both say what they wait for; whose turn it is begins as soon as a worker comes."""
+    """Both runs say what they wait for; the one whose turn it is begins as soon as a worker connects."""
     with (
         run_broker(tmp_path) as broker_url,
         run_coordinator(broker_url, tmp_path / "data", "--start-within", "3s") as api,
@@ -33,8 +33,8 @@ def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(tmp_path: Path) -> N
             assert {lease.run, worker.take_lease(20).run} == {first, second}
 
 
-def test_the_queue_has_an_end(tmp_path: Path) -> None:
-    """One more run is refused in one line, until one of them is over."""
+def test_the_queue_is_bounded(tmp_path: Path) -> None:
+    """One more run is refused in one line until one of those in the queue is over."""
     with (
         run_broker(tmp_path) as broker_url,
         run_coordinator(broker_url, tmp_path / "data", "--max-queued-runs", "3") as api,

@@ -65,7 +65,7 @@ def wait_for_notice(api: CoordinatorApi, run: str, text: str) -> None:
 def test_a_worker_that_cannot_begin_ends_no_run(
     tmp_path: Path, certificates: Certificates, target: str
 ) -> None:
-    """The other does all of it; whoever looks is told which one cannot, and why."""
+    """The other worker does all of it, and the notices name the worker that cannot begin and the reason."""
     flags = ["--files-dir", str(certificates.folder)]
     with (
         run_broker(tmp_path) as broker_url,
@@ -84,7 +84,7 @@ def test_a_worker_that_cannot_begin_ends_no_run(
 def test_a_run_that_no_worker_can_begin_fails_and_can_be_resumed(
     tmp_path: Path, certificates: Certificates, target: str
 ) -> None:
-    """By a worker that can."""
+    """It can be resumed by a worker that can begin it."""
     flags = ["--files-dir", str(certificates.folder)]
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data", *flags) as api:
         with run_worker(broker_url, "bad", tmp_path / "data"):
@@ -99,7 +99,7 @@ def test_a_run_that_no_worker_can_begin_fails_and_can_be_resumed(
 
 
 def test_a_run_that_kills_worker_after_worker_fails_with_that_reason(tmp_path: Path) -> None:
-    """Each comes back as a new process, takes a lease and dies; the next run has its turn."""
+    """Each worker comes back as a new process, takes a lease and dies; then the next run has its turn."""
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
         run = api.submit(requests=1000, url="http://127.0.0.1:9/", **{"range-size": "100"})
         for death in range(5):

@@ -89,8 +89,10 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
-def test_a_coordinator_that_is_away_is_spoken_of_once(site: Site) -> None:
-    """With the reason, after some seconds, also in the log of a job with `--quiet`; once when it is back."""
+def test_an_unreachable_coordinator_is_reported_once(site: Site) -> None:
+    """The outage is reported after some seconds, with its reason, even in the log of a job with `--quiet`; so
+    is its end.
+    """
     api = site.begin()
     command = site.start("run", "--url", _FAR, "--requests", "10", "--quiet")
     run = wait_for_run(api)
@@ -109,7 +111,7 @@ def test_a_coordinator_that_is_away_is_spoken_of_once(site: Site) -> None:
 
 
 def test_a_second_interrupt_leaves_a_run_that_could_not_be_told_to_pause(site: Site) -> None:
-    """It is not said to be stopped: the line says how to pause it, and the line before, why it is not."""
+    """The run is not said to be stopped: one line says why it is not, and the next how to pause it."""
     api = site.begin()
     command = site.start("run", "--url", _FAR, "--requests", "10")
     run = wait_for_run(api)
@@ -126,8 +128,8 @@ def test_a_second_interrupt_leaves_a_run_that_could_not_be_told_to_pause(site: S
     )
 
 
-def test_a_second_interrupt_leaves_a_run_that_pauses_to_itself(site: Site) -> None:
-    """It comes to rest without the command, which says how to look at it and how to go on."""
+def test_a_second_interrupt_leaves_a_pausing_run_to_the_coordinator(site: Site) -> None:
+    """The run comes to rest without the command, which says how to look at it and how to go on."""
     api = site.begin()
     site.start_worker()
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -44,7 +44,9 @@ def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
-    """In its data folder, and says where; exported numbers are those of the summary."""
+    """The report lies in the data folder, and the command says where; exported numbers are those of the
+    summary.
+    """
     run = start("run", "--requests", "6000", *FLAGS)
     summary = run.finish()
     page = run.data_dir / "reports" / f"{summary['run']}.html"
@@ -72,7 +74,7 @@ def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written_does_not_spoil_the_run(start: Start, tmp_path: Path) -> None:
-    """One line says so, the exit code is that of the run."""
+    """One line says so, and the exit code is that of the run."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "reports").write_text("no folder")
     run = start("run", "--requests", "500", *FLAGS, "--quiet")
@@ -82,15 +84,15 @@ def test_a_report_that_cannot_be_written_does_not_spoil_the_run(start: Start, tm
 
 
 def test_a_quiet_run_leaves_a_report_and_does_not_say_so(start: Start) -> None:
-    """It shows the summary and nothing else."""
+    """The command shows the summary and nothing else."""
     run = start("run", "--requests", "500", *FLAGS, "--quiet")
     summary = run.finish()
     assert (run.data_dir / "reports" / f"{summary['run']}.html").exists()
     assert ".html" not in run.output
 
 
-def test_a_coordinator_elsewhere_tells_all_that_a_report_needs(tmp_path: Path) -> None:
-    """The page and the exports are made here; an unknown run is one line."""
+def test_a_report_can_be_made_from_a_remote_coordinator(tmp_path: Path) -> None:
+    """The page and the exports are made locally; an unknown run is answered in one line."""
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
         run = api.submit(requests=100, name="elsewhere")
         where = ("--coordinator", api.url, "--token", TOKEN)

@@ -25,7 +25,9 @@ _WITHIN_S = 40
 
 
 async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once(tmp_path: Path) -> None:
-    """Each goes on after a pause, and is a notice until then; the account balances, Loki has its lines."""
+    """Each task goes on after a pause and is a notice until then; the account balances, and Loki has its
+    lines.
+    """
     supervisors: list[FailingSupervisor] = []
 
     def build(*settings: object) -> FailingSupervisor:
@@ -71,7 +73,7 @@ async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once
 async def test_requests_end_although_every_task_of_their_engine_fails_once(
     tmp_path: Path, engine: Engine
 ) -> None:
-    """What ends those that take too long is one of them, and without it a lease would hang for ever."""
+    """The task that ends overdue requests is one of them; without it a lease would hang for ever."""
     supervisor = FailingSupervisor(fails_at=1)
     start_server = Start(tmp_path)
     worker = EngineWorker(supervisor=supervisor)
@@ -91,7 +93,7 @@ async def test_requests_end_although_every_task_of_their_engine_fails_once(
 
 
 def test_a_run_completes_although_every_task_of_its_worker_fails_once(tmp_path: Path) -> None:
-    """Its beat among them, without which it counts as dead."""
+    """The heartbeat is among them; without it the worker counts as dead."""
     log = tmp_path / "worker.log"
     start_server = Start(tmp_path)
     try:

@@ -35,7 +35,9 @@ def seal(app: App, kind: MessageKind, document: Any) -> Any:
 
 
 def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None:
-    """With both versions, in a form that the newer one understands; and it waits for what it can read."""
+    """The refusal has both versions, in a form that the newer one understands, and the worker waits for
+    leases that it can read.
+    """
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
         worker = subprocess.Popen([*OKU, "worker", "--broker-url", url, "--name", "w", "--grace", "1s"])
@@ -55,8 +57,10 @@ def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None
             worker.wait()
 
 
-def test_a_worker_of_another_version_gets_nothing_and_is_told_of(tmp_path: Path) -> None:
-    """The run waits for one that understands, and says why; a refusal of the stranger's is understood."""
+def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path) -> None:
+    """The run waits for a worker that understands, and says why; a refusal of the other version is
+    understood.
+    """
     with (
         run_broker(tmp_path) as url,
         run_coordinator(url, tmp_path / "data") as api,

@@ -148,8 +148,8 @@ def run_worker(desk: Desk, folder: Path, *flags: str) -> Iterator["subprocess.Po
             process.wait()
 
 
-def test_a_lease_is_claimed_carried_out_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
-    """The claim comes before the first request, the report after the last answer; both name the attempt."""
+def test_a_lease_is_claimed_executed_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """The claim comes before the first request, the report after the last answer; both name the execution."""
     lease = desk.build_lease()
     send_lease(desk.app, lease)
     claim, report = desk.receive(), desk.receive()
@@ -165,8 +165,8 @@ def test_a_lease_is_claimed_carried_out_and_reported(desk: Desk, worker: "subpro
     assert report.latency.min_us >= 15_000
 
 
-def test_a_doubled_message_is_carried_out_once(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
-    """A lease that is in hand already is not begun again."""
+def test_a_doubled_message_is_executed_once(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """A lease that is already being executed is not begun again."""
     lease = desk.build_lease(400)
     send_lease(desk.app, lease)
     send_lease(desk.app, lease)
@@ -179,7 +179,7 @@ def test_a_doubled_message_is_carried_out_once(desk: Desk, worker: "subprocess.P
 
 
 def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
-    """The third waits in the queue, where others may take it."""
+    """A third lease waits in the queue, where other workers may take it."""
     leases = [desk.build_lease(400) for _ in range(3)]
     for lease in leases:
         send_lease(desk.app, lease)
@@ -193,7 +193,7 @@ def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: "subpro
 def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
     desk: Desk, worker: "subprocess.Popen[bytes]", tmp_path: Path
 ) -> None:
-    """As Valkey on a full disk; what the worker has in hand is reported when that is over."""
+    """A Valkey on a full disk refuses writes; the worker reports its leases when that is over."""
     lease = desk.build_lease(400)
     send_lease(desk.app, lease)
     assert isinstance(desk.receive(), Claim)
@@ -209,7 +209,9 @@ def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
 
 
 def test_a_lease_beyond_the_slots_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:
-    """A worker that connects anew takes more than it can begin with; nobody misses it, or reads of it."""
+    """A worker that reconnects takes more than it can begin with; no lease counts as lost, and nothing is
+    logged.
+    """
     others = desk.list_connections()
     with run_worker(desk, tmp_path):
         for _ in range(2):
@@ -232,8 +234,8 @@ def test_a_lease_beyond_the_slots_is_claimed_at_once(desk: Desk, tmp_path: Path)
     assert "PendingDeprecation" not in log
 
 
-def test_a_stale_message_is_given_back(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
-    """A lease that was to be started long ago is reported as not begun, without a claim."""
+def test_a_stale_lease_is_given_back(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+    """A lease that should have started long ago is reported as not begun, without a claim."""
     lease = desk.build_lease(start_by=time.time() - 1)
     send_lease(desk.app, lease)
     report = desk.receive()
@@ -244,7 +246,7 @@ def test_a_stale_message_is_given_back(desk: Desk, worker: "subprocess.Popen[byt
 
 
 def test_a_redelivered_message_is_given_back(desk: Desk) -> None:
-    """A message that was delivered before is not acted on: its lease may be in other hands."""
+    """A message that was delivered before is not acted on: another worker may be executing its lease."""
     lease = desk.build_lease()
     send_lease(desk.app, lease)
     with desk.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
@@ -262,7 +264,7 @@ def test_a_redelivered_message_is_given_back(desk: Desk) -> None:
     assert report.done == report.start
 
 
-def test_what_is_no_lease_is_dropped(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+def test_what_is_not_a_lease_is_dropped(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
     """Forged and malformed messages do not hold the worker up."""
     for document in ({}, "lease", 7, {"id": "x", "run": "r", "start": "0"}):
         desk.app.send_task(LEASE_TASK, args=[document], queue=LEASES_QUEUE)
@@ -299,7 +301,7 @@ def test_a_signal_drains(desk: Desk, worker: "subprocess.Popen[bytes]", number: 
 
 
 def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
-    """Nothing in hand means nothing to wait for."""
+    """A worker without a lease has nothing to wait for."""
     send_lease(desk.app, desk.build_lease(1))
     desk.receive_report()
     begun = time.monotonic()
@@ -310,7 +312,7 @@ def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: "subprocess
 
 
 def test_a_file_that_never_ends_holds_no_worker_up(desk: Desk, tmp_path: Path) -> None:
-    """A pipe to which nobody writes: the lease is refused, the next one is carried out, SIGTERM drains."""
+    """A lease with a pipe to which nobody writes is refused, the next is executed, and SIGTERM drains."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with run_worker(desk, tmp_path, "--files-dir", str(tmp_path)) as worker:
@@ -322,8 +324,8 @@ def test_a_file_that_never_ends_holds_no_worker_up(desk: Desk, tmp_path: Path) -
         assert worker.wait(15) == 0
 
 
-def test_a_worker_tells_nothing_of_files_that_it_was_not_allowed(desk: Desk, tmp_path: Path) -> None:
-    """What is there, what is not, what hangs: one and the same answer, unless it is below `--files-dir`."""
+def test_a_worker_reveals_nothing_about_files_that_it_may_not_read(desk: Desk, tmp_path: Path) -> None:
+    """Whether a file exists, is missing or hangs, the answer is the same unless it is below `--files-dir`."""
     allowed, other = tmp_path / "allowed", tmp_path / "other"
     allowed.mkdir()
     other.mkdir()
@@ -359,7 +361,7 @@ sys.exit(serve(WorkerSettings(broker_url=sys.argv[1], message_key=key, name="w",
 
 @pytest.mark.parametrize("leaves", [False, True], ids=["idle", "told to leave"])
 def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, leaves: bool) -> None:  # noqa: FBT001
-    """Also without a lease, and when it was told to leave: whoever started it starts another one."""
+    """It ends even without a lease and when it was told to leave: whoever started it starts another one."""
     command = [sys.executable, "-c", _STUCK_WORKER, str(desk.app.conf.broker_url), "2"]
     with (tmp_path / "worker.log").open("w") as log:
         process = subprocess.Popen(command, stderr=log)
@@ -377,7 +379,7 @@ def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, lea
 
 
 def test_the_alive_file_is_touched_while_the_event_loop_answers(desk: Desk, tmp_path: Path) -> None:
-    """Again and again, from the start on: its age is what a liveness probe looks at."""
+    """The file is touched again and again from the start on: its age is what a liveness probe looks at."""
     file = tmp_path / "alive"
     with run_worker(desk, tmp_path, "--alive-file", str(file)):
         wait_until(file.exists, 15, "the file is there")
@@ -386,8 +388,8 @@ def test_the_alive_file_is_touched_while_the_event_loop_answers(desk: Desk, tmp_
 
 
 @pytest.mark.parametrize("engine", Engine)
-def test_a_log_has_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: Engine) -> None:
-    """Errors of libraries name the URL that was asked for, with all that is in it."""
+def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: Engine) -> None:
+    """Errors of libraries name the URL that was requested, with all that is in it."""
     with ThreadingTCPServer(("127.0.0.1", 0), _Babbler) as target, run_worker(desk, tmp_path):
         threading.Thread(target=target.serve_forever, daemon=True).start()
         url = f"http://me:hunter2@127.0.0.1:{target.server_address[1]}/{{i}}?token=hunter2"
@@ -404,7 +406,7 @@ def test_a_log_has_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: En
 def test_secrets_are_put_in_where_requests_are_sent(
     desk: Desk, tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of names that are allowed, read once for each run; what says so is neither in a report nor in a log."""
+    """Only allowed names are read, once for each run; neither a report nor a log has the values."""
     monkeypatch.setenv("TOKEN", "hunter2")
     secrets = tmp_path / "secrets"
     secrets.mkdir()
@@ -443,10 +445,10 @@ def test_secrets_are_put_in_where_requests_are_sent(
     assert "hunter2" not in (tmp_path / "worker.log").read_text()
 
 
-def test_a_secret_that_is_not_there_is_refused_by_name(
+def test_a_missing_secret_is_refused_by_name(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No value goes where it was not allowed to: not that of the broker, not that of the user's shell."""
+    """No value goes where it is not allowed: neither that of the broker nor that of the user's shell."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     with run_worker(desk, tmp_path, "--allow-env", "MISSING"):
         for name in ("AWS_SECRET_ACCESS_KEY", "OKU_BROKER_URL", "PATH"):
@@ -463,7 +465,7 @@ def test_a_secret_that_is_not_there_is_refused_by_name(
 def test_a_window_that_is_never_filled_takes_no_memory(
     desk: Desk, tmp_path: Path, engine: Engine, requests: int
 ) -> None:
-    """A million in flight, of a run or of a lease with ten requests, cost what ten cost."""
+    """A concurrency of a million, of a run or of a lease with ten requests, costs what ten cost."""
     with run_worker(desk, tmp_path):
         spec = Spec(urls=(f"{desk.url}/{{i}}",), concurrency=1_000_000, requests=requests, engine=engine)
         send_lease(desk.app, desk.build_lease(10, spec=spec))

@@ -40,5 +40,5 @@ def test_libraries_are_summed_up_by_part() -> None:
 
 
 def test_a_report_without_samples_has_no_shares() -> None:
-    """Nothing was running."""
+    """A process that was not running has no shares."""
     assert build_shares("# Samples: 0\n") == {}

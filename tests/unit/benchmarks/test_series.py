@@ -40,7 +40,7 @@ def build_tick(at: float, in_flight: int) -> Tick:
 
 
 def test_a_series_goes_from_the_first_request_to_the_last() -> None:
-    """Start-up before it and winding down after it are no part of it."""
+    """The start-up before it and the shutdown after it are not part of the series."""
     samples = [
         build_sample(0.0, 0), build_sample(2.0, 10), build_sample(4.0, 30), build_sample(6.0, 50),
         build_sample(8.0, 50), build_sample(10.0, 50),
@@ -59,7 +59,7 @@ def test_a_process_that_is_not_there_has_no_memory() -> None:
 
 
 def test_in_flight_is_the_mean_of_the_ticks_of_a_step() -> None:
-    """A step without a tick has none: the coordinator was not there to say."""
+    """A step without a tick has no value: the coordinator was not there to report one."""
     wall_s = time.time() - time.monotonic()
     samples = [build_sample(at, int(at) + 1) for at in (0.0, 2.0, 4.0)]
     ticks = [build_tick(wall_s + 0.5, 10), build_tick(wall_s + 1.5, 20)]
@@ -83,5 +83,7 @@ def test_a_long_run_is_thinned_out() -> None:
 def test_growth_is_the_last_tenth_beyond_the_second(
     memory_mb: list[float | None], growth_mb: float | None
 ) -> None:
-    """What a process takes as it starts is no growth; one that is gone at the end has none to tell."""
+    """What a process takes as it starts is not growth; a process that is gone at the end has no growth to
+    report.
+    """
     assert measure_growth_mb(memory_mb) == growth_mb

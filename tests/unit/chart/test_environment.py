@@ -19,7 +19,7 @@ def _list_variables(name: str) -> set[str]:
 )
 @pytest.mark.parametrize("auth", ["none", "basic", "bearer"])
 def test_every_variable_is_one_that_the_command_reads(component: str, command: str, auth: str) -> None:
-    """Whatever the chart is told."""
+    """No value of the chart sets a variable that the command does not read."""
     loki = {"enabled": False, "external": {"url": "http://loki", "tenant": "t", "auth": auth,
                                            "existingSecret": "s"}}  # fmt: skip
     environment = read_environment(find_pods(render({"loki": loki}))[component])
@@ -29,7 +29,7 @@ def test_every_variable_is_one_that_the_command_reads(component: str, command: s
 
 
 def test_the_coordinator_is_told_all_it_needs() -> None:
-    """Where the broker, Loki and the servers are, and what it scales."""
+    """Its environment says where the broker, Loki and the servers are, and what it scales."""
     environment = read_environment(find_pods(render(release="night", namespace="there"))["coordinator"])
     texts = {name: value for name, value in environment.items() if isinstance(value, str)}
     assert texts == {
@@ -60,13 +60,13 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
 
 
 def test_a_worker_has_the_name_of_its_pod() -> None:
-    """No two alike."""
+    """No two workers have the same name."""
     environment = read_environment(find_pods(render())["workers"])
     assert environment["OKU_WORKER_NAME"] == {"fieldRef": {"fieldPath": "metadata.name"}}
 
 
 def test_a_broker_of_ones_own_takes_the_place_of_valkey() -> None:
-    """By a Secret with its URL, or by a URL without a password."""
+    """The broker is named by a Secret with its URL, or by a URL without a password."""
     secret = {
         "valkey": {"enabled": False},
         "broker": {"external": {"existingSecret": "mine", "key": "where", "port": 6379}},
@@ -85,7 +85,9 @@ def test_a_broker_of_ones_own_takes_the_place_of_valkey() -> None:
 
 
 def test_certificates_of_ones_own_are_mounted_and_named() -> None:
-    """For Loki by a variable that the coordinator reads; the URL of a broker names its file itself."""
+    """The coordinator reads a variable that names Loki's certificate; the URL of a broker names its file
+    itself.
+    """
     certs = {"extraVolumes": [{"name": "certs", "secret": {"secretName": "ca"}}],
              "extraVolumeMounts": [{"name": "certs", "mountPath": "/certs", "readOnly": True}]}  # fmt: skip
     ca = {"name": "OKU_LOKI_CA", "value": "/certs/ca.pem"}
@@ -98,7 +100,9 @@ def test_certificates_of_ones_own_are_mounted_and_named() -> None:
 
 
 def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
-    """The former refuses all others at once, the latter read them; there is none unless it is named."""
+    """The coordinator refuses all other folders at once, and the workers read these; there is none unless it
+    is named.
+    """
     pods = find_pods(render({"workers": {"filesDirs": ["/certs", "/more"]}}))
     for component, command in (("coordinator", "coordinator"), ("workers", "worker")):
         assert read_environment(pods[component])["OKU_FILES_DIR"] == "/certs:/more"
@@ -107,7 +111,9 @@ def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
 
 
 def test_the_secrets_of_a_target_are_told_to_workers_alone() -> None:
-    """Their names and their folder; there is none unless it is named, and no setting of Oku's own."""
+    """Workers get their names and their folder; there is none unless it is named, and no setting of Oku's
+    own.
+    """
     pods = find_pods(render({"workers": {"allowEnv": ["A", "B"], "secretsDir": "/secrets"}}))
     told = {"OKU_ALLOW_ENV": "A B", "OKU_SECRETS_DIR": "/secrets"}
     assert told.items() <= read_environment(pods["workers"]).items()
@@ -117,7 +123,7 @@ def test_the_secrets_of_a_target_are_told_to_workers_alone() -> None:
 
 
 def test_the_delay_server_takes_its_flags() -> None:
-    """As `oku server` would read them."""
+    """The flags are those that `oku server` reads."""
     values = {"servers": {"delay": "lognormal:40ms,0.5", "seed": 7, "processes": 2,
                           "extraArgs": ["--error-rate", "0.01"]}}  # fmt: skip
     (container,) = find_pods(render(values))["servers"]["spec"]["containers"]

@@ -40,7 +40,7 @@ def _merge(loki: dict[str, Any], **external: str) -> dict[str, Any]:
 
 
 def test_the_dashboards_that_are_mounted_are_those_of_the_chart() -> None:
-    """To the letter, where the provider looks for them, and one of them is what opens first."""
+    """They are the same to the letter, lie where the provider looks for them, and one of them opens first."""
     files = _list_mounted(render())
     (provider,) = yaml.safe_load(files["/etc/grafana/provisioning/dashboards/oku.yaml"])["providers"]
     folder = provider["options"]["path"]
@@ -57,7 +57,7 @@ def test_the_dashboards_that_are_mounted_are_those_of_the_chart() -> None:
 
 
 def test_the_data_source_is_the_loki_of_the_release() -> None:
-    """By its Service."""
+    """The data source has the URL of the release's Loki Service."""
     objects = render(release="night", namespace="there")
     datasource = _read_datasource(objects)
     assert (datasource["type"], datasource["url"]) == ("loki", "http://night-loki:3100")
@@ -72,7 +72,7 @@ def test_the_data_source_is_the_loki_of_the_release() -> None:
 def test_the_data_source_of_each_release_has_a_name_and_a_uid_of_its_own(
     release: str, namespace: str
 ) -> None:
-    """So that one Grafana can have those of several; a uid has 40 characters at most."""
+    """One Grafana can have those of several releases; a uid has 40 characters at most."""
     own = _read_datasource(render(release=release, namespace=namespace))
     others = [
         _read_datasource(render(release=other, namespace=where))
@@ -89,7 +89,7 @@ def test_the_data_source_of_each_release_has_a_name_and_a_uid_of_its_own(
 
 
 def test_grafana_logs_in_at_a_loki_of_ones_own_as_the_coordinator_does() -> None:
-    """With what stands in the Secret, by variables; nothing secret is in a ConfigMap."""
+    """It takes what stands in the Secret from variables; a ConfigMap has nothing secret."""
     basic = render(_merge(EXTERNAL, auth="basic", tenant="load"))
     datasource, environment = _read_datasource(basic), read_environment(find_pods(basic)["grafana"])
     assert datasource["basicAuth"] is True
@@ -107,7 +107,7 @@ def test_grafana_logs_in_at_a_loki_of_ones_own_as_the_coordinator_does() -> None
 
 
 def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
-    """In the namespace where it looks."""
+    """The labelled objects are in the namespace where the sidecar looks."""
     sidecar = {"dashboards": True, "datasource": True, "namespace": "monitoring", "folder": "Load"}
     objects = render({"grafana": {"enabled": False, "sidecar": sidecar}}, namespace="there")
     for path in (CHART / "dashboards").glob("*.json"):
@@ -125,12 +125,12 @@ def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
 
 
 def test_every_object_is_small_enough_for_kubectl_apply() -> None:
-    """It keeps the whole of it in an annotation, which may have 256 KiB."""
+    """An annotation has the whole object, and may have 256 KiB."""
     assert all(len(json.dumps(each)) < 200_000 for each in render())
 
 
 def test_without_grafana_there_is_nothing_of_it() -> None:
-    """No object at all."""
+    """Without Grafana the chart has no object of it."""
     objects = render({"grafana": {"enabled": False}})
     components = {each["metadata"]["labels"]["app.kubernetes.io/component"] for each in objects}
     assert "grafana" not in components
@@ -147,14 +147,14 @@ def test_loki_keeps_lines_as_long_as_told_and_takes_old_ones() -> None:
     assert config["ingester"]["query_store_max_look_back_period"] == -1
 
 
-def test_a_changed_configuration_starts_its_pods_anew() -> None:
-    """By a checksum in the pod's annotations."""
+def test_a_changed_configuration_restarts_its_pods() -> None:
+    """A checksum in the pod's annotations changes with it."""
     before, after = (find_pods(render({"loki": {"retention": hours}}))["loki"] for hours in ("48h", "72h"))
     assert before["metadata"]["annotations"] != after["metadata"]["annotations"]
 
 
-def test_a_service_monitor_is_there_when_it_is_wanted() -> None:
-    """With the labels by which Prometheus finds it."""
+def test_a_service_monitor_is_there_when_it_is_enabled() -> None:
+    """It has the labels by which Prometheus finds it."""
     values = {
         "coordinator": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
         "networkPolicy": {"apiClients": [{"podSelector": {}, "namespaceSelector": {}}]},

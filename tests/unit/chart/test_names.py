@@ -17,7 +17,7 @@ def _list_ids(objects: list[Object]) -> set[tuple[str, str, str]]:
     [("a", "b"), ("a", "a-oku"), (f"{LONG}1", f"{LONG}2"), ("a.b", "a-b"), ("1a", "oku-1a")],
 )
 def test_two_releases_of_a_namespace_share_no_object(first: str, second: str) -> None:
-    """Neither a name, nor a pod that both select, nor a Secret that both use."""
+    """They share neither a name, nor a pod that both select, nor a Secret that both use."""
     one, other = render(release=first), render(release=second)
     assert len(_list_ids(one)) == len(one)
     assert not _list_ids(one) & _list_ids(other)
@@ -66,7 +66,7 @@ def test_names_are_short_enough_and_keep_their_suffix(release: str) -> None:
 
 
 def test_everything_of_a_release_has_its_labels_and_namespace() -> None:
-    """So that `kubectl get -l` finds all of it."""
+    """`kubectl get -l` finds all of it."""
     extra = {"extraLabels": {"team": "load"}, "extraAnnotations": {"owner": "me"}}
     for each in render(extra, release="night", namespace="there"):
         labels = each["metadata"]["labels"]
@@ -78,12 +78,12 @@ def test_everything_of_a_release_has_its_labels_and_namespace() -> None:
 
 
 def test_a_full_name_takes_the_place_of_the_release() -> None:
-    """For those whose names are prescribed."""
+    """`fullnameOverride` serves those whose names are prescribed."""
     assert find(render({"fullnameOverride": "load-test"}), "Deployment", "load-test-workers")
 
 
 def test_selectors_select_the_pods_of_their_component_alone() -> None:
-    """Of every Deployment, StatefulSet, Service, budget and policy."""
+    """The selector of every Deployment, StatefulSet, Service, budget and policy matches one component."""
     objects = render()
     pods = {name: pod["metadata"]["labels"] for name, pod in find_pods(objects).items()}
     for each in objects:

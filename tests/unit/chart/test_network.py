@@ -40,7 +40,7 @@ def _list_peers(
 
 
 def test_only_the_flows_that_oku_has_are_let_through() -> None:
-    """From, to, port: nothing else within the release."""
+    """The policies allow these flows, by source, destination and port, and no others within the release."""
     assert _list_flows(render()) == {
         ("coordinator", "valkey", 6379),
         ("coordinator", "loki", 3100),
@@ -53,7 +53,7 @@ def test_only_the_flows_that_oku_has_are_let_through() -> None:
 
 
 def test_what_leaves_the_release_is_named_by_port() -> None:
-    """Names to all who ask for them, the Kubernetes API to those who have a token for it."""
+    """DNS is open to all pods that resolve names, the Kubernetes API to those that have a token for it."""
     outside = {
         each["metadata"]["labels"]["app.kubernetes.io/component"]: {
             port["port"] for rule in each["spec"]["egress"] if "to" not in rule for port in rule["ports"]
@@ -78,14 +78,14 @@ def test_the_api_answers_marked_pods_of_its_namespace_alone() -> None:
 
 
 def test_workers_reach_what_was_named_as_a_target() -> None:
-    """Whatever a rule of egress can say."""
+    """A target may be named by anything that a rule of egress can say."""
     target = {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}}]}
     policy = find(render({"networkPolicy": {"targets": [target, {}]}}), "NetworkPolicy", "oku-workers")
     assert policy["spec"]["egress"][-2:] == [target, {}]
 
 
 def test_others_are_let_in_when_they_are_named() -> None:
-    """To the API, to Loki, to Grafana."""
+    """A named peer may reach the API, Loki or Grafana."""
     peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
     objects = render(
         {"networkPolicy": {"apiClients": [peer], "lokiClients": [peer], "grafanaClients": [peer]}}
@@ -96,7 +96,9 @@ def test_others_are_let_in_when_they_are_named() -> None:
 
 
 def test_what_is_outside_is_reached_by_its_port() -> None:
-    """By the port that was told, else that of the URL; the Kubernetes API in its networks."""
+    """The port is the one that was set, or else that of the URL; the Kubernetes API is reached in its
+    networks.
+    """
     broker = {"existingSecret": "mine", "port": 5671}
     for url, port in (("https://logs.example.com", 443), ("http://loki.there.svc:8080/x", 8080)):
         values = {
@@ -114,8 +116,8 @@ def test_what_is_outside_is_reached_by_its_port() -> None:
         }
 
 
-def test_names_are_asked_for_where_it_was_told() -> None:
-    """At the ports of the DNS pods, by both protocols, and of these pods alone."""
+def test_dns_is_reached_at_the_configured_pods() -> None:
+    """Both protocols are allowed at the ports of the DNS pods, and of these pods alone."""
     peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}
     objects = render({"networkPolicy": {"dns": {"ports": [5353], "to": [peer]}}})
     for name in ("oku-coordinator", "oku-workers", "oku-grafana", "oku-test"):
@@ -136,7 +138,7 @@ def test_names_are_asked_for_where_it_was_told() -> None:
     ],
 )
 def test_a_broker_is_reached_by_the_usual_port_of_its_kind(url: str, told: int, port: int) -> None:
-    """Unless the URL has another, or another was told."""
+    """The usual port is taken unless the URL has another, or another is set."""
     values = {"valkey": {"enabled": False}, "broker": {"external": {"url": url, "port": told}}}
     for name in ("oku-coordinator", "oku-workers"):
         egress = find(render(values), "NetworkPolicy", name)["spec"]["egress"]
@@ -144,7 +146,7 @@ def test_a_broker_is_reached_by_the_usual_port_of_its_kind(url: str, told: int, 
 
 
 def test_a_loki_behind_a_service_is_reached_by_the_port_of_its_pods() -> None:
-    """Which is what most networks look at."""
+    """Most networks look at the port of the pod."""
     external = {"url": "http://loki-gateway.monitoring.svc", "port": 8080}
     objects = render({"loki": {"enabled": False, "external": external}})
     egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
@@ -152,5 +154,5 @@ def test_a_loki_behind_a_service_is_reached_by_the_port_of_its_pods() -> None:
 
 
 def test_without_policies_there_are_none() -> None:
-    """For clusters that have their own."""
+    """Clusters that have their own policies can do without those of the chart."""
     assert not find_kind(render({"networkPolicy": {"enabled": False}}), "NetworkPolicy")

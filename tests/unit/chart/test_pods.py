@@ -14,7 +14,7 @@ SAFE_SYSCTLS = {"net.ipv4.ip_local_port_range"}
 
 @pytest.mark.parametrize("files", [(), *((file,) for file in VALUE_FILES)])
 def test_every_pod_passes_the_restricted_standard(files: tuple[Path, ...]) -> None:
-    """As https://kubernetes.io/docs/concepts/security/pod-security-standards/ has it."""
+    """Every pod satisfies https://kubernetes.io/docs/concepts/security/pod-security-standards/."""
     pods = find_pods(render(files=files))
     assert {"coordinator", "workers", "servers", "valkey", "test"} <= pods.keys()
     for pod in pods.values():
@@ -80,7 +80,7 @@ def test_pod_values_of_a_component_go_before_those_of_all() -> None:
 
 
 def test_volumes_of_ones_own_come_beside_those_of_the_chart() -> None:
-    """In every pod but that of `helm test`; a list of a component takes the place of that of all."""
+    """Every pod but that of `helm test` has them; a list of a component replaces that of all."""
     certs = {"name": "certs", "secret": {"secretName": "ca"}}
     rows = {"name": "rows", "configMap": {"name": "rows"}}
     mounts = [{"name": "certs", "mountPath": "/certs", "readOnly": True}]
@@ -117,7 +117,7 @@ def test_an_image_is_named_by_registry_tag_and_digest() -> None:
 
 
 def test_a_worker_is_given_longer_than_it_takes_to_drain() -> None:
-    """Else it would be killed with requests that it could have reported."""
+    """Otherwise it would be killed with requests that it could have reported."""
     spec = find_pods(render({"workers": {"graceSeconds": 60}}))["workers"]
     assert read_environment(spec)["OKU_GRACE"] == "60s"
     assert spec["spec"]["terminationGracePeriodSeconds"] == 85

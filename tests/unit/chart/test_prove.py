@@ -14,7 +14,7 @@ BALANCED = {
 
 
 def test_the_pod_runs_the_script_of_the_chart() -> None:
-    """To the letter."""
+    """The script in the pod is the same to the letter."""
     script = find(render(), "ConfigMap", "oku-test")["data"]["prove.py"]
     assert script.strip() == (CHART / "files" / "prove.py").read_text().strip()
 
@@ -23,7 +23,7 @@ def test_the_pod_runs_the_script_of_the_chart() -> None:
 def test_it_starts_a_run_that_oku_understands(
     prove: ModuleType, monkeypatch: pytest.MonkeyPatch, *, scaling: bool, workers: str | None
 ) -> None:
-    """With as many workers as it is told, or those that there are."""
+    """The run has as many workers as were asked for, or as many as there are."""
     pod = find_pods(render({"scaling": {"enabled": scaling}}))["test"]
     for name, value in read_environment(pod).items():
         if isinstance(value, str):
@@ -49,12 +49,12 @@ def test_it_starts_a_run_that_oku_understands(
     ],
 )
 def test_it_says_what_is_wrong_with_an_account(prove: ModuleType, change: dict[str, Any], said: str) -> None:
-    """Whatever `oku run` thinks of it."""
+    """The script finds the fault whatever `oku run` thinks of the account."""
     assert prove.find_wrong(BALANCED | change, 0.9) == said
 
 
 def test_a_run_without_one_good_answer_proves_nothing(prove: ModuleType) -> None:
-    """Whatever share of them is asked for."""
+    """A run without one good answer fails whatever share of them is asked for."""
     failed = BALANCED | {"outcomes": {"ok": 0, "connect_error": 10}}
     assert prove.find_wrong(failed, 0.0).startswith("0 of 10 requests are ok")
 
@@ -70,7 +70,7 @@ def test_nearly_all_have_to_be_ok_unless_servers_were_told_otherwise(
 
 @pytest.mark.parametrize("component", ["workers", "servers"])
 def test_it_looks_at_the_pods_of_the_release(component: str) -> None:
-    """By the labels that they have."""
+    """The script selects them by their labels."""
     pods = find_pods(render(release="night"))
     text = read_environment(pods["test"])[f"TEST_{component[:-1].upper()}_LABELS"]
     labels = dict(each.split("=") for each in text.split(","))

@@ -124,10 +124,12 @@ def pod(prove: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> C
 
 
 @pytest.mark.usefixtures("strict")
-def test_an_api_whose_certificates_are_not_of_the_strict_kind_is_asked(
+def test_an_api_with_certificates_that_are_not_strict_is_accepted(
     prove: ModuleType, pod: Callable[[str], None], tmp_path: Path
 ) -> None:
-    """Many clusters have none; the chain to the authority of the cluster is enough, and is wanted."""
+    """Many clusters have no strict certificates; the chain to the authority of the cluster is enough, and is
+    required.
+    """
     with serve(lambda _: (200, SERVERS), build_lax_tls(tmp_path)) as url:
         pod(url)
         assert prove.fetch_servers() == {"s 1"}
@@ -136,13 +138,13 @@ def test_an_api_whose_certificates_are_not_of_the_strict_kind_is_asked(
             prove.fetch_servers()
 
 
-def test_what_it_has_no_right_to_is_said_at_once(
+def test_a_missing_right_is_reported_at_once(
     prove: ModuleType,
     pod: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Not that the run was over before, when it was tried in vain to its end."""
+    """A missing right is not tried until the end and then reported as a run that was over too soon."""
     command = [sys.executable, "-c", "import time; time.sleep(20)"]
     monkeypatch.setattr(prove, "build_command", lambda _: command)
     now = int(time.time())
@@ -156,13 +158,15 @@ def test_what_it_has_no_right_to_is_said_at_once(
     )
 
 
-def test_a_run_that_cannot_begin_is_said_with_the_reason_and_the_rights_are_given_back(
+def test_a_run_that_cannot_begin_is_reported_with_its_reason_and_the_rights_are_given_back(
     prove: ModuleType,
     pod: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """That of the pod which finds no place, as the coordinator has it; whatever became of the test."""
+    """The reason is what the coordinator knows of the unschedulable pod; the rights are given back whatever
+    became of the test.
+    """
     reason = "waiting for workers: 0 of 2 are here: 0/1 nodes are available: 1 Insufficient cpu"
     now, asked = int(time.time()), []
     run = {"run": "r", "state": "pending", "accounted": 0}
@@ -197,7 +201,7 @@ def test_a_run_that_cannot_begin_is_said_with_the_reason_and_the_rights_are_give
     ids=str,
 )
 def test_it_tries_again_what_may_pass(prove: ModuleType, error: OSError, *, is_final: bool) -> None:
-    """Rights and trust do not come by themselves."""
+    """Missing rights and missing trust do not pass by themselves, so they are not retried."""
     assert prove.is_final(error) is is_final
 
 
@@ -211,7 +215,7 @@ def test_it_tries_again_what_may_pass(prove: ModuleType, error: OSError, *, is_f
         (None, {"served": 10}, set(), "could be killed: raise tests.requests"),
     ],
 )
-def test_what_was_served_is_known_unless_a_server_went(
+def test_what_was_served_is_known_unless_a_server_left(
     prove: ModuleType,
     pod: Callable[[str], None],
     killed: str | None,
@@ -219,7 +223,7 @@ def test_what_was_served_is_known_unless_a_server_went(
     before: set[str],
     said: str,
 ) -> None:
-    """Gone, or started again."""
+    """It is unknown when a server is gone or was restarted."""
     with serve(lambda _: (200, SERVERS)) as url:
         pod(url)
         wrong = prove.find_unproved({"servers": served}, killed, frozenset(before))
@@ -228,7 +232,7 @@ def test_what_was_served_is_known_unless_a_server_went(
 
 
 def test_it_kills_a_worker_that_runs(prove: ModuleType, pod: Callable[[str], None]) -> None:
-    """And notes which delay servers there are."""
+    """It also notes which delay servers there are."""
     asked: list[str] = []
 
     class Run:

@@ -71,10 +71,10 @@ def _is_taken(read: Callable[[str], object], text: str) -> bool:
     ],
     ids=["idle", "worker timeout", "outbox", "delay"],
 )
-def test_the_chart_takes_what_the_program_takes_and_nothing_else(
+def test_the_chart_accepts_what_the_program_accepts_and_nothing_else(
     tmp_path: Path, check: str, read: Callable[[str], object], texts: list[str]
 ) -> None:
-    """A value that is refused without need helps nobody, one that is taken without reason ends in a crash."""
+    """A value refused without need helps nobody; one accepted without reason ends in a crash."""
     template = (
         "said:\n{{- range .Values.global.texts }}\n- {{ include " + check + " | toJson }}\n{{- end }}\n"
     )

@@ -123,8 +123,8 @@ NO_VALKEY = {"enabled": False}
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_with_what_to_do(values: dict[str, Any], sentence: str) -> None:
-    """In one sentence that names the values."""
+def test_invalid_values_are_refused_with_what_to_do(values: dict[str, Any], sentence: str) -> None:
+    """One sentence names the values and says what to do."""
     assert sentence in refuse(values)
 
 
@@ -171,8 +171,8 @@ def test_a_chart_that_contains_this_one_may_have_global_values() -> None:
 
 
 @pytest.mark.parametrize("file", VALUE_FILES, ids=lambda file: str(file.stem))
-def test_value_files_are_taken(file: Any) -> None:
-    """All of k8s/values."""
+def test_value_files_are_accepted(file: Any) -> None:
+    """The chart accepts all files of k8s/values."""
     assert render(files=(file,))
 
 
@@ -202,6 +202,6 @@ def test_value_files_are_taken(file: Any) -> None:
     ],
     ids=str,
 )
-def test_what_can_be_is_taken(values: dict[str, Any]) -> None:
-    """Whatever stands at a bound, and what is wrong only beside something else."""
+def test_valid_values_are_accepted(values: dict[str, Any]) -> None:
+    """Values at a bound are accepted, and values that are wrong only beside others."""
     assert render(values)

@@ -2,7 +2,9 @@ from tests.unit.chart.rendering import find, find_kind, find_pods, read_environm
 
 
 def test_the_coordinator_may_scale_its_two_deployments_and_mark_pods() -> None:
-    """And read why one of these has no pods. Nothing else: no Secret, no other Deployment, no deletion."""
+    """It may also read why a Deployment has no pods, and nothing else: no Secret, no other Deployment, no
+    deletion.
+    """
     objects = render(release="night")
     assert find(objects, "Role", "night-coordinator")["rules"] == [
         {
@@ -28,14 +30,14 @@ def test_the_coordinator_may_scale_its_two_deployments_and_mark_pods() -> None:
     assert find_pods(objects)["coordinator"]["spec"]["serviceAccountName"] == "night-coordinator"
 
 
-def test_there_are_no_rights_in_the_cluster_at_large() -> None:
-    """Neither roles nor bindings."""
+def test_there_are_no_cluster_wide_rights() -> None:
+    """There are neither ClusterRoles nor ClusterRoleBindings."""
     kinds = {each["kind"] for each in render({"scaling": {"restrictPatches": True}})}
     assert not {"ClusterRole", "ClusterRoleBinding"} & kinds
 
 
 def test_without_scaling_the_coordinator_has_no_rights() -> None:
-    """No account, no role, no token, no word of the cluster."""
+    """There is no account, no role, no token and no setting about the cluster."""
     objects = render({"scaling": {"enabled": False}})
     roles = {
         each["metadata"]["name"] for kind in ("ServiceAccount", "Role") for each in find_kind(objects, kind)
@@ -46,8 +48,8 @@ def test_without_scaling_the_coordinator_has_no_rights() -> None:
     assert not [name for name in read_environment(coordinator) if name.startswith("OKU_KUBE")]
 
 
-def test_what_the_test_may_is_made_for_it_and_removed_after_it() -> None:
-    """The rights to delete pods are not there but while `helm test` runs."""
+def test_the_rights_of_helm_test_exist_only_while_it_runs() -> None:
+    """The rights to delete pods are there only while `helm test` runs."""
     hooks = [each for each in render() if each["metadata"].get("annotations", {}).get("helm.sh/hook")]
     assert sorted(each["kind"] for each in hooks) == [
         "ConfigMap",
@@ -74,7 +76,7 @@ def test_helm_test_may_give_its_own_rights_back_and_no_others() -> None:
 
 
 def test_patches_are_restricted_for_the_coordinators_account_alone() -> None:
-    """By a policy of the cluster that looks at this namespace only."""
+    """A policy of the cluster restricts them, and looks at this namespace only."""
     objects = render({"scaling": {"restrictPatches": True}}, release="night", namespace="there")
     policy = find(objects, "ValidatingAdmissionPolicy", "night-coordinator.there")
     (condition,) = policy["spec"]["matchConditions"]

@@ -4,15 +4,15 @@ import pytest
 from tests.unit.chart.rendering import evaluate, find, find_kind, find_pods, read_environment, render
 
 
-def test_the_number_of_workers_and_servers_is_not_said() -> None:
-    """It belongs to the coordinator: what is not in the manifest, no upgrade and no rollback sets back."""
+def test_the_number_of_workers_and_servers_is_not_in_the_manifest() -> None:
+    """It belongs to the coordinator: what is not in the manifest, no upgrade and no rollback resets."""
     objects = render()
     for name in ("oku-workers", "oku-servers"):
         assert "replicas" not in find(objects, "Deployment", name)["spec"]
 
 
-def test_without_scaling_it_is_said() -> None:
-    """Then nobody else says it."""
+def test_without_scaling_the_number_is_in_the_manifest() -> None:
+    """Without scaling nobody else sets it."""
     values = {"scaling": {"enabled": False}, "workers": {"replicas": 5},
               "servers": {"replicas": 3, "autoscaling": {"enabled": False}}}  # fmt: skip
     objects = render(values)
@@ -36,7 +36,7 @@ def test_servers_are_never_taken_away_in_the_middle_of_a_run() -> None:
 
 
 def test_without_scaling_the_autoscaler_takes_servers_away_too() -> None:
-    """Else there would be more and more of them: nobody ends them after a run."""
+    """Otherwise their number would only grow: nobody ends them after a run."""
     spec = find(render({"scaling": {"enabled": False}}), "HorizontalPodAutoscaler", "oku-servers")["spec"]
     assert spec["behavior"].keys() == {"scaleUp"}
 
@@ -54,9 +54,7 @@ def test_workers_are_spread_over_the_nodes_that_they_may_be_on() -> None:
     ("scaling", "asked"),
     [({}, " --workers 4"), ({"maxWorkers": 3}, " --workers 3"), ({"enabled": False}, "")],
 )
-def test_the_run_that_the_notes_begin_with_can_be(
-    tmp_path: Path, scaling: dict[str, object], asked: str
-) -> None:
+def test_the_run_in_the_notes_is_allowed(tmp_path: Path, scaling: dict[str, object], asked: str) -> None:
     """It asks for no more workers than a run may have."""
     template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
     notes = evaluate(template, {"scaling": scaling}, tmp_path)["notes"]
@@ -64,12 +62,12 @@ def test_the_run_that_the_notes_begin_with_can_be(
 
 
 def test_servers_are_found_by_all_their_addresses() -> None:
-    """A headless Service has those of its pods."""
+    """A headless Service resolves to the addresses of its pods."""
     assert find(render(), "Service", "oku-servers")["spec"]["clusterIP"] == "None"
 
 
 def test_without_servers_there_is_nothing_of_them() -> None:
-    """And no test, which runs against them."""
+    """There is no test either, since it runs against them."""
     objects = render({"servers": {"enabled": False}})
     components = {each["metadata"]["labels"]["app.kubernetes.io/component"] for each in objects}
     assert components == {"coordinator", "workers", "valkey", "loki", "grafana"}
@@ -83,7 +81,9 @@ def test_without_servers_there_is_nothing_of_them() -> None:
 
 
 def test_a_budget_holds_workers_when_nodes_are_drained() -> None:
-    """One at a time, and nothing else has one: a single pod with a budget would hold up every drain."""
+    """One worker leaves at a time, and nothing else has a budget: one for a single pod would block every
+    drain.
+    """
     (budget,) = find_kind(render(), "PodDisruptionBudget")
     assert budget["metadata"]["name"] == "oku-workers"
     assert budget["spec"]["maxUnavailable"] == 1

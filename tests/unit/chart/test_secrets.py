@@ -28,7 +28,7 @@ def _read(objects: list[Object], name: str, key: str) -> str:
 
 
 def test_secrets_are_generated_each_with_a_value_of_its_own() -> None:
-    """Letters and digits, which fit into a URL."""
+    """A value has letters and digits, which fit into a URL."""
     objects = render()
     values = {_read(objects, name, key) for name, keys in GENERATED.items() for key in keys}
     assert len(values) == sum(map(len, GENERATED.values()))
@@ -36,7 +36,7 @@ def test_secrets_are_generated_each_with_a_value_of_its_own() -> None:
 
 
 def test_secrets_that_are_there_survive(tmp_path: Path) -> None:
-    """An upgrade, or a second installation, keeps what the cluster has."""
+    """An upgrade or a second installation keeps what the cluster has."""
     secrets = {name: {key: f"kept-{name}-{key}" for key in keys} for name, keys in GENERATED.items()}
     with serve_secrets(tmp_path, secrets) as kubeconfig:
         objects = render_with(kubeconfig)
@@ -45,8 +45,8 @@ def test_secrets_that_are_there_survive(tmp_path: Path) -> None:
     }
 
 
-def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
-    """Under the keys that were told."""
+def test_existing_secrets_are_used_and_none_is_made() -> None:
+    """They are read under the keys that were set."""
     values = {
         "coordinator": {"token": {"existingSecret": "mine", "key": "t"}},
         "broker": {"messageKey": {"existingSecret": "mine", "key": "m"}},
@@ -77,7 +77,7 @@ def test_secrets_of_ones_own_are_used_and_none_is_made() -> None:
 def test_coordinator_and_workers_alone_have_the_key_of_messages(
     values: dict[str, Any], secret: str, key: str
 ) -> None:
-    """As a file; the broker, whoever takes it over, can sign nothing."""
+    """They have it as a file; whoever takes over the broker can sign nothing."""
     having = {}
     for component, pod in find_pods(render(values)).items():
         for volume in pod["spec"].get("volumes", []):
@@ -92,7 +92,7 @@ def test_coordinator_and_workers_alone_have_the_key_of_messages(
 
 
 def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:
-    """Those of messages do not."""
+    """The volume of messages does not."""
     claims = find_kind(render(), "PersistentVolumeClaim")
     kept = {
         each["metadata"]["name"]
@@ -103,7 +103,7 @@ def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:
     assert kept == {"oku-ledger", "oku-loki"}
 
 
-def test_a_claim_of_ones_own_or_none_takes_the_place_of_a_volume() -> None:
+def test_an_existing_claim_or_none_takes_the_place_of_a_volume() -> None:
     """The ledger is where the claim says, or gone with the pod."""
     mine = {
         "coordinator": {"persistence": {"existingClaim": "mine"}},

@@ -31,8 +31,8 @@ def sum_requests(pods: dict[str, Any], what: str) -> float:
     )
 
 
-def test_all_parts_and_the_test_find_a_place_on_a_small_node() -> None:
-    """Else the first thing that one sees is a `helm test` that waits for a worker to its end."""
+def test_all_pods_and_the_test_fit_on_a_small_node() -> None:
+    """Otherwise the first thing a newcomer sees is a `helm test` that waits for a worker until it fails."""
     pods = find_pods(render())
     assert set(pods) == set(COUNTS)
     assert sum_requests(pods, "cpu") <= FREE_CPU_M

@@ -17,8 +17,8 @@ EXAMPLES = [
 ]
 
 
-def test_every_call_of_the_api_stands_there_and_no_other() -> None:
-    """What is published is what is served."""
+def test_the_document_has_every_call_of_the_api_and_no_other() -> None:
+    """The published API is the served one."""
     api = build_api(None, None, "token", lambda: True)  # type: ignore[arg-type]
     served = {
         (route.method.lower(), route.resource.canonical)
@@ -39,18 +39,18 @@ def test_every_call_of_the_api_stands_there_and_no_other() -> None:
     assert told == served
 
 
-def test_every_key_of_a_spec_stands_there() -> None:
-    """With what it may be."""
+def test_the_document_has_every_key_of_a_spec() -> None:
+    """Each key has what it may be."""
     assert FIELD_SCHEMAS.keys() == FIELD_BY_KEY.keys()
 
 
 @pytest.mark.parametrize(("key", "example"), EXAMPLES)
-def test_an_example_is_a_value_that_is_read(key: str, example: str) -> None:
-    """By the same parser as that of flags and files."""
+def test_every_example_is_a_valid_value(key: str, example: str) -> None:
+    """The parser of flags and files reads each example."""
     FIELD_BY_KEY[key].parse(example)
 
 
-def test_every_schema_is_one() -> None:
-    """By the rules of JSON Schema."""
+def test_every_schema_is_valid() -> None:
+    """Each schema keeps to the rules of JSON Schema."""
     for schema in DOCUMENT["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)

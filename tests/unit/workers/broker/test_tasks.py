@@ -125,7 +125,7 @@ def test_each_attempt_has_an_id_of_its_own(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("document", [None, "lease", {}, {"id": "l1"}, [1, 2]])
-def test_what_is_no_lease_is_dropped(desk: Desk, document: object) -> None:
+def test_what_is_not_a_lease_is_dropped(desk: Desk, document: object) -> None:
     """Nobody can answer it."""
     desk.deliver(document)
     assert desk.diary == []
