@@ -19,7 +19,7 @@ from rich.padding import Padding
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from oku_cli.local.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan
 from oku_cli.local.stack import LocalStack
 from oku_cli.remote.client import Client

@@ -80,7 +80,7 @@ BAD_INPUT = {
     "unwritable json": (["run", "--json", "no/such/file"], "--json: no/such/file is no file"),
     "unknown run to show": (["show", "x"], "there are no runs in this data folder"),
     "unknown run to resume": (["resume", "x"], "there are no runs in this data folder"),
-    "no token": (["run", "--coordinator", "http://h:9"], "--token: a coordinator elsewhere wants"),
+    "no token": (["run", "--coordinator", "http://h:9"], "--token: a remote coordinator asks for"),
     "no coordinator": (["run", "--coordinator", "nowhere"], "--coordinator: nowhere is not a URL"),
     "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with"),
     "bad worker timeout": (

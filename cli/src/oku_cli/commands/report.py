@@ -1,16 +1,14 @@
 """`oku report`: a run as one HTML file, and for other tools as JSON, CSV and HdrHistogram text."""
 
-import time
 from functools import partial
 from pathlib import Path
 
 import click
 
+from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.data_dir import DataDir
-from oku_cli.local.local_report import read_run_history
-from oku_cli.options.spec_options import data_dir_option, remote_options
-from oku_cli.remote.client import Client, CoordinatorRef
+from oku_cli.options.backend_options import backend_options
+from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter
@@ -25,12 +23,11 @@ from oku_core.errors import UserError
 @click.option("--csv", "csv_file", metavar="FILE", help="Write its seconds as CSV.")
 @click.option("--hgrm", "hgrm_file", metavar="FILE", help="Write its latencies as HdrHistogram text, in ms.")
 @click.option("--show-secrets", is_flag=True, help="Show values of headers and queries, and bodies, too.")
-@data_dir_option
-@remote_options
+@backend_options
 def command(
     run: str,
     data_dir: Path,
-    elsewhere: CoordinatorRef | None,
+    coordinator: CoordinatorRef | None,
     show_secrets: bool,  # noqa: FBT001  # click passes flags so
     **files: str | None,
 ) -> int:
@@ -39,24 +36,16 @@ def command(
     With --json, --csv or --hgrm, only what was asked for is written. FILE may be -, standard output.
     """
     outputs = _choose_outputs(run, show_secrets=show_secrets, **files)
-    folder = DataDir(data_dir)
-    place = elsewhere or folder.find_endpoint()
-    if place is not None:
-        return run_async(_report_at(place, run, outputs, show_secrets=show_secrets))
-    folder.require_run(run)
-    with ReportWriter(outputs, show_secrets=show_secrets) as writer:
-        for line in read_run_history(folder, run, time.time()):
-            writer.take(line)
-        writer.finish()
-    return ExitCode.COMPLETED
+    writer = ReportWriter(outputs, show_secrets=show_secrets)
+    return run_async(_report(run, data_dir, coordinator, writer))
 
 
-async def _report_at(
-    place: CoordinatorRef, run: str, outputs: list[OutputFile], *, show_secrets: bool
+async def _report(
+    run: str, data_dir: Path, coordinator: CoordinatorRef | None, writer: ReportWriter
 ) -> ExitCode:
-    with ReportWriter(outputs, show_secrets=show_secrets) as writer:
-        async with Client(place) as client:
-            async for line in client.read_run_history(run):
+    with writer:
+        async with open_backend(coordinator, data_dir) as backend:
+            async for line in backend.read_run_history(run):
                 writer.take(line)
         writer.finish()
     return ExitCode.COMPLETED

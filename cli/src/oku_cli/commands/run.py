@@ -1,35 +1,26 @@
-"""`oku run`: makes a spec of file and flags, and carries it out here or at a coordinator elsewhere."""
+"""`oku run`: makes a spec of file and flags, and carries it out here or at a remote coordinator."""
 
-from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from oku_cli.exit_code import ExitCode
-from oku_cli.local.data_dir import DataDir
-from oku_cli.local.local_run import build_plan, check_secrets, run_locally
-from oku_cli.local.stack import StackPlan
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
+from oku_cli.options.backend_options import backend_options
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.retention_options import read_retention_variables
 from oku_cli.options.spec_file import read_spec_file
-from oku_cli.options.spec_options import (
-    data_dir_option,
-    pick_spec_values,
-    refuse_servers,
-    remote_options,
-    spec_options,
-    watch_options,
-)
-from oku_cli.process.interrupt import Interrupts
-from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.remote.client import Client, CoordinatorRef
-from oku_cli.remote.follow import Driver, Watch, run_async
+from oku_cli.options.spec_options import pick_spec_values, spec_options
+from oku_cli.options.watch_options import watch_options
+from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.follow import Watch, run_async
+from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError
 from oku_core.spec.files import EVERYWHERE
-from oku_core.spec.parser import Source, build_mapping, parse_spec
+from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_workers.engines.tls import build_tls
@@ -40,15 +31,14 @@ _FILES = ("cacert", "cert", "key")
 @click.command(name="run")
 @click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]")
 @spec_options
-@data_dir_option
-@remote_options
+@backend_options
 @watch_options
 @loki_options
 @secret_options(has_variables=False)
 def command(
     targets: tuple[str, ...],
     data_dir: Path,
-    elsewhere: CoordinatorRef | None,
+    coordinator: CoordinatorRef | None,
     json_file: str | None,
     quiet: bool,  # noqa: FBT001  # click passes flags so
     secrets: SecretSource,
@@ -68,13 +58,15 @@ def command(
     spec = parse_spec(*map(read_spec_file, files), Source(None, pick_spec_values(options)))
     watch = Watch(json_file, quiet)
     watch.check()
-    if elsewhere is not None:
+    if coordinator is not None:
         refuse_loki(loki)
         refuse_secrets(secrets)
-        return run_async(_run_remotely(elsewhere, spec, watch))
+        return run_async(run_remotely(coordinator, RunStart.submit(spec), watch))
     spec = find_files(spec)
-    plan = replace(build_plan(spec, loki), secrets=check_secrets(spec, secrets))
-    return run_async(_run_here(DataDir(data_dir), spec, plan, watch))
+    plan = build_plan(
+        spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
+    )
+    return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec), watch))
 
 
 def _is_url(target: str) -> bool:
@@ -87,28 +79,3 @@ def find_files(spec: Spec) -> Spec:
     spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
     build_tls(spec, EVERYWHERE)
     return spec
-
-
-async def _run_here(data_dir: DataDir, spec: Spec, plan: StackPlan, watch: Watch) -> ExitCode:
-    data_dir.hold()
-    try:
-        return await run_locally(
-            data_dir, spec.name, plan, watch, lambda client: client.submit(build_mapping(spec))
-        )
-    finally:
-        data_dir.release()
-
-
-async def _run_remotely(place: CoordinatorRef, spec: Spec, watch: Watch) -> ExitCode:
-    interrupts, parting = Interrupts(), InterruptHints(place.flags, outlives=True)
-    async with AsyncExitStack() as open_client:
-        opening = open_client.enter_async_context(Client(place))
-        client = await interrupts.cut(opening, describe_unbegun(None))
-        if spec.servers is not None:
-            scaling = await interrupts.cut(client.fetch_scaling(), describe_unbegun(None))
-            if scaling is None:
-                refuse_servers(spec)
-        submitting = client.submit(build_mapping(spec))
-        run = await interrupts.let_end(submitting, parting.describe_unanswered(None))
-        driver = Driver(client, watch, parting, interrupts)
-        return driver.finish(await driver.follow(run, spec.name or run))

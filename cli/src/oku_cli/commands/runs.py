@@ -1,4 +1,4 @@
-"""`oku runs`: lists the runs of a data folder or of a coordinator elsewhere."""
+"""`oku runs`: lists the runs of a data folder or of a remote coordinator."""
 
 from datetime import datetime
 from pathlib import Path
@@ -6,17 +6,16 @@ from typing import Any
 
 import click
 
+from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.data_dir import DataDir
-from oku_cli.options.spec_options import data_dir_option, remote_options
+from oku_cli.options.backend_options import backend_options
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import Client, CoordinatorRef
+from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_note
 from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
-from oku_coordinator.api.routes import build_listed_object
 from oku_core.accounting.run_state import RunState
 
 _PIPE_COLUMNS = 10_000
@@ -28,33 +27,25 @@ _PIPE_COLUMNS = 10_000
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="So many of them at most."
 )
 @click.option("--all", "lists_all", is_flag=True, help="All of them.")
-@data_dir_option
-@remote_options
+@backend_options
 def command(
     limit: int,
     lists_all: bool,  # noqa: FBT001  # click passes flags so
     data_dir: Path,
-    elsewhere: CoordinatorRef | None,
+    coordinator: CoordinatorRef | None,
 ) -> int:
     """List the runs, newest first."""
-    most = None if lists_all else limit
-    if elsewhere is not None:
-        return run_async(_list_at(elsewhere, most))
-    folder = DataDir(data_dir)
-    ledger = folder.open_settled_ledger()
-    listed = ledger.fetch_runs(-1 if most is None else most + 1) if ledger else []
-    _show([build_listed_object(run) for run in listed], most, InterruptHints(folder.flags))
+    return run_async(_list(None if lists_all else limit, data_dir, coordinator))
+
+
+async def _list(most: int | None, data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
+    async with open_backend(coordinator, data_dir) as backend:
+        runs = await backend.fetch_runs(None if most is None else most + 1)
+    _show(runs, most, InterruptHints(backend.flags))
     return ExitCode.COMPLETED
 
 
-async def _list_at(place: CoordinatorRef, most: int | None) -> ExitCode:
-    async with Client(place) as client:
-        runs = await client.fetch_runs(None if most is None else most + 1)
-    _show(runs, most, InterruptHints(place.flags))
-    return ExitCode.COMPLETED
-
-
-def _show(runs: list[dict[str, Any]], most: int | None, parting: InterruptHints) -> None:
+def _show(runs: list[dict[str, Any]], most: int | None, hints: InterruptHints) -> None:
     """Show so many of them at most; one more says that there are more."""
     rows = [
         RunRow(
@@ -75,5 +66,5 @@ def _show(runs: list[dict[str, Any]], most: int | None, parting: InterruptHints)
     if most is not None and len(runs) > most:
         write_note(f"these are the newest {most}; --all lists all of them")
     if console.is_terminal:
-        for hint in build_hints(rows, parting):
+        for hint in build_hints(rows, hints):
             console.print(hint, style=CAUTION, soft_wrap=True)

@@ -1,30 +1,20 @@
-"""The report of a run in a data folder: its history is read from the ledger, its page is left beside it."""
+"""The page that a local run leaves in its data folder when it comes to rest."""
 
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
-from oku_cli.local.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.report.page import build_page
 from oku_cli.report.run_history import RunHistoryReader
-from oku_coordinator.runs.run_history import write_run_history
-from oku_coordinator.runs.summaries import build_summary
 from oku_core.process.private_files import make_private_folder, write_private
 
 
-def leave_report(data_dir: DataDir, run: str, now: float) -> Path:
-    """Write the page of a run into the data folder; gives its path, as the folder was named."""
-    make_private_folder(data_dir.reports)
-    name = f"{run}.html"
+async def leave_report(data_dir: DataDir, run: str) -> Path:
+    """Write the page of a run into the data folder; its path, with the folder as the user named it."""
+    path = data_dir.find_report(run)
     reader = RunHistoryReader()
-    for line in read_run_history(data_dir, run, now):
+    async for line in LedgerBackend(data_dir).read_run_history(run):
         reader.take(line)
-    write_private(data_dir.reports / name, build_page(reader.finish()))
-    return data_dir.path / data_dir.reports.name / name
-
-
-def read_run_history(data_dir: DataDir, run: str, now: float) -> Iterator[bytes]:
-    """The lines of the history of a run in a data folder, which must be there."""
-    with closing(data_dir.open_ledger()) as ledger:
-        for piece in write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
-            yield from piece.splitlines()
+    make_private_folder(path.parent)
+    write_private(path, build_page(reader.finish()))
+    return data_dir.path / path.relative_to(data_dir.absolute)

@@ -3,21 +3,20 @@
 import math
 import os
 import sys
-import time
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
 
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.data_dir import DataDir
 from oku_cli.local.local_report import leave_report
 from oku_cli.local.loki_delivery import wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError, StackPlan
-from oku_cli.options.allow_options import build_secret_flags
-from oku_cli.options.loki_options import LokiOptions
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
-from oku_cli.remote.follow import Driver, Watch
+from oku_cli.remote.follow import Follower, Watch
+from oku_cli.remote.remote_run import RunStart
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_error
@@ -26,6 +25,7 @@ from oku_core.process.open_files import raise_open_files
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 
+_NO_SECRETS = SecretSource()
 _FILES_BESIDE_REQUESTS = 100
 _FULL_SHARE = 0.8
 """Of the files that a server process may open: the system deals connections out by chance."""
@@ -33,69 +33,66 @@ _CONNECTIONS_PER_ADDRESS = 16_000
 """Connections to one port come from as many ports of an address; Linux has 28,232 of them for that."""
 
 
-async def run_locally(
-    data_dir: DataDir,
-    title: str,
-    plan: StackPlan,
-    watch: Watch,
-    begin: Callable[[Client], Coroutine[Any, Any, str]],
-    resumed: str | None = None,
-) -> ExitCode:
-    """Start a stack, begin a run on it and drive it to its rest.
+async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch) -> ExitCode:
+    """Start a stack, begin a run on it, follow it until it rests, and leave its report in the folder.
 
     Args:
-        data_dir: the stack's folder, held by the caller.
-        title: what to call the run; its id when empty.
+        data_dir: the stack's folder.
         plan: the shape of the stack.
+        start: submits or resumes the run.
         watch: how to show it.
-        begin: submits or resumes the run; gives its id.
-        resumed: the run that is resumed, None for a new one.
     """
+    with data_dir.held():
+        return await _run_in(data_dir, plan, start, watch)
+
+
+async def _run_in(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch) -> ExitCode:
     interrupts = Interrupts()
-    data_dir.park_interrupted(time.time(), but=resumed)
+    ledger = LedgerBackend(data_dir)
+    ledger.park_interrupted(but=start.resumed)
     console = watch.build_console()
-    drivers: list[Driver] = []
+    followers: list[Follower] = []
 
     def log(line: str) -> None:
-        for driver in drivers:
-            driver.log(line)
+        for follower in followers:
+            follower.log(line)
 
-    parting = InterruptHints((*data_dir.flags, *build_secret_flags(plan.secrets)))
+    hints = InterruptHints((*data_dir.flags, *plan.build_secret_flags()))
     stack = LocalStack(data_dir, plan, log)
     at_once, run = True, ""
     try:
-        await interrupts.cut(stack.start(), describe_unbegun(resumed))
+        await interrupts.cut(stack.start(), describe_unbegun(start.resumed))
         async with Client(stack.endpoint) as client:
-            run = await interrupts.let_end(begin(client), parting.describe_unanswered(resumed))
-            driver = Driver(client, watch, parting, interrupts)
-            drivers.append(driver)
-            summary = await stack.guard(driver.follow(run, title or run))
-            undelivered = await stack.guard(wait_for_delivery(client)) if plan.loki.loki else ""
+            run = await interrupts.let_end(start.begin(client), hints.describe_unanswered(start.resumed))
+            follower = Follower(client, watch, hints, interrupts)
+            followers.append(follower)
+            summary = await stack.guard(follower.follow(run, start.title or run))
+            undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
-        return _give_up(console, parting, run, error)
+        return _give_up(console, hints, run, error)
     finally:
-        drivers.clear()
+        followers.clear()
         await stack.end(at_once=at_once)
-        _park(data_dir)
-    code = driver.finish(summary)
+        _park(ledger)
+    code = follower.finish(summary)
     if undelivered:
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
         console.print()
-    _leave_report(data_dir, run, None if watch.quiet else console)
+    await _leave_report(data_dir, run, None if watch.quiet else console)
     return code
 
 
-def _park(data_dir: DataDir) -> None:
+def _park(ledger: LedgerBackend) -> None:
     try:
-        data_dir.park_interrupted(time.time())
+        ledger.park_interrupted()
     except UserError as error:  # the next command in this folder does it
-        sys.stderr.write(f"oku: {error}\n")
+        write_error(str(error))
 
 
-def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
+async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
     try:
-        path = leave_report(data_dir, run, time.time())
+        path = await leave_report(data_dir, run)
     except Exception as error:  # noqa: BLE001  # the run is over and counted, whatever becomes of its page
         write_error(f"the report could not be written: {error}")
         return
@@ -104,14 +101,22 @@ def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None
         console.print()
 
 
-def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
+def build_plan(
+    spec: Spec,
+    secrets: SecretSource = _NO_SECRETS,
+    coordinator_environment: Mapping[str, str] = MappingProxyType({}),
+    *,
+    has_loki: bool = False,
+) -> StackPlan:
     """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
 
     Many connections take more processes of the delay server, and more than one address to come from.
 
     Raises:
-        UserError: the processes of this machine may not open enough files for the concurrency.
+        UserError: the processes of this machine may not open enough files for the concurrency, or the spec
+            names a secret that is not among those allowed.
     """
+    secrets.fill_in(spec)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     half = max(1, processors // 2)
     workers = spec.workers or half
@@ -133,14 +138,10 @@ def build_plan(spec: Spec, loki: LokiOptions | None = None) -> StackPlan:
         spreads_addresses=spec.brings_servers
         and connections > _CONNECTIONS_PER_ADDRESS
         and sys.platform == "linux",
-        loki=loki or LokiOptions(),
+        secrets=secrets,
+        coordinator_environment=coordinator_environment,
+        has_loki=has_loki,
     )
-
-
-def check_secrets(spec: Spec, secrets: SecretSource) -> SecretSource:
-    """Find out early whether a spec can be carried out with these secrets; `UserError` if not."""
-    secrets.fill_in(spec)
-    return secrets
 
 
 def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:
@@ -153,9 +154,9 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
     return spec.servers or max(processes, needed)
 
 
-def _give_up(console: Terminal, parting: InterruptHints, run: str, error: Exception) -> ExitCode:
+def _give_up(console: Terminal, hints: InterruptHints, run: str, error: Exception) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
     if run:
-        resume = parting.build_command("resume", run)
+        resume = hints.build_command("resume", run)
         console.print(f"resume it with: {resume}", soft_wrap=True)
     return ExitCode.CUT_SHORT

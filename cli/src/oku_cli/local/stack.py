@@ -5,19 +5,17 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import aiohttp
 
+from oku_cli.backends.data_dir import DataDir
 from oku_cli.local import valkey
-from oku_cli.local.child import Child, describe_death
-from oku_cli.local.data_dir import DataDir, Endpoint
-from oku_cli.local.isolation import PYTHON, build_environment
-from oku_cli.options.loki_options import LokiOptions
-from oku_cli.options.message_key import keep_message_key
-from oku_cli.options.retention_options import read_retention_variables
+from oku_cli.process.child import Child, describe_death
+from oku_cli.process.isolation import PYTHON, build_environment
+from oku_cli.remote.endpoint import Endpoint
 from oku_core.process.listener import format_address, open_sockets
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.files import EVERYWHERE
@@ -46,8 +44,9 @@ class StackPlan:
         delay: of the delay servers.
         seed: of their delays.
         spreads_addresses: whether each worker sends from a loopback address of its own.
-        loki: where results go besides the ledger.
         secrets: that its runs may name.
+        coordinator_environment: settings of the coordinator, as variables of its environment.
+        has_loki: whether results go to a Loki besides the ledger.
     """
 
     workers: int
@@ -55,8 +54,14 @@ class StackPlan:
     delay: str
     seed: int
     spreads_addresses: bool = False
-    loki: LokiOptions = field(default_factory=LokiOptions)
     secrets: SecretSource = field(default_factory=SecretSource)
+    coordinator_environment: Mapping[str, str] = field(default_factory=dict)
+    has_loki: bool = False
+
+    def build_secret_flags(self) -> list[str]:
+        """The flags that allow another command the same secrets."""
+        flags = [flag for name in self.secrets.variables for flag in ("--allow-env", name)]
+        return [*flags, "--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else flags
 
 
 class StackError(Exception):
@@ -197,7 +202,7 @@ class LocalStack:
         # The stack serves who has started it, and may read what that user may.
         files = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
         # Kept with the folder: the broker may still have messages of a stack that was killed.
-        keep_message_key(data_dir.message_key)
+        data_dir.keep_message_key()
         key = str(data_dir.message_key)
         shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
         server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
@@ -205,7 +210,7 @@ class LocalStack:
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags,
             listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
-            **plan.loki.build_environment(), **read_retention_variables(),
+            **plan.coordinator_environment,
         )  # fmt: skip
         if self._server_url:
             yield build(
@@ -213,12 +218,10 @@ class LocalStack:
                 "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
                 listening=self._server_sockets,
             )  # fmt: skip
-        secrets = [word for name in plan.secrets.variables for word in ("--allow-env", name)]
-        secrets += ["--secrets-dir", str(plan.secrets.folder)] if plan.secrets.folder else []
         for number in range(1, plan.workers + 1):
             name = f"worker-{number}"
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
-            flags = ["--broker-url", broker_url, "--name", name, *files, *secrets, *address]
+            flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags(), *address]
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
 
 

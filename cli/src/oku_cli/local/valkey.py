@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from oku_cli.local.isolation import find_program
+from oku_cli.process.isolation import find_program
 from oku_core.errors import UserError
 
 _SOCKET_PATH_LIMIT = 100

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,6 @@ def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
         )(take)  # fmt: skip
 
     return add
-
-
-def build_secret_flags(secrets: SecretSource) -> Sequence[str]:
-    """The flags that say the same to another command."""
-    flags = [flag for name in secrets.variables for flag in ("--allow-env", name)]
-    return [*flags, "--secrets-dir", str(secrets.folder)] if secrets.folder else flags
 
 
 def refuse_secrets(secrets: SecretSource) -> None:

@@ -1,7 +1,6 @@
 """The key that coordinator and workers sign their messages with: from a file or a variable, never a flag."""
 
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import click
 
 from oku_core.errors import UserError, format_value
 from oku_core.messaging.signing import SHORTEST_KEY
-from oku_core.process.private_files import write_private
 
 VARIABLE = "OKU_MESSAGE_KEY"
 _FLAG = "--message-key-file"
@@ -48,12 +46,6 @@ def read_message_key(file: Path | None) -> bytes:
             return _check(opened.read(_LONGEST_FILE), f"{_FLAG}: {format_value(str(file))}")
     except OSError as error:
         raise UserError(f"{_FLAG}: {format_value(str(file))}: {error.strerror}") from error
-
-
-def keep_message_key(file: Path) -> None:
-    """Make a key in a file of the user alone, unless it has one; the caller holds its folder."""
-    if not file.exists():
-        write_private(file, secrets.token_hex(32))
 
 
 def _check(text: bytes, source: str) -> bytes:

@@ -1,52 +1,23 @@
-"""The client of the coordinator's HTTP API: the same for a local stack and for a cluster."""
+"""The client of the coordinator's HTTP API: the same for a local stack, a server and a cluster."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
-from typing import Any, Protocol, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
+from oku_cli.remote.endpoint import CoordinatorRef
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.progress import Tick
 from oku_core.results.summary import Summary
 
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
 _STREAM_LIMIT = 1 << 22
-
-
-class Way(Protocol):
-    """The way to a coordinator, as long as it is open. Its attributes are those of an `Endpoint`."""
-
-    @property
-    def url(self) -> str:
-        """Where it answers now; `UnreachableError` while that is nowhere."""
-
-    @property
-    def token(self) -> str:
-        """The token that its API wants."""
-
-    @property
-    def token_note(self) -> str:
-        """Said beside the answer that this is the wrong one."""
-
-    @property
-    def find_trouble(self) -> Callable[[], str]:
-        """Tells what is wrong on the way; empty for nothing that is known."""
-
-
-class CoordinatorRef(Protocol):
-    """A coordinator, wherever it is."""
-
-    @property
-    def flags(self) -> Sequence[str]:
-        """The flags that name it."""
-
-    def open(self) -> AbstractAsyncContextManager[Way]:
-        """Where it answers, as long as the context lasts."""
 
 
 class UnreachableError(Exception):
@@ -56,16 +27,16 @@ class UnreachableError(Exception):
 class Client:
     """Calls of the API. An answer that blames the caller becomes a `UserError` of one line."""
 
-    def __init__(self, place: CoordinatorRef) -> None:
-        self._place = place
-        self._ways = AsyncExitStack()
+    def __init__(self, coordinator: CoordinatorRef) -> None:
+        self._coordinator = coordinator
+        self._opened = AsyncExitStack()
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the way to the coordinator."""
-        self._endpoint = await self._ways.enter_async_context(self._place.open())
+        """Find out where the coordinator answers."""
+        self._address = await self._opened.enter_async_context(self._coordinator.open())
         self._session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {self._endpoint.token}"},
+            headers={"Authorization": f"Bearer {self._address.token}"},
             timeout=_TIMEOUT,
             read_bufsize=_STREAM_LIMIT,
         )
@@ -75,7 +46,12 @@ class Client:
         """Close it."""
         if self._session is not None:
             await self._session.close()
-        await self._ways.aclose()
+        await self._opened.aclose()
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name the coordinator in a command."""
+        return self._coordinator.flags
 
     async def submit(self, values: Mapping[str, Any]) -> str:
         """Submit a spec; the id of its run."""
@@ -111,7 +87,7 @@ class Client:
         """The lines of all that is kept of a run, without their ends; there may be millions."""
         rest = b""
         try:
-            async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/history") as response:
+            async with self._open().get(f"{self._address.url}/api/runs/{run}/history") as response:
                 await self._check(response)
                 async for piece in response.content.iter_any():
                     *lines, rest = (rest + piece).split(b"\n")
@@ -120,10 +96,17 @@ class Client:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
-    async def act(self, run: str, action: str) -> dict[str, Any]:
-        """`pause`, `resume` or `cancel` a run."""
-        document: dict[str, Any] = await self._call("POST", f"/api/runs/{run}/{action}")
-        return document
+    async def pause(self, run: str) -> RunState:
+        """Let a run come to rest; the state that it has now."""
+        return await self._act(run, "pause")
+
+    async def resume(self, run: str) -> RunState:
+        """Go on with a run; the state that it has now."""
+        return await self._act(run, "resume")
+
+    async def cancel(self, run: str) -> RunState:
+        """End a run for good; the state that it has now."""
+        return await self._act(run, "cancel")
 
     async def delete(self, run: str) -> None:
         """Delete a run that is over or paused."""
@@ -133,7 +116,7 @@ class Client:
     async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
         """The ticks of a run and, when it has come to rest, its summary."""
         try:
-            async with self._open().get(f"{self._endpoint.url}/api/runs/{run}/ticks") as response:
+            async with self._open().get(f"{self._address.url}/api/runs/{run}/ticks") as response:
                 await self._check(response)
                 async for event, data in _read_events(response.content):
                     if event == "tick":
@@ -142,6 +125,10 @@ class Client:
                         yield msgspec.json.decode(data, type=Summary)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
+
+    async def _act(self, run: str, action: str) -> RunState:
+        document = await self._call("POST", f"/api/runs/{run}/{action}")
+        return RunState(document["state"])
 
     async def _call(self, method: str, path: str, **arguments: Any) -> Any:
         async with self._request(method, path, **arguments) as response:
@@ -153,12 +140,12 @@ class Client:
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """The answer to a call, which has succeeded."""
         try:
-            async with self._open().request(method, f"{self._endpoint.url}{path}", **arguments) as response:
+            async with self._open().request(method, f"{self._address.url}{path}", **arguments) as response:
                 await self._check(response)
                 yield response
         except aiohttp.InvalidURL:
             raise UserError(
-                f"--coordinator: {self._endpoint.url} is not a URL such as http://127.0.0.1:8700"
+                f"--coordinator: {self._address.url} is not a URL such as http://127.0.0.1:8700"
             ) from None
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
@@ -169,8 +156,8 @@ class Client:
         return self._session
 
     def _unreachable(self, error: Exception) -> UnreachableError:
-        reason = self._endpoint.find_trouble() or str(error) or type(error).__name__
-        return UnreachableError(f"{self._endpoint.url}: the coordinator does not answer: {reason}")
+        reason = self._address.find_trouble() or str(error) or type(error).__name__
+        return UnreachableError(f"{self._address.url}: the coordinator does not answer: {reason}")
 
     async def _check(self, response: aiohttp.ClientResponse) -> None:
         if response.status < 400:
@@ -178,7 +165,7 @@ class Client:
         message = await _read_error(response)
         if response.status >= 500:
             raise UnreachableError(message)
-        note = self._endpoint.token_note if response.status == HTTPStatus.UNAUTHORIZED else ""
+        note = self._address.token_note if response.status == HTTPStatus.UNAUTHORIZED else ""
         raise UserError(f"{message}: {note}" if note else message)
 
 

@@ -1,4 +1,4 @@
-"""Drives a run from a terminal: follows it to its rest, pauses it on Ctrl-C, shows and writes its summary."""
+"""Follows a run from a terminal until it rests, pauses it on Ctrl-C, shows and writes its summary."""
 
 import asyncio
 import sys
@@ -52,20 +52,20 @@ class Watch:
         return Terminal(stderr=self.json_file == _STANDARD_OUTPUT)
 
 
-class Driver:
+class Follower:
     """Follows one run after the other, each until it rests.
 
     Args:
         client: of the coordinator.
         watch: how to show it.
-        parting: what to say of a run that is left before its end.
+        hints: what to say of a run that is left before its end.
         interrupts: the signals that end it before.
     """
 
-    def __init__(self, client: Client, watch: Watch, parting: InterruptHints, interrupts: Interrupts) -> None:
+    def __init__(self, client: Client, watch: Watch, hints: InterruptHints, interrupts: Interrupts) -> None:
         self._client = client
         self._watch = watch
-        self._parting = parting
+        self._hints = hints
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
         self._interrupts = interrupts
@@ -97,54 +97,54 @@ class Driver:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; how the command ends."""
-        hint = self._parting.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+        hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(self._console, summary, hint=hint)
         if self._watch.json_file:
             write_json(self._watch.json_file, summary)
-        return judge(summary)
+        return classify(summary)
 
     async def _follow(self, run: str) -> Summary:
-        silence = Outage(self.view.warn, "the coordinator answers again")
+        outage = Outage(self.view.warn, "the coordinator answers again")
         while True:
             reason = "the coordinator has ended the ticks of a run that goes on"
             try:
                 async for item in self._client.follow(run):
-                    silence.end()
+                    outage.end()
                     if isinstance(item, Summary):
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:
                 # The stack starts a dead coordinator again; the run itself goes on without it.
                 reason = str(error)
-            await asyncio.sleep(silence.note(reason))
+            await asyncio.sleep(outage.note(reason))
 
     async def _pause_on_interrupt(self, run: str) -> None:
         await self._interrupts.take()
-        self.view.log(self._parting.describe_first(run))
+        self.view.log(self._hints.describe_first(run))
         pausing = asyncio.create_task(self._pause(run))
         await self._interrupts.take()
         delivery = pausing.result() if pausing.done() else Delivery.OPEN
         pausing.cancel()
-        raise InterruptedAtOnceError(self._parting.describe_second(run, delivery))
+        raise InterruptedAtOnceError(self._hints.describe_second(run, delivery))
 
     async def _pause(self, run: str) -> Delivery:
-        silence = Outage(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
+        outage = Outage(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
         while True:
             try:
                 async with asyncio.timeout(_PAUSE_TRY_S):
-                    await self._client.act(run, "pause")
+                    await self._client.pause(run)
             except (UnreachableError, TimeoutError) as error:
                 reason = str(error) or f"no answer within {_PAUSE_TRY_S:g} s"
-                await asyncio.sleep(silence.note(f"run {run} could not be told to pause: {reason}"))
+                await asyncio.sleep(outage.note(f"run {run} could not be told to pause: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # it has come to rest by itself
                 return Delivery.REFUSED
             else:
-                silence.end()
+                outage.end()
                 return Delivery.ACCEPTED
 
 
-def judge(summary: Summary) -> ExitCode:
+def classify(summary: Summary) -> ExitCode:
     """How a command that followed a run to its rest ends."""
     if is_unbalanced(summary):
         return ExitCode.UNBALANCED

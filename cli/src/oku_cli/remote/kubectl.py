@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from oku_cli.local.isolation import find_program
+from oku_cli.process.isolation import find_program
 from oku_cli.remote.client import UnreachableError
 from oku_core.errors import UserError
 

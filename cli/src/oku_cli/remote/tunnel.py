@@ -15,7 +15,7 @@ from pathlib import Path
 
 import aiohttp
 
-from oku_cli.local.child import Child, describe_death
+from oku_cli.process.child import Child, describe_death
 from oku_cli.remote.client import UnreachableError
 from oku_cli.remote.kubectl import find_reason
 

@@ -24,9 +24,9 @@ from oku_benchmarks.measuring.vitals import read_vitals
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
-from oku_cli.local.child import Child
-from oku_cli.local.data_dir import Endpoint
+from oku_cli.process.child import Child
 from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint
 from oku_core.accounting.run_state import RunState
 
 WORKERS = 1_000
@@ -129,7 +129,7 @@ async def _use(stack: Stack, folder: Path) -> dict[str, Any]:
         async with Client(endpoint) as client:
             with _probe(endpoint, folder, "idle", figures):
                 await asyncio.sleep(_IDLE_S)
-            await client.act(LONG_RUN, "resume")
+            await client.resume(LONG_RUN)
             await _wait_for_workers(client)
             with _probe(endpoint, folder, "busy", figures):
                 await asyncio.sleep(_BUSY_S)
@@ -140,7 +140,7 @@ async def _use(stack: Stack, folder: Path) -> dict[str, Any]:
                 await _wait_for_loss(client)
             lost = (await client.fetch_summary(LONG_RUN)).resent_at_most - before
             figures["leases_lost"] = lost // 1000
-            await client.act(LONG_RUN, "pause")
+            await client.pause(LONG_RUN)
             with _probe(endpoint, folder, "reading", figures):
                 began, size = time.monotonic(), 0
                 async for line in client.read_run_history(LONG_RUN):

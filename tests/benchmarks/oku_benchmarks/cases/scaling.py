@@ -26,8 +26,8 @@ from oku_benchmarks.measuring.vitals import Vitals
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
-from oku_cli.local.data_dir import Endpoint
 from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint
 
 RATE_RPS = 667
 _REQUESTS = 10**12

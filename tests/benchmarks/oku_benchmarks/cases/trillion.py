@@ -16,8 +16,8 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
-from oku_cli.local.data_dir import Endpoint
 from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState

@@ -24,7 +24,7 @@ from oku_benchmarks.turns.delay_server import DelayServer
 from oku_benchmarks.turns.oku_turn import Load, open_data_dir, play_oku
 from oku_benchmarks.turns.tick_follower import TickFollower
 from oku_benchmarks.turns.turn import Stage
-from oku_cli.local.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir
 from oku_core.spec.delay import parse_delay
 
 OKU, BARE_LOOP = "oku", "bare loop"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.target import Target
 from oku_benchmarks.measuring.vitals import Vitals, read_vitals
-from oku_cli.local.child import Child
+from oku_cli.process.child import Child
 
 LOOK_S = 0.05
 

@@ -14,8 +14,8 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.vitals import Vitals, read_vitals
 from oku_cli.local import valkey
-from oku_cli.local.child import Child
-from oku_cli.local.data_dir import Endpoint
+from oku_cli.process.child import Child
+from oku_cli.remote.endpoint import Endpoint
 
 _READY_S = 20.0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from oku_benchmarks.error import BenchmarkError
-from oku_cli.local.child import Child
+from oku_cli.process.child import Child
 from oku_server.counts.count_store import read_served
 from oku_server.counts.count_table import NO_RUN
 

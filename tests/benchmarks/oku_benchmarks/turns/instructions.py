@@ -14,7 +14,7 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.install import find_program
 from oku_benchmarks.turns.nginx import Nginx
 from oku_benchmarks.turns.oku_turn import HTTPTOOLS
-from oku_cli.local.child import Child
+from oku_cli.process.child import Child
 
 _SIZES = (1, 3)
 _WRK_S = 1

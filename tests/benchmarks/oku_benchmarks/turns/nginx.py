@@ -13,7 +13,7 @@ from typing import Self
 
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.install import describe_missing, find_program
-from oku_cli.local.child import Child
+from oku_cli.process.child import Child
 
 _READY_S = 10.0
 _STATUS = "/-/status"

@@ -15,7 +15,7 @@ import msgspec
 from oku_benchmarks.measuring.vitals import find_children
 from oku_benchmarks.turns import terminal
 from oku_benchmarks.turns.turn import Stage, Turn
-from oku_cli.local.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir
 from oku_core.results.summary import Summary
 
 WORKER = "worker-1"

@@ -11,7 +11,7 @@ import struct
 import sys
 import termios
 
-from oku_cli.local import die_with_parent
+from oku_cli.process import die_with_parent
 
 _ROWS, _COLUMNS = 50, 120
 _KEPT_BYTES = 1 << 16

@@ -9,8 +9,9 @@ from contextlib import suppress
 from typing import Self
 
 from oku_benchmarks.turns.oku_turn import read_stack
-from oku_cli.local.data_dir import DataDir, Endpoint
+from oku_cli.backends.data_dir import DataDir
 from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.endpoint import Endpoint
 from oku_core.messaging.progress import Tick
 
 _RETRY_S = 0.1

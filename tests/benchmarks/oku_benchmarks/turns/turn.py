@@ -11,7 +11,7 @@ from typing import Any
 
 from oku_benchmarks.measuring.observer import LOOK_S, Observer, Sample, look_on
 from oku_benchmarks.measuring.target import Target
-from oku_cli.local.child import Child
+from oku_cli.process.child import Child
 
 CONTESTANTS = Path(__file__).parents[1] / "contestants"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.local.data_dir import DataDir
+from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.stack import LocalStack, StackError, StackPlan
+from oku_core.spec.secrets import SecretSource
 
 Build = Callable[..., LocalStack]
 PLAN = StackPlan(workers=2, servers=1, delay="0..3s", seed=7)
@@ -80,8 +81,9 @@ async def test_settings_of_the_users_shell_do_not_reach_the_children(
     """An `OKU_HOST` meant for a coordinator of one's own must not open this one to the world."""
     monkeypatch.setenv("OKU_HOST", "0.0.0.0")
     monkeypatch.setenv("OTHER", "kept")
-    monkeypatch.setenv("OKU_KEEP_RUNS", "5")
-    for child in build().children:
+    monkeypatch.setenv("OKU_KEEP_FOR", "30d")
+    plan = dataclasses.replace(PLAN, coordinator_environment={"OKU_KEEP_RUNS": "5"})
+    for child in build(plan).children:
         assert child.environment.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
         assert "OKU_KEEP_FOR" not in child.environment
         assert "OKU_HOST" not in child.environment
@@ -132,3 +134,11 @@ async def test_nobody_can_connect_any_more_when_a_stack_has_ended(build: Build) 
 
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(stack.endpoint.url.rpartition(":")[2])), timeout=1)
+
+
+def test_what_was_allowed_can_be_said_to_another_command(tmp_path: Path) -> None:
+    """As how to resume a run that names secrets."""
+    source = SecretSource(("SHOP_TOKEN", "OTHER"), tmp_path)
+    flags = ["--allow-env", "SHOP_TOKEN", "--allow-env", "OTHER", "--secrets-dir", str(tmp_path)]
+    assert dataclasses.replace(PLAN, secrets=source).build_secret_flags() == flags
+    assert PLAN.build_secret_flags() == []

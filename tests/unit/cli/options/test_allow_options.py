@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from oku_cli.options.allow_options import build_secret_flags, files_dir_option, refuse_secrets, secret_options
+from oku_cli.options.allow_options import files_dir_option, refuse_secrets, secret_options
 from oku_core.errors import UserError
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource
@@ -94,11 +94,3 @@ def test_workers_elsewhere_have_secrets_of_their_own(tmp_path: Path) -> None:
     for secrets in (SecretSource(("A",)), SecretSource((), tmp_path)):
         with pytest.raises(UserError, match="is for a local stack"):
             refuse_secrets(secrets)
-
-
-def test_what_was_allowed_can_be_said_to_another_command(tmp_path: Path) -> None:
-    """As how to resume a run that names secrets."""
-    source = SecretSource(("SHOP_TOKEN", "OTHER"), tmp_path)
-    flags = ["--allow-env", "SHOP_TOKEN", "--allow-env", "OTHER", "--secrets-dir", str(tmp_path)]
-    assert build_secret_flags(source) == flags
-    assert build_secret_flags(SecretSource()) == []

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.options.message_key import VARIABLE, keep_message_key, read_message_key
+from oku_cli.options.message_key import VARIABLE, read_message_key
 from oku_core.errors import UserError
 
 KEY = "0123456789abcdef"
@@ -62,14 +62,3 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_message_key(tmp_path / "none")
     with pytest.raises(UserError, match=r"Is a directory$"):
         read_message_key(tmp_path)
-
-
-def test_a_stack_keeps_its_key(tmp_path: Path) -> None:
-    """For its user alone; the broker may still have messages of a stack that was killed."""
-    file = tmp_path / "message.key"
-    keep_message_key(file)
-    key = read_message_key(file)
-    keep_message_key(file)
-    assert (read_message_key(file), len(key)) == (key, 64)
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert list(tmp_path.iterdir()) == [file]

@@ -2,7 +2,6 @@ import asyncio
 import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -10,11 +9,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.data_dir import Endpoint
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import Client, CoordinatorRef, UnreachableError
-from oku_cli.remote.follow import Driver, Watch, judge, run_async, write_json
+from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
+from oku_cli.remote.follow import Follower, Watch, classify, run_async, write_json
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
@@ -42,14 +41,14 @@ SUMMARY = Summary(
 )
 def test_the_exit_code_says_how_the_run_ended(state: RunState, code: ExitCode) -> None:
     """0 for completed, 3 for everything that is less."""
-    assert judge(msgspec.structs.replace(SUMMARY, state=state)) == code
+    assert classify(msgspec.structs.replace(SUMMARY, state=state)) == code
 
 
 def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
     """Whatever the state."""
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
 
-    assert judge(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
+    assert classify(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
 
 
 def test_json_goes_to_the_file(tmp_path: Path) -> None:
@@ -131,9 +130,9 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     async with TestServer(app) as server:
         url = f"http://127.0.0.1:{server.port}"
         async with TellingClient(Endpoint(url, "t")) as client:
-            parting = InterruptHints(["--x"], outlives=not is_here)
-            driver = Driver(client, Watch(None, quiet=False), parting, Interrupts())
-            following = asyncio.create_task(driver.follow("r", "title"))
+            hints = InterruptHints(["--x"], outlives=not is_here)
+            follower = Follower(client, Watch(None, quiet=False), hints, Interrupts())
+            following = asyncio.create_task(follower.follow("r", "title"))
             await asyncio.sleep(0)
             signal.raise_signal(signal.SIGINT)
             await client.has_told.wait()
@@ -150,13 +149,13 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
 class TellingClient(Client):
     """One that says when the coordinator has answered to what it was told."""
 
-    def __init__(self, place: CoordinatorRef) -> None:
-        super().__init__(place)
+    def __init__(self, coordinator: CoordinatorRef) -> None:
+        super().__init__(coordinator)
         self.has_told = asyncio.Event()
 
-    async def act(self, run: str, action: str) -> dict[str, Any]:
+    async def pause(self, run: str) -> RunState:
         """As ever."""
         try:
-            return await super().act(run, action)
+            return await super().pause(run)
         finally:
             self.has_told.set()

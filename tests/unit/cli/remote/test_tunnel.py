@@ -12,28 +12,29 @@ from tests.kit.runs.local_run import is_alive
 from tests.unit.cli.kubectl_on_path import KubectlOnPath, find_forwards, wait_until
 
 from oku_cli.remote import tunnel as tunnel_module
-from oku_cli.remote.client import Client, UnreachableError, Way
+from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.endpoint import CoordinatorAddress
 from oku_cli.remote.kube import KubeEndpoint
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 
 
 class Opened:
-    """A place whose way is open already.
+    """A coordinator whose address is known already.
 
     Args:
-        way: to it.
+        address: of it.
     """
 
     flags = ()
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
+    def __init__(self, address: CoordinatorAddress) -> None:
+        self._address = address
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Way]:
-        """The way."""
-        yield self._way
+    async def open(self) -> AsyncIterator[CoordinatorAddress]:
+        """The address."""
+        yield self._address
 
 
 PENDING = "unable to forward port because pod is not running. Current status=Pending"

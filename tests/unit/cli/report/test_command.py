@@ -52,7 +52,7 @@ def test_only_what_was_asked_for_is_written(monkeypatch: pytest.MonkeyPatch, fol
         (["r1", "--data-dir", "nowhere"], "oku: nowhere: there are no runs in this data folder"),
         (["r1", "-o", "no/x.html"], "oku: --output: no/x.html is no file that can be written"),
         (["r1", "--csv", "-", "--json", "-"], "oku: --csv: - can be given only once"),
-        (["r1", "--coordinator", "http://h"], "oku: --token: a coordinator elsewhere wants a token"),
+        (["r1", "--coordinator", "http://h"], "oku: --token: a remote coordinator asks for a token"),
     ],
 )
 def test_wrong_input_is_one_line(

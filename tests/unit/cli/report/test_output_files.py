@@ -3,22 +3,25 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.local.data_dir import DataDir
-from oku_cli.local.local_report import read_run_history
 from oku_cli.report.output_files import OutputFile, ReportWriter
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.runs.run_history import write_run_history
+from oku_coordinator.runs.summaries import build_summary
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path) -> DataDir:
-    """A data folder with a run that nobody has begun."""
+def lines(tmp_path: Path) -> list[bytes]:
+    """The history of a run that nobody has begun."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    ledger.create_run("r1", Spec(requests=5, name="five"), 1.0)
-    ledger.close()
-    return DataDir(tmp_path)
+    try:
+        ledger.create_run("r1", Spec(requests=5, name="five"), 1.0)
+        summary = build_summary(ledger.fetch_snapshot("r1"), 2.0)
+        return b"".join(write_run_history(ledger, summary, 2.0)).splitlines()
+    finally:
+        ledger.close()
 
 
 def build(dossier: RunHistory) -> str:
@@ -26,47 +29,46 @@ def build(dossier: RunHistory) -> str:
     return f"{dossier.summary.run} {dossier.summary.name}"
 
 
-def read(data_dir: DataDir) -> RunHistory:
+def read(lines: list[bytes]) -> RunHistory:
     """The dossier of that run."""
     reader = RunHistoryReader()
-    for line in read_run_history(data_dir, "r1", 2.0):
+    for line in lines:
         reader.take(line)
     return reader.finish()
 
 
 def test_a_file_is_written_and_said(
-    data_dir: DataDir, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lines: list[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On standard error: a script reads the other one."""
     path = tmp_path / "x.txt"
-    OutputFile("--csv", str(path), build).write(read(data_dir))
+    OutputFile("--csv", str(path), build).write(read(lines))
     assert path.read_text() == "r1 five"
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", f"wrote {path} (7 B)\n")
 
 
-def test_a_dash_is_standard_output(data_dir: DataDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_dash_is_standard_output(lines: list[bytes], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """Nothing else is said."""
-    OutputFile("--csv", "-", build).write(read(data_dir))
+    OutputFile("--csv", "-", build).write(read(lines))
     captured = capfdbinary.readouterr()
     assert (captured.out, captured.err) == (b"r1 five", b"")
 
 
-def test_what_cannot_be_written_is_one_line(data_dir: DataDir, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_one_line(lines: list[bytes], tmp_path: Path) -> None:
     """Early where it can be known, else when it fails."""
     for path in (tmp_path, tmp_path / "no" / "x.txt"):
         with pytest.raises(UserError, match=r"--csv: .* is no file that can be written"):
             OutputFile("--csv", str(path), build).check()
     with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
-        OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(data_dir))
+        OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(lines))
 
 
-def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> None:
+def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> None:
     """Together they are one JSON document; what is cut off is no report."""
     path = tmp_path / "all.json"
     page = tmp_path / "page.html"
     outputs = [OutputFile("--json", str(path), None), OutputFile("--csv", str(page), build)]
-    lines = list(read_run_history(data_dir, "r1", 2.0))
     with ReportWriter(outputs) as writer:
         assert not path.exists()
         for line in lines:
@@ -83,10 +85,10 @@ def test_lines_are_written_as_they_come(data_dir: DataDir, tmp_path: Path) -> No
             writer.finish()
 
 
-def test_secrets_are_written_when_they_are_asked_for(data_dir: DataDir, tmp_path: Path) -> None:
+def test_secrets_are_written_when_they_are_asked_for(lines: list[bytes], tmp_path: Path) -> None:
     """And not unless they are."""
     path = tmp_path / "all.json"
-    head, *rest = read_run_history(data_dir, "r1", 2.0)
+    head, *rest = lines
     head = head.replace(b'"spec":{', b'"spec":{"body":"hunter2",', 1)
     for show_secrets in (False, True):
         with ReportWriter([OutputFile("--json", str(path), None)], show_secrets=show_secrets) as writer:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.local.isolation import build_environment, find_program
+from oku_cli.process.isolation import build_environment, find_program
 
 
 def test_search_paths_lose_what_is_relative_to_the_working_directory() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from oku_cli.local import die_with_parent
+from oku_cli.process import die_with_parent
 from oku_core.process.private_files import open_private
 
 _UMASK = 0o077

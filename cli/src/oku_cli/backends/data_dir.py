@@ -1,19 +1,15 @@
-"""The data folder of a local stack: where everything lies, and who holds it."""
+"""The data folder of a local stack: where everything lies, who holds it, and which stack runs in it."""
 
-import difflib
 import json
 import os
-import sqlite3
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.file_lock import FileLock, lock_ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_cli.remote.endpoint import Endpoint
+from oku_coordinator.ledger.file_lock import FileLock
 from oku_core.errors import UserError
 from oku_core.process.private_files import (
     NotPrivateError,
@@ -23,34 +19,6 @@ from oku_core.process.private_files import (
 )
 
 DEFAULT = Path(".oku")
-_LOCK_WAIT_S = 10.0
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where a coordinator answers.
-
-    Args:
-        url: of its API.
-        token: that its API wants.
-        token_note: said beside the answer that this is the wrong one; empty for nothing.
-        find_trouble: what is wrong on the way there; empty for nothing that is known.
-    """
-
-    url: str
-    token: str
-    token_note: str = ""
-    find_trouble: Callable[[], str] = field(default=str, compare=False)
-
-    @property
-    def flags(self) -> Sequence[str]:
-        """The flags that name it."""
-        return ["--coordinator", self.url]
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Self]:
-        """There is nothing to open on the way to it."""
-        yield self
 
 
 class DataDir:
@@ -91,6 +59,10 @@ class DataDir:
         """A page for each run, as it came to rest."""
         return self._absolute / "reports"
 
+    def find_report(self, run: str) -> Path:
+        """Where the page of a run is, or will be."""
+        return self.reports / f"{run}.html"
+
     @property
     def message_key(self) -> Path:
         """The key that the stack's processes sign their messages with."""
@@ -105,6 +77,11 @@ class DataDir:
     def absolute(self) -> Path:
         """The folder itself."""
         return self._absolute
+
+    def keep_message_key(self) -> None:
+        """Make that key unless the folder has one; the caller holds the folder."""
+        if not self.message_key.exists():
+            write_private(self.message_key, secrets.token_hex(32))
 
     def hold(self) -> None:
         """Make the folder, and be the only one to run a stack in it; `UserError` when another one does."""
@@ -125,6 +102,15 @@ class DataDir:
         self.stack_file.unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.release()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder as long as the context lasts."""
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
 
     def write_stack(self, endpoint: Endpoint, pids: dict[str, int]) -> None:
         """Keep what is known of the running stack, readable by its owner only."""
@@ -149,53 +135,4 @@ class DataDir:
             document: dict[str, Any] = json.loads(self.stack_file.read_text())
         except FileNotFoundError:
             raise UserError(f"{self.path}: a run is being started or ended here, try again") from None
-        return Endpoint(document["url"], document["token"])
-
-    def open_ledger(self) -> Ledger:
-        """The ledger, to read."""
-        return Ledger(self.ledger, read_only=True)
-
-    def open_settled_ledger(self) -> Ledger | None:
-        """The ledger, to read, with what a crash left put in order; None when there is none yet."""
-        if not self.ledger.exists():
-            return None
-        if self.find_endpoint() is None:
-            self.hold()
-            self.park_interrupted(time.time())
-            self.release()
-        return self.open_ledger()
-
-    def require_run(self, run: str) -> RunRecord:
-        """A run of this folder; `UserError` when it is not there."""
-        ledger = self.open_settled_ledger()
-        if ledger is None:
-            raise UserError(f"{self.path}: there are no runs in this data folder")
-        try:
-            return ledger.fetch_run(run)
-        except UnknownRunError:
-            near = difflib.get_close_matches(run, [record.run for record in ledger.fetch_runs()], n=1)
-            hint = f", did you mean {near[0]}?" if near else ""
-            raise UserError(f"{self.path}: there is no run {run}{hint}") from None
-        finally:
-            ledger.close()
-
-    def change_ledger(self, change: Callable[[Ledger], None]) -> None:
-        """Change the ledger while no coordinator runs; the caller holds the folder.
-
-        Raises:
-            UserError: it cannot be written, as on a full disk.
-        """
-        lock = lock_ledger(self.ledger, _LOCK_WAIT_S)
-        ledger = Ledger(self.ledger)
-        try:
-            change(ledger)
-        except sqlite3.OperationalError as error:
-            raise UserError(f"{self.path}: the ledger cannot be written: {error}") from error
-        finally:
-            ledger.close()
-            lock.release()
-
-    def park_interrupted(self, now: float, *, but: str | None = None) -> None:
-        """Pause what a killed stack left running, but for one run; the caller holds the folder."""
-        if self.ledger.exists():
-            self.change_ledger(lambda ledger: ledger.park_interrupted(now, but=but))
+        return Endpoint(document["url"], document["token"], self.flags)

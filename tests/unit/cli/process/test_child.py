@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.kit.runs.local_run import is_alive, wait_until
 
-from oku_cli.local import child as child_module
-from oku_cli.local import die_with_parent
-from oku_cli.local.child import Child, describe_death
+from oku_cli.process import child as child_module
+from oku_cli.process import die_with_parent
+from oku_cli.process.child import Child, describe_death
 
 
 @pytest.mark.parametrize(("code", "text"), [(-9, "signal 9"), (1, "exit code 1"), (0, "exit code 0")])

@@ -1,0 +1,138 @@
+"""The runs of a data folder in which no local stack runs: its ledger is read and changed in place."""
+
+import difflib
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+from oku_cli.backends.data_dir import DataDir
+from oku_coordinator.api.routes import build_listed_object
+from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.file_lock import lock_ledger
+from oku_coordinator.ledger.records import RunInUseError, RunRecord
+from oku_coordinator.runs.run_history import write_run_history
+from oku_coordinator.runs.summaries import build_summary
+from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.errors import UserError
+from oku_core.results.summary import Summary
+
+_LOCK_WAIT_S = 10.0
+
+
+class LedgerBackend:
+    """A `RunBackend` on the ledger of a folder.
+
+    Args:
+        folder: where the ledger is, or will be.
+    """
+
+    def __init__(self, folder: DataDir) -> None:
+        self._folder = folder
+
+    @classmethod
+    def settle(cls, folder: DataDir) -> Self:
+        """The backend of a folder that nobody holds; runs that a killed stack left running are paused."""
+        backend = cls(folder)
+        if folder.ledger.exists():
+            with folder.held():
+                backend.park_interrupted()
+        return backend
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name the folder."""
+        return self._folder.flags
+
+    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Runs, newest first, as the API lists them: all, or so many at most."""
+        if not self._folder.ledger.exists():
+            return []
+        with self._read() as ledger:
+            return [build_listed_object(run) for run in ledger.fetch_runs(-1 if most is None else most)]
+
+    async def fetch_summary(self, run: str) -> Summary:
+        """A run as it stands."""
+        self.require_run(run)
+        with self._read() as ledger:
+            return build_summary(ledger.fetch_snapshot(run), time.time())
+
+    async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
+        """The lines of all that is kept of a run, without their ends."""
+        self.require_run(run)
+        now = time.time()
+        with self._read() as ledger:
+            for piece in write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
+                for line in piece.splitlines():
+                    yield line
+
+    async def pause(self, run: str) -> RunState:
+        """Nothing runs here: `UserError`."""
+        raise UserError(f"run {self.require_run(run).run} is not running, there is nothing to pause")
+
+    async def cancel(self, run: str) -> RunState:
+        """End a run for good."""
+        self.require_run(run)
+        try:
+            with self._folder.held(), self._change() as ledger:
+                ledger.change_state(run, RunState.CANCELLED, time.time())
+        except TransitionError as error:
+            raise UserError(str(error)) from error
+        return RunState.CANCELLED
+
+    async def delete(self, run: str) -> None:
+        """Delete a run that is over or paused, with all that is kept of it."""
+        self.require_run(run)
+        try:
+            with self._folder.held(), self._change() as ledger:
+                ledger.begin_deletion(run)
+                self._folder.find_report(run).unlink(missing_ok=True)
+                while (left := ledger.find_deletion()) is not None:
+                    while ledger.delete_some(left):
+                        pass
+                ledger.rebuild()
+                while ledger.give_back():
+                    pass
+        except RunInUseError as error:
+            raise UserError(str(error)) from error
+
+    def require_run(self, run: str) -> RunRecord:
+        """A run of this folder; `UserError` if it has none of that name."""
+        folder = self._folder
+        if not folder.ledger.exists():
+            raise UserError(f"{folder.path}: there are no runs in this data folder")
+        with self._read() as ledger:
+            try:
+                return ledger.fetch_run(run)
+            except UnknownRunError:
+                near = difflib.get_close_matches(run, [record.run for record in ledger.fetch_runs()], n=1)
+                hint = f", did you mean {near[0]}?" if near else ""
+                raise UserError(f"{folder.path}: there is no run {run}{hint}") from None
+
+    def park_interrupted(self, *, but: str | None = None) -> None:
+        """Pause what a killed stack left running, but for one run; the caller holds the folder."""
+        if self._folder.ledger.exists():
+            with self._change() as ledger:
+                ledger.park_interrupted(time.time(), but=but)
+
+    @contextmanager
+    def _read(self) -> Iterator[Ledger]:
+        ledger = Ledger(self._folder.ledger, read_only=True)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+    @contextmanager
+    def _change(self) -> Iterator[Ledger]:
+        """The ledger, to be changed by the holder of the folder; `UserError` if it cannot be written."""
+        lock = lock_ledger(self._folder.ledger, _LOCK_WAIT_S)
+        ledger = Ledger(self._folder.ledger)
+        try:
+            yield ledger
+        except sqlite3.OperationalError as error:
+            raise UserError(f"{self._folder.path}: the ledger cannot be written: {error}") from error
+        finally:
+            ledger.close()
+            lock.release()

@@ -1,0 +1,60 @@
+"""One way to talk to runs, wherever they are: `open_backend` chooses by the options of a command.
+
+A coordinator's runs are reached through its API (`oku_cli.remote.client.Client`), those of a data folder in
+which no local stack runs through its ledger (`LedgerBackend`).
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.ledger_backend import LedgerBackend
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import CoordinatorRef
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Summary
+
+
+class RunBackend(Protocol):
+    """What can be asked of runs. `UserError` says in one line what cannot be done, and why."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags that name this backend in a command."""
+
+    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Runs, newest first, as the API lists them: all, or so many at most."""
+
+    async def fetch_summary(self, run: str) -> Summary:
+        """A run as it stands."""
+
+    def read_run_history(self, run: str) -> AsyncIterator[bytes]:
+        """The lines of all that is kept of a run, without their ends; there may be millions."""
+
+    async def pause(self, run: str) -> RunState:
+        """Let a run come to rest; the state that it has now."""
+
+    async def cancel(self, run: str) -> RunState:
+        """End a run for good; the state that it has now."""
+
+    async def delete(self, run: str) -> None:
+        """Delete a run that is over or paused, with all that is kept of it."""
+
+
+@asynccontextmanager
+async def open_backend(coordinator: CoordinatorRef | None, data_dir: Path) -> AsyncIterator[RunBackend]:
+    """The coordinator that was named, else the local stack that runs in the folder, else its ledger."""
+    folder = DataDir(data_dir)
+    reached = find_coordinator(coordinator, folder)
+    if reached is None:
+        yield LedgerBackend.settle(folder)
+        return
+    async with Client(reached) as client:
+        yield client
+
+
+def find_coordinator(given: CoordinatorRef | None, folder: DataDir) -> CoordinatorRef | None:
+    """The coordinator that was named, else that of the local stack that runs in the folder, else None."""
+    return given or folder.find_endpoint()

@@ -1,0 +1,88 @@
+"""The options that say where runs are: in a local data folder, or at a coordinator."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oku_cli.backends.data_dir import DEFAULT
+from oku_cli.remote.api_token import read_token
+from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
+from oku_cli.remote.kube import KubeEndpoint
+from oku_core.errors import UserError
+
+_Command = Callable[..., Any]
+
+
+def backend_options(command: _Command) -> _Command:
+    """`--data-dir`, `--coordinator`, `--kube` and what belongs to them.
+
+    The command gets a path, `data_dir`, and a reference or None, `coordinator`.
+    """
+
+    @functools.wraps(command)
+    def take(*arguments: Any, **options: Any) -> Any:
+        given = RemoteOptions(**{name: options.pop(name) for name in RemoteOptions.__dataclass_fields__})
+        return command(*arguments, coordinator=given.build_ref(), **options)
+
+    for option in (
+        click.option("--context", metavar="NAME", help="Kube context of that release; the current one else."),
+        click.option("--release", metavar="NAME", help="Name of that release, where there are several."),
+        click.option("--namespace", metavar="NAME", help="Its namespace; that of the kube context else."),
+        click.option("--kube", is_flag=True, help="The coordinator of a release in a Kubernetes cluster."),
+        click.option("--token", envvar="OKU_TOKEN", help="Its token; others see flags, not the environment."),
+        click.option(
+            "--coordinator",
+            metavar="URL",
+            envvar="OKU_COORDINATOR",
+            help="A running coordinator instead of a local stack.",
+        ),
+        click.option(
+            "--data-dir",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=DEFAULT,
+            show_default=True,
+            envvar="OKU_DATA_DIR",
+            help="Folder of the ledger, the logs and the broker of local runs.",
+        ),
+    ):
+        take = option(take)
+    return take
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteOptions:
+    """Which coordinator to use instead of a local stack, as it was given."""
+
+    coordinator: str | None = None
+    token: str | None = None
+    kube: bool = False
+    namespace: str | None = None
+    release: str | None = None
+    context: str | None = None
+
+    def build_ref(self) -> CoordinatorRef | None:
+        """The coordinator that was named, or None for a local one; `UserError` when it cannot be."""
+        if self.kube:
+            if self.coordinator is not None:
+                raise UserError("--kube: does not go together with --coordinator (OKU_COORDINATOR)")
+            return KubeEndpoint(
+                context=self.context or "",
+                namespace=self.namespace or "",
+                release=self.release or "",
+                token="" if self.token is None else read_token(self.token),
+            )
+        for flag in ("namespace", "release", "context"):
+            if getattr(self, flag) is not None:
+                raise UserError(f"--{flag}: goes together with --kube only")
+        if self.coordinator is None:
+            return None
+        if not self.coordinator.startswith(("http://", "https://")):
+            raise UserError(f"--coordinator: {self.coordinator} is not a URL such as http://127.0.0.1:8700")
+        if self.token is None:
+            raise UserError("--token: a remote coordinator asks for a token, none was given")
+        url = self.coordinator.rstrip("/")
+        return Endpoint(url, read_token(self.token), ["--coordinator", url])

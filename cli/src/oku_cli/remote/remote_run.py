@@ -1,0 +1,71 @@
+"""How a run begins, whether on a local stack or at a remote coordinator: it is submitted, or resumed."""
+
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Self
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.process.interrupt import Interrupts
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.follow import Follower, Watch
+from oku_core.errors import UserError
+from oku_core.spec.parser import build_mapping
+from oku_core.spec.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStart:
+    """What begins a run.
+
+    Args:
+        begin: submits or resumes it; returns its id.
+        title: what to call it; its id if empty.
+        resumed: the run that is resumed; None for a new one.
+        servers: how many processes of the delay server were asked for; None for any number.
+    """
+
+    begin: Callable[[Client], Coroutine[Any, Any, str]]
+    title: str = ""
+    resumed: str | None = None
+    servers: int | None = None
+
+    @classmethod
+    def submit(cls, spec: Spec) -> Self:
+        """Submit a new run."""
+        return cls(
+            begin=lambda client: client.submit(build_mapping(spec)), title=spec.name, servers=spec.servers
+        )
+
+    @classmethod
+    def resume(cls, run: str, title: str = "") -> Self:
+        """Go on with a run."""
+
+        async def begin(client: Client) -> str:
+            await client.resume(run)
+            return run
+
+        return cls(begin=begin, title=title, resumed=run)
+
+
+async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
+    """Begin a run at a coordinator that is there already, and follow it until it rests."""
+    interrupts, hints = Interrupts(), InterruptHints(coordinator.flags, outlives=True)
+    unbegun = describe_unbegun(start.resumed)
+    async with AsyncExitStack() as open_client:
+        client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)
+        if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
+            refuse_shape(servers=start.servers)
+        begun = start.begin(client)
+        run = await interrupts.let_end(begun, hints.describe_unanswered(start.resumed))
+        follower = Follower(client, watch, hints, interrupts)
+        return follower.finish(await follower.follow(run, start.title or run))
+
+
+def refuse_shape(**given: int | None) -> None:
+    """Refuse flags that shape a local stack; a coordinator that scales nothing has what it has."""
+    for name, count in given.items():
+        if count is not None:
+            raise UserError(f"--{name}: shapes a local stack, it does not go together with --coordinator")

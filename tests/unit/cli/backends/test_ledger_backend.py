@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import pytest
+
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.ledger_backend import LedgerBackend
+from oku_coordinator.ledger import Ledger
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> DataDir:
+    """A folder with one run that was running when its stack was killed."""
+    folder = DataDir(tmp_path / "data")
+    folder.hold()
+    ledger = Ledger(folder.ledger)
+    ledger.create_run("run-1", Spec(requests=10), 1.0)
+    ledger.change_state("run-1", RunState.RUNNING, 2.0)
+    ledger.close()
+    folder.release()
+    return folder
+
+
+async def test_a_folder_without_runs(tmp_path: Path) -> None:
+    """Nothing is made by looking."""
+    folder = DataDir(tmp_path / "none")
+
+    ledger = LedgerBackend.settle(folder)
+    assert await ledger.fetch_runs() == []
+    with pytest.raises(UserError, match="there are no runs in this data folder"):
+        await ledger.fetch_summary("x")
+    assert not folder.absolute.exists()
+
+
+def test_a_killed_stacks_run_is_shown_as_paused(data_dir: DataDir) -> None:
+    """Who looks first puts in order what the crash left."""
+    assert LedgerBackend.settle(data_dir).require_run("run-1").state == RunState.PAUSED
+
+
+def test_the_run_that_is_resumed_keeps_its_state(data_dir: DataDir) -> None:
+    """It goes on at once."""
+    ledger = LedgerBackend(data_dir)
+    ledger.park_interrupted(but="run-1")
+
+    assert ledger.require_run("run-1").state == RunState.RUNNING
+
+
+def test_an_unknown_run_is_answered_with_the_nearest(data_dir: DataDir) -> None:
+    """A slip of the keyboard is the usual reason."""
+    with pytest.raises(UserError, match="there is no run run-2, did you mean run-1"):
+        LedgerBackend(data_dir).require_run("run-2")
+
+
+async def test_nothing_can_be_paused_where_nothing_runs(data_dir: DataDir) -> None:
+    """The user is told so, with the name of the run."""
+    with pytest.raises(UserError, match="run run-1 is not running, there is nothing to pause"):
+        await LedgerBackend.settle(data_dir).pause("run-1")
+
+
+async def test_a_run_at_rest_can_be_cancelled_once(data_dir: DataDir) -> None:
+    """A run that is over stays what it is."""
+    ledger = LedgerBackend.settle(data_dir)
+    assert await ledger.cancel("run-1") == RunState.CANCELLED
+    with pytest.raises(UserError, match="cancelled"):
+        await ledger.cancel("run-1")
+    assert (await ledger.fetch_summary("run-1")).state == RunState.CANCELLED
