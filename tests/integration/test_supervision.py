@@ -112,7 +112,7 @@ def test_a_run_completes_although_every_task_of_its_worker_fails_once(tmp_path: 
     finally:
         start_server.end()
     assert_completed(summary)
-    for task in ("beat", "loop watch", "timeouts"):
+    for task in ("heartbeat", "loop watchdog", "timeouts"):
         assert f"{task}: InjectedError: a fault of {task}" in log.read_text()
 
 

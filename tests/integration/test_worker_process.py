@@ -31,7 +31,7 @@ from oku_core.messaging.codec import decode_message
 from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging.order import Stop
 from oku_core.spec.spec import Engine, Spec
-from oku_workers.health.heartbeat import EXIT_STUCK
+from oku_workers.health import EXIT_STUCK
 
 
 class Desk:

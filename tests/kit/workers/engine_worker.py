@@ -14,14 +14,16 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SpecSources
 from oku_core.spec.spec import Spec
-from oku_workers.health.loop_thread import LoopThread
+from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.reports import WorkerIdentity
+from oku_workers.loop_thread import LoopThread
 
 PATIENCE_S = 30.0
 
 
 class EngineWorker:
-    """See the module.
+    """The worker's lease runner in the thread of its event loop.
 
     Args:
         local_address: what it sends from; the system chooses unless given.
@@ -34,24 +36,25 @@ class EngineWorker:
         self._loop_thread = LoopThread()
         self._complaints = _Complaints()
         self._leases = 0
-        sources = SpecSources(files=EVERYWHERE)
-        self.runner = LeaseRunner("w1", "b1", supervisor or Supervisor(), local_address, sources=sources)
+        supervisor = supervisor or Supervisor()
+        engines = EngineSwitch(supervisor, local_address, SpecSources(files=EVERYWHERE))
+        self.runner = LeaseRunner(WorkerIdentity("w1", "b1"), supervisor, engines)
         self._loop_thread.start()
         self._loop_thread.ask(self.runner.start)
 
     async def run(self, spec: Spec, requests: int, *, start: int = 0) -> Report:
-        """Carry out one lease on `[start, start + requests)` to its end, let it go, and check its report."""
+        """Run one lease on `[start, start + requests)` to its end, and check its report."""
         return await self.run_lease(self.build_lease(spec, requests, start=start))
 
     async def run_lease(self, lease: Lease) -> Report:
-        """Carry out a lease, let it go, and check its report."""
+        """Run a lease to its end, and check its report."""
         async with asyncio.timeout(PATIENCE_S):
             report = await asyncio.to_thread(
                 self._loop_thread.await_result, self.runner.run(lease, f"e-{lease.id}")
             )
         assert report is not None
         assert find_fault(report, lease.start, lease.stop) is None
-        self._loop_thread.ask(lambda: self.runner.let_go(lease.id))
+        self._loop_thread.ask(lambda: self.runner.forget(lease.id))
         return report
 
     def build_lease(self, spec: Spec, requests: int, *, start: int = 0, run: str = "r1") -> Lease:

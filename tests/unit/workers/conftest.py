@@ -3,15 +3,13 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
-from oku_workers.health import vitals
-from oku_workers.leases.execution import Execution
+from oku_workers.executions.execution import Execution
 
 settings.register_profile("oku", deadline=None)
 settings.load_profile("oku")
@@ -27,18 +25,10 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 @pytest.fixture
 def build_execution(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]:
-    """Makes hands with a lease on `[start, stop)`, and a clock if the test has one."""
+    """Makes executions of a lease on `[start, stop)`, with the clock of a test if it has one."""
 
     def build(start: int, stop: int, now: Callable[[], float] = time.time) -> Execution:
         lease = Lease(id=f"{start}-{stop}", run="r1", start=start, stop=stop, start_by=0.0, spec=Spec())
         return Execution(lease, loop.create_future(), now)
 
     return build
-
-
-@pytest.fixture
-def no_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A system that does not tell how long a thread has waited for a processor; the file that would."""
-    file = tmp_path / "schedstat"
-    monkeypatch.setattr(vitals, "_SCHEDSTAT", file)
-    return file

@@ -1,4 +1,4 @@
-"""The worker as a process: a Celery worker with a pool of threads, beside them the event loop and the beat.
+"""The worker as a process: a Celery worker with a pool of threads, an event loop, and a heartbeat.
 
 SIGTERM and SIGINT drain: no further lease, no further index, what is in flight may finish within the grace
 time, every lease is reported and acknowledged, and only then does Celery shut down. Celery's own warm
@@ -33,50 +33,57 @@ from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
+from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
-from oku_workers.broker.tasks import register_lease_task
-from oku_workers.health.heartbeat import EXIT_STUCK, LONGEST_PAUSE_S, Heartbeat
-from oku_workers.health.loop_thread import LoopThread
-from oku_workers.health.loop_watch import LoopWatch
+from oku_workers.health import EXIT_STUCK
+from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
+from oku_workers.health.idle_watchdog import IdleWatchdog
+from oku_workers.health.loop_watchdog import LoopWatchdog
+from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.reports import WorkerIdentity
+from oku_workers.leases.worker_meter import WorkerMeter
+from oku_workers.loop_thread import LoopThread
 from oku_workers.settings import WorkerSettings
 
 _log = logging.getLogger(__name__)
 
 _DRAIN_POLL_S = 0.02
 _REPORTING_S = 20.0
-"""So long after the grace time may reporting take; a pod is killed 25 s after it."""
+"""Reporting may take so long after the grace time; a pod is killed 25 s after that time."""
 
 
 class Worker:
     """One worker; `run` returns its exit code when it has drained.
 
     Args:
-        settings: what it was told.
-        build_supervisor: of its tasks; a test may let them fail.
+        settings: the settings of this process.
+        build_supervisor: makes the supervisor of its tasks; a test may let them fail.
     """
 
     def __init__(
         self, settings: WorkerSettings, build_supervisor: Callable[..., Supervisor] = Supervisor
     ) -> None:
         self._settings = settings
-        incarnation, clock = secrets.token_hex(8), SteadyClock()
+        worker, clock = WorkerIdentity(settings.name, secrets.token_hex(8)), SteadyClock()
         self._app = build_worker_app(settings.broker_url, settings.message_key)
         self._loop_thread = LoopThread()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        self._runner = LeaseRunner(
-            settings.name, incarnation, supervisor, settings.local_address, clock, settings.sources
+        engines = EngineSwitch(supervisor, settings.local_address, settings.sources)
+        self._runner = LeaseRunner(worker, supervisor, engines, WorkerMeter(clock))
+        # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
+        health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
+        idle_watchdog = IdleWatchdog(self._runner, settings.idle_limit_s)
+        self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
+        health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
+        self._loop_watchdog = LoopWatchdog(
+            health, self._loop_thread, settings.loop_limit_s, settings.alive_file
         )
-        # Nobody hears of the beat's own trouble: its silence is the notice.
-        health = supervisor.build_health("beat", LONGEST_PAUSE_S)
-        self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, settings.idle_limit_s)
-        watching = supervisor.enlist("loop watch", LONGEST_PAUSE_S)
-        self._loop_watch = LoopWatch(watching, self._loop_thread, settings.loop_limit_s, settings.alive_file)
         self._consumer: Any = None
         self._has_signal = False
-        register_lease_task(self._app, self._loop_thread, self._runner, settings.name, incarnation, clock.now)
+        LeaseTask(self._app, self._loop_thread, self._runner, worker, clock.now).register()
         orders = Orders(self._loop_thread, self._runner, self._heartbeat)
-        listen_to_orders(self._app, f"{settings.name}.{incarnation}", orders.obey)
+        listen_to_orders(self._app, f"{worker.name}.{worker.incarnation}", orders.obey)
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
@@ -88,14 +95,14 @@ class Worker:
         gc.set_threshold(50_000, 20, 50)
         self._loop_thread.start()
         self._loop_thread.ask(self._runner.start)
-        self._loop_watch.start()
+        self._loop_watchdog.start()
         self._heartbeat.start()
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name)
         celery_worker.start()
         self._heartbeat.end()
         self._loop_thread.await_result(self._runner.close())
-        self._loop_watch.end()
+        self._loop_watchdog.end()
         self._loop_thread.end()
         return int(celery_worker.exitcode or 0)
 
@@ -115,7 +122,7 @@ class Worker:
         deadline.start()
 
     def _give_up_draining(self) -> None:
-        _log.error("what is in hand could not be reported %.0f s after the grace time: ending", _REPORTING_S)
+        _log.error("leases could not be reported within %.0f s after the grace time: ending", _REPORTING_S)
         os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
@@ -129,7 +136,7 @@ class Worker:
         self._say_ready(is_ready=False)
         self._loop_thread.ask(lambda: self._runner.stop_all(self._settings.grace_s))
         self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
-        # What comes by a call that is still out goes back into the queue as long as there is a loop.
+        # A message that a call still under way brings goes back into the queue, as long as there is a loop.
         call_ends_at = time.monotonic() + find_last_call_s(self._app)
         while state.reserved_requests or state.active_requests or time.monotonic() < call_ends_at:
             time.sleep(_DRAIN_POLL_S)
@@ -144,12 +151,12 @@ class Worker:
 
 
 def serve(settings: WorkerSettings) -> int:
-    """Run a worker until SIGTERM or SIGINT; its exit code."""
+    """Run a worker until SIGTERM or SIGINT; returns its exit code."""
     return Worker(settings).run()
 
 
 def _build_celery_worker(app: App, name: str) -> Any:
-    # Celery warns a superuser of messages that run code; ours are JSON and checked.
+    # Celery warns a superuser that messages may run code; ours are JSON, and are checked.
     warnings.simplefilter("ignore", SecurityWarning)
     # Celery would otherwise set up logging of its own.
     signals.setup_logging.connect(lambda **_: None, weak=False)
@@ -165,7 +172,7 @@ def _build_celery_worker(app: App, name: str) -> Any:
         task_events=False,
         quiet=True,
     )
-    # Each loss of a connection would bring a warning of what is set in `oku_core.messaging.celery_app`.
+    # Each lost connection would bring a warning about a setting in `oku_core.messaging.celery_app`.
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
     return worker

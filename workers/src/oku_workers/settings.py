@@ -1,4 +1,4 @@
-"""What a worker is told when it starts."""
+"""The settings of a worker process."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,17 +11,17 @@ class WorkerSettings:
     """Settings of one worker.
 
     Args:
-        broker_url: of the broker, as Celery takes it.
-        message_key: signs what goes through it.
-        name: of the worker; no two that run at the same time may share one.
+        broker_url: the URL of the broker, as Celery takes it.
+        message_key: signs what goes through the broker.
+        name: the worker's name; no two that run at the same time may share one.
         grace_s: how long requests in flight may go on after SIGTERM.
         local_address: what to send from; the system chooses unless given.
-        ready_file: file that is there while the worker can take leases.
-        alive_file: file that is touched as long as the event loop answers, for a liveness probe.
+        ready_file: a file that exists while the worker can take leases.
+        alive_file: a file that is touched as long as the event loop answers, for a liveness probe.
         sources: has the files and secrets that specs name.
         idle_limit_s: a worker that has had no lease for so long, although leases wait, ends itself.
-        loop_limit_s: one whose event loop has not answered for so long does, too. No request takes the loop
-            for more than moments; this is beyond what a busy machine, or loading certificates, can explain.
+        loop_limit_s: a worker whose event loop has not answered for so long ends itself, too. No
+            request, busy machine or loading of certificates keeps a loop for so long.
     """
 
     broker_url: str

@@ -17,7 +17,7 @@ class Reason(StrEnum):
 def build_record(message: str = "a sentence", **changes: object) -> logging.LogRecord:
     """A record of a moment, with facts, as `logging` makes it."""
     fixed = {
-        "name": "oku_workers.broker.tasks",
+        "name": "oku_workers.broker.lease_task",
         "levelname": "WARNING",
         "created": 1769965512.0456,
         "process": 4711,
@@ -61,7 +61,7 @@ def test_json_has_sentence_and_facts() -> None:
     assert list(read(record).items()) == [
         ("time", "2026-02-01T17:05:12.045Z"),
         ("level", "warning"),
-        ("logger", "oku_workers.broker.tasks"),
+        ("logger", "oku_workers.broker.lease_task"),
         ("message", "lease r.1 is lost: 3"),
         ("run", "r"),
         ("lease", "r.1"),
@@ -92,14 +92,14 @@ def test_text_has_sentence_and_facts() -> None:
     )
     assert write(record) == (
         "2026-02-01T17:05:12.045Z warning  lease r.1 is lost: 3 "
-        'run=r lease=r.1 worker="w 1" requests=3 logger=oku_workers.broker.tasks'
+        'run=r lease=r.1 worker="w 1" requests=3 logger=oku_workers.broker.lease_task'
     )
 
 
 def test_text_ends_with_the_error() -> None:
     """Whose last line is what a person looks for first."""
     lines = write(build_record(exc_info=catch())).splitlines()
-    assert lines[0].endswith("a sentence logger=oku_workers.broker.tasks")
+    assert lines[0].endswith("a sentence logger=oku_workers.broker.lease_task")
     assert lines[1] == "Traceback (most recent call last):"
     assert lines[-2:] == ["ValueError: two", r"lines \x1b[2J"]
 
@@ -119,7 +119,7 @@ def test_text_ends_with_the_error() -> None:
 )
 def test_text_quotes_what_is_no_single_word(value: object, text: str) -> None:
     """So that each fact can be cut out of its line."""
-    assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.tasks")
+    assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.lease_task")
 
 
 def test_what_others_wrote_begins_no_line_of_text() -> None:

@@ -17,7 +17,7 @@ ALONE = {
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/httptools/engine.py", "_fill"): "one connection: its request ends with it",
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
-    ("oku_workers/health/loop_thread.py", "__init__"): "the event loop itself",
+    ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
 }
 """What is started without a supervisor, by module and function, and why it may be."""
 
@@ -72,7 +72,7 @@ def list_thread_classes() -> Iterator[tuple[str, bool]]:
 def test_every_task_and_thread_of_coordinator_and_worker_is_supervised() -> None:
     """But for those that are known to need it not; a new one is started by a supervisor, too."""
     assert set(list_starts()) == ALONE.keys()
-    assert dict(list_thread_classes()) == {"_Listener": True, "Heartbeat": True, "LoopWatch": True}
+    assert dict(list_thread_classes()) == {"_Listener": True, "Heartbeat": True, "LoopWatchdog": True}
 
 
 async def test_a_task_that_fails_begins_again_after_growing_pauses() -> None:

@@ -38,7 +38,7 @@ class FakeHeartbeat:
 
 
 class Desk:
-    """Orders with those who carry them out, and a clock."""
+    """Orders, those whom they are for, and a clock."""
 
     def __init__(self) -> None:
         self.runner, self.heartbeat, self.now = FakeRunner(), FakeHeartbeat(), 1000.0
@@ -47,18 +47,18 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Desk:
-    """Nothing was ordered yet."""
+    """A desk that has had no order yet."""
     return Desk()
 
 
 def test_the_order_to_stop_reaches_the_lease_runner(desk: Desk) -> None:
-    """As it is: the lease runner knows which leases it means."""
+    """The runner gets it unchanged, for it knows which leases are meant."""
     order = Stop(run="r1", up_to=3, grace_s=2.5)
     desk.orders.obey(order)
     assert desk.runner.orders == [order]
 
 
-def test_a_interval_is_kept_until_a_newer_one_comes(desk: Desk) -> None:
+def test_an_interval_holds_until_a_newer_one_arrives(desk: Desk) -> None:
     """Copies of an old one, with which somebody would slow the workers down, do nothing."""
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
         desk.orders.obey(HeartbeatInterval(number=number, interval_s=seconds))

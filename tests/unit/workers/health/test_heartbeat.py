@@ -10,34 +10,9 @@ from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, build_ap
 from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
-from oku_workers.health import heartbeat as heartbeat_module
-from oku_workers.health.heartbeat import EXIT_STUCK, Heartbeat, IdleWatch
-
-
-def test_idle_beside_waiting_leases_for_too_long_is_stuck() -> None:
-    """At every look, from the first to the last."""
-    watch = IdleWatch(30.0)
-    looks = [watch.is_stuck(is_idle=True, waiting=2, now=now) for now in (100.0, 115.0, 129.9, 130.0)]
-    assert looks == [False, False, False, True]
-
-
-@pytest.mark.parametrize(("is_idle", "waiting"), [(False, 2), (True, 0), (False, 0)])
-def test_a_lease_under_way_or_an_empty_queue_resets_the_watch(*, is_idle: bool, waiting: int) -> None:
-    """Whoever is at work, or has nothing to take, is not stuck."""
-    watch = IdleWatch(30.0)
-    watch.is_stuck(is_idle=True, waiting=2, now=100.0)
-    assert not watch.is_stuck(is_idle=is_idle, waiting=waiting, now=200.0)
-    assert not watch.is_stuck(is_idle=True, waiting=2, now=201.0)
-    assert not watch.is_stuck(is_idle=True, waiting=2, now=230.9)
-    assert watch.is_stuck(is_idle=True, waiting=2, now=231.0)
-
-
-def test_time_without_a_broker_does_not_count() -> None:
-    """No lease could come."""
-    watch = IdleWatch(30.0)
-    watch.is_stuck(is_idle=True, waiting=2, now=100.0)
-    watch.forgive()
-    assert not watch.is_stuck(is_idle=True, waiting=2, now=200.0)
+from oku_workers.health import EXIT_STUCK
+from oku_workers.health.heartbeat import Heartbeat
+from oku_workers.health.idle_watchdog import IdleWatchdog
 
 
 class TransportError(Exception):
@@ -125,48 +100,36 @@ class FakeRunner:
 
 
 class Stage:
-    """A beat that runs in the test's own thread, without waiting."""
+    """A heartbeat that runs in the test's own thread, without waiting."""
 
     def __init__(self, idle_limit_s: float = 30.0) -> None:
         self.broker, self.loop_thread, self.runner = FakeBroker(), FakeLoopThread(), FakeRunner()
         self.exits: list[int] = []
-        parts: Any = (
-            self.broker,
-            Health("beat", 0.0),
-            self.loop_thread,
-            self.runner,
-            idle_limit_s,
-            self.exit,
-        )
+        runner: Any = self.runner
+        watchdog = IdleWatchdog(runner, idle_limit_s, self.exit)
+        parts: Any = (self.broker, Health("heartbeat", 0.0), self.loop_thread, runner, watchdog, 0.0)
         self.heartbeat = Heartbeat(*parts)
 
     def exit(self, code: int) -> None:
         """Stands for the end of the process."""
         self.exits.append(code)
-        self.heartbeat._ending.set()
+        self.heartbeat.end()
 
-    def run(self, beats: int) -> None:
-        """Heartbeat so often, and once more for the end."""
+    def run(self, times: int) -> None:
+        """Send progress so often, and once more for the end."""
 
         def end_in_time() -> None:
-            if len(self.broker.sent) >= beats:
-                self.heartbeat._ending.set()
+            if len(self.broker.sent) >= times:
+                self.heartbeat.end()
 
         self.broker.before_send = end_in_time
         self.heartbeat.run()
 
 
-@pytest.fixture(autouse=True)
-def haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals of no time."""
-    for interval in ("_INTERVAL_S", "_QUEUE_LOOK_S"):
-        monkeypatch.setattr(heartbeat_module, interval, 0.0)
-
-
 def test_progress_goes_out_as_an_event() -> None:
     """Again and again, and a last time at the end."""
     stage = Stage()
-    stage.run(beats=3)
+    stage.run(times=3)
     assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
     sealed = msgspec.json.encode({"progress": stage.broker.sent[0][1]})
     assert decode_progress(stage.broker.signer, sealed).worker == "w1"
@@ -181,7 +144,7 @@ def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
     def fail() -> None:
         if len(stage.broker.sent) < 3:
             raise error
-        stage.heartbeat._ending.set()
+        stage.heartbeat.end()
 
     stage.broker.before_send = fail
     stage.heartbeat.run()
@@ -202,7 +165,7 @@ def test_a_stuck_worker_ends_itself() -> None:
     """With an exit code of its own, so that whoever starts it again can tell."""
     stage = Stage(idle_limit_s=0.0)
     stage.broker.waiting = 1
-    stage.run(beats=1000)
+    stage.run(times=1000)
     assert stage.exits == [EXIT_STUCK]
 
 
@@ -211,7 +174,7 @@ def test_a_worker_without_work_stays(waiting: int | None) -> None:
     """On Redis a queue without a message does not exist."""
     stage = Stage(idle_limit_s=0.0)
     stage.broker.waiting = waiting
-    stage.run(beats=20)
+    stage.run(times=20)
     assert stage.exits == []
 
 
@@ -220,24 +183,24 @@ def test_a_worker_at_work_stays() -> None:
     stage = Stage(idle_limit_s=0.0)
     stage.broker.waiting = 5
     stage.runner.lease_ids = ["l1"]
-    stage.run(beats=20)
+    stage.run(times=20)
     assert stage.exits == []
 
 
 def test_who_speaks_less_often_says_it_shorter() -> None:
     """Many workers do."""
     stage = Stage()
-    stage.run(beats=1)
+    stage.run(times=1)
     assert not stage.runner.is_coarse
     stage = Stage()
     stage.heartbeat.set_interval(0.001)
-    stage.run(beats=1)
+    stage.run(times=1)
     assert stage.runner.is_coarse
 
 
 @pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])
-def test_the_pace_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
+def test_the_interval_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
     """Not more often than by itself, and not so seldom that it would count as dead for ever."""
     stage = Stage()
     stage.heartbeat.set_interval(told_s)
-    assert stage.heartbeat._interval_s == interval_s
+    assert stage.heartbeat.interval_s == interval_s

@@ -11,12 +11,16 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines import window
-from oku_workers.leases import lease_runner as lease_runner_module
-from oku_workers.leases.execution import DISCONNECTED, Execution
-from oku_workers.leases.feed import Feed
-from oku_workers.leases.lease_runner import LeaseRunner, build_empty_report
-from oku_workers.leases.strain import StrainMeter
+from oku_workers.executions.execution import DISCONNECTED, Execution
+from oku_workers.executions.feed import Feed
+from oku_workers.executions.saturation import SaturationMeter
+from oku_workers.leases.engine_switch import EngineSwitch
+from oku_workers.leases.lag_meter import LagMeter
+from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.reports import WorkerIdentity, build_empty_report
+from oku_workers.leases.worker_meter import WorkerMeter
 
+WORKER = WorkerIdentity("w1", "b1")
 SPEC = Spec(urls=("http://127.0.0.1/",), concurrency=3)
 OTHER_SPEC = Spec(urls=("http://127.0.0.1/other",), concurrency=3)
 THIRD_SPEC = Spec(urls=("http://127.0.0.1/third",), concurrency=3)
@@ -73,7 +77,7 @@ class FakeEngine:
 
 
 class Hangar:
-    """The engines that a crew has had."""
+    """The engines that a lease runner has had."""
 
     def __init__(self) -> None:
         self.engines: list[FakeEngine] = []
@@ -100,17 +104,21 @@ async def settle() -> None:
 
 
 @pytest.fixture
-def hangar(monkeypatch: pytest.MonkeyPatch) -> Hangar:
+def hangar() -> Hangar:
     """Engines in memory in the place of real ones."""
-    hangar = Hangar()
-    monkeypatch.setattr(lease_runner_module, "build_engine", hangar.build)
-    return hangar
+    return Hangar()
+
+
+def build_runner(hangar: Hangar, meter: WorkerMeter | None = None) -> LeaseRunner:
+    """A lease runner that has just begun."""
+    supervisor = Supervisor()
+    return LeaseRunner(WORKER, supervisor, EngineSwitch(supervisor, build=hangar.build), meter)
 
 
 @pytest.fixture
 def runner(hangar: Hangar) -> LeaseRunner:
-    """A crew that has just begun."""
-    return LeaseRunner("w1", "b1", Supervisor())
+    """A lease runner that has just begun."""
+    return build_runner(hangar)
 
 
 def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name: str = "") -> Lease:
@@ -167,7 +175,7 @@ async def test_a_doubled_lease_is_carried_out_once(runner: LeaseRunner, hangar: 
     await receive(task)
     assert await runner.run(lease, "e3") is None
     assert runner.lease_ids == [lease.id]
-    runner.let_go(lease.id)
+    runner.forget(lease.id)
     assert runner.lease_ids == []
 
 
@@ -365,7 +373,7 @@ async def test_progress_before_anything(runner: LeaseRunner) -> None:
     assert (progress.leases, progress.in_flight, progress.lag_s) == ({}, 0, 0.0)
 
 
-class Lateness:
+class Lateness(LagMeter):
     """Stands for the meter of the event loop."""
 
     worst_s = 0.0
@@ -376,19 +384,15 @@ class Lateness:
         return worst_s
 
 
-@pytest.mark.usefixtures("no_waiting")
-async def test_a_report_has_the_worst_of_its_time(
-    runner: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The largest lateness while it was in hand."""
-    lateness, cpu_s, now = Lateness(), 0.0, 0.0
-    monkeypatch.setattr(runner, "_lag", lateness)
+async def test_a_report_has_the_worst_of_its_time(hangar: Hangar, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the largest lateness while the lease was under way, and the processor time of all of it."""
+    lateness, cpu_s = Lateness(), 0.0
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    runner = build_runner(hangar, WorkerMeter(lag=lateness))
     task = begin(runner, build_lease(0, 6))
     await settle()
     for new_cpu_s, lag_s in ((0.3, 0.2), (0.9, 0.05), (0.1, 0.01)):
-        cpu_s, now, lateness.worst_s = cpu_s + new_cpu_s, now + 1.0, lag_s
+        cpu_s, lateness.worst_s = cpu_s + new_cpu_s, lag_s
         hangar.engine.fill()
         runner.build_progress()
     lateness.worst_s = 0.4
@@ -401,18 +405,18 @@ async def test_a_report_has_the_worst_of_its_time(
     assert report.cpu_s == pytest.approx(1.3)
 
 
-async def test_a_report_says_how_many_requests_were_affected(runner: LeaseRunner, hangar: Hangar) -> None:
-    """By want of processor time, and by lateness, as the meter has judged them by the looks of the loop."""
+async def test_a_report_says_how_many_requests_were_affected(hangar: Hangar) -> None:
+    """Those that ended while processor time was short or the loop was late, by the looks of the loop."""
     busy_s, now = 0.0, 0.0
-    runner._strain = StrainMeter(lambda: busy_s, lambda: now)
-    task = begin(runner, build_lease(0, 6))
+    meter = WorkerMeter(saturation=SaturationMeter(lambda: busy_s, lambda: now))
+    task = begin(build_runner(hangar, meter), build_lease(0, 6))
     await settle()
     hangar.engine.fill()
-    runner._lag._on_call(0.0)
+    meter.look(0.0)
     hangar.engine.answer_all()
     hangar.engine.fill()
     busy_s, now = 1.0, 1.1
-    runner._lag._on_call(0.3)
+    meter.look(0.3)
     hangar.engine.answer_all()
 
     report = await receive(task)
@@ -434,7 +438,7 @@ async def test_processor_time_is_reported_once(
         cpu_s += 0.5
         hangar.engine.fill()
         hangar.engine.answer_all()
-        runner.let_go((await receive(task)).lease)
+        runner.forget((await receive(task)).lease)
     cpu_s += 10.0
     tasks.append(begin(runner, build_lease(6, 9)))
     await settle()
@@ -483,7 +487,7 @@ async def test_too_few_open_files_are_told(
 def test_an_empty_report_gives_everything_back() -> None:
     """It covers nothing, and is believed."""
     lease = build_lease(7, 9)
-    report = build_empty_report(lease, "e1", "w1", "b1", 1.0)
+    report = build_empty_report(WORKER, lease, "e1", 1.0)
     assert (report.lease, report.execution, report.worker, report.incarnation) == (lease.id, "e1", "w1", "b1")
     assert (report.start, report.done, report.covered) == (7, 7, 0)
     assert find_fault(report, 7, 9) is None
@@ -492,7 +496,7 @@ def test_an_empty_report_gives_everything_back() -> None:
 async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar) -> None:
     """A lease lasts as long as it did; its report says that the clock was set, and no later one does."""
     wall = elapsed_s = 1000.0
-    runner = LeaseRunner("w1", "b1", Supervisor(), clock=SteadyClock(lambda: wall, lambda: elapsed_s))
+    runner = build_runner(hangar, WorkerMeter(SteadyClock(lambda: wall, lambda: elapsed_s)))
     reports = []
     for step_s in (-3600.0, 0.0):
         task = begin(runner, build_lease(0, 3))
@@ -500,7 +504,7 @@ async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar)
         wall, elapsed_s = wall + step_s + 2, elapsed_s + 2
         await hangar.engine.work()
         report = await receive(task)
-        runner.let_go(report.lease)
+        runner.forget(report.lease)
         reports.append(report)
     assert [report.clock_step_s for report in reports] == [3600, 0]
     assert [report.ended_at - report.started_at for report in reports] == [2, 2]
@@ -508,7 +512,7 @@ async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar)
 
 async def test_a_refused_lease_fills_a_slot_until_the_worker_leaves(runner: LeaseRunner) -> None:
     """What comes next is for others; a worker that is told to leave is not kept from it."""
-    resting = asyncio.create_task(asyncio.to_thread(runner.rest, "l1", 60.0))
+    resting = asyncio.create_task(asyncio.to_thread(runner.fill_slot, "l1", 60.0))
     while not runner.refused:  # noqa: ASYNC110  # a thread does not call
         await asyncio.sleep(0)
     runner.stop_all(0.0)

@@ -1,1 +1,1 @@
-"""The worker's way over the broker: the task of a lease, and the orders of the coordinator."""
+"""What a worker hears from the broker: leases, and orders of the coordinator."""

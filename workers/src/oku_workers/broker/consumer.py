@@ -1,4 +1,4 @@
-"""Celery's consumer, made to outlive a broker that goes and comes back, and messages that are not ours."""
+"""Celery's consumer, made to outlive a broker that goes and comes back, and to drop messages of strangers."""
 
 import logging
 import secrets
@@ -17,19 +17,19 @@ from oku_core.messaging.signing import MessageKind
 _log = logging.getLogger(__name__)
 
 TASKS = 16
-"""So many tasks a worker may do at a time.
+"""How many tasks a worker may run at a time.
 
-It takes `LEASE_SLOTS` messages from the broker, but those that it had from a connection that is gone do
-not count, and what comes with full hands must be claimed, or refused, as soon as any other.
+It takes `LEASE_SLOTS` messages from the broker, but those from a connection that is gone do not count, and
+a lease that arrives when all slots are full must be claimed, or refused, as soon as any other.
 """
 
 
 class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
-    """What a worker has in hand it does whether the broker is there or not.
+    """Lets a worker finish the leases under way whether the broker is there or not.
 
-    When a connection breaks, kombu would put the messages of what is in hand back, for others, who refuse
-    such copies; and it acknowledges them later over the channel that is gone. Without a broker both end with
-    an AttributeError, and the process with it (Celery 5.7.0, kombu 5.7.0).
+    When a connection breaks, kombu would put the messages of leases under way back, for other workers, which
+    refuse such copies; and it acknowledges them later over the channel that is gone. Without a broker both
+    end with an AttributeError, and the process with it (Celery 5.7.0, kombu 5.7.0).
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -44,10 +44,10 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
         return LEASE_SLOTS
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:
-        """What is done with each message of the queue; one that the coordinator has not signed is dropped.
+        """A function that takes each message; one that the coordinator has not signed is dropped.
 
-        Of a signed one Celery gets that alone: what else stands in a message has it wait, run other tasks or
-        answer anybody.
+        Celery gets only what is signed: the rest of a message could make it wait, run other tasks or send
+        answers to anybody.
         """
         handle = super().create_task_handler(*arguments, **options)
 
@@ -78,9 +78,9 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
 
 
 def is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Whether a line of Celery's says something new.
+    """Whether a line of Celery's log says something new.
 
-    Each lease that outlives its connection ends with an acknowledgement for which there is none any more.
+    Each lease that outlives its connection ends with an acknowledgement that cannot be sent any more.
     """
     error = record.exc_info[1] if record.exc_info else None
     is_late = isinstance(error, (AttributeError, *AmqpTransport.recoverable_connection_errors))

@@ -1,7 +1,7 @@
-"""What the coordinator tells all workers at once: heard beside the leases, and obeyed if it is new.
+"""Orders of the coordinator to all workers: received beside the leases, and obeyed if they are new.
 
 Celery's own remote control is off. It would take some forty commands from whoever reaches the broker, among
-them to shut down and to consume other queues, and answer where it is told to.
+them to shut down and to consume other queues, and would answer to wherever the command says.
 """
 
 import math
@@ -17,8 +17,8 @@ from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import HeartbeatInterval, Order, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_workers.health.heartbeat import Heartbeat
-from oku_workers.health.loop_thread import LoopThread
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.loop_thread import LoopThread
 
 _INTERVAL_HOLDS_S = 60.0
 """A coordinator repeats the heartbeat interval every few seconds. After this long without one, any is taken:
@@ -29,9 +29,9 @@ class Orders:
     """Obeys orders.
 
     Args:
-        station: the event loop.
-        crew: has the leases.
-        beat: sends progress.
+        loop_thread: the event loop.
+        runner: has the leases, in that loop.
+        heartbeat: sends progress.
         clock: monotonic seconds.
     """
 
@@ -69,7 +69,7 @@ def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None
 
     Args:
         app: the application.
-        name: of the process, no two alike.
+        name: of the queue; no two processes may share one.
         obey: called with each order of the coordinator.
     """
 
@@ -82,10 +82,10 @@ def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None
             obey(order)
 
     class OrderStep(bootsteps.ConsumerStep):  # type: ignore[misc]  # Celery has no types
-        """Listens from each connection to its loss."""
+        """Listens on each connection until it is lost."""
 
         def get_consumers(self, channel: Any) -> list[Consumer]:
-            """As Celery wants it."""
+            """The consumer of the orders."""
             queue = build_orders_queue(name)
             return [Consumer(channel, [queue], on_message=take, no_ack=True, accept=["json"])]
 

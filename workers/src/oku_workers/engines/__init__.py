@@ -8,8 +8,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
 from oku_workers.engines.httptools.engine import HttptoolsEngine
-from oku_workers.leases.execution import Execution
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import Feed
 
 
 class EngineProtocol(Protocol):

@@ -1,1 +1,4 @@
-"""What a worker says of itself, and what ends it when it is of no use."""
+"""The threads that show that a worker lives and end it when it is stuck."""
+
+EXIT_STUCK = 70
+"""Exit code of a worker that is stuck and ends, to be started anew (EX_SOFTWARE of sysexits.h)."""

@@ -1,1 +1,1 @@
-"""The leases of a worker: fed to the engine request by request, and what came of each."""
+"""How a worker runs leases: each is begun, served by the engine, stopped where it must be, and reported."""

@@ -15,8 +15,8 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
-from oku_workers.leases.execution import DISCONNECTED, OK, TIMEOUT, Execution
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.execution import DISCONNECTED, OK, TIMEOUT, Execution
+from oku_workers.executions.feed import Feed
 
 SPEC = Spec(urls=("http://host/{i}",), concurrency=3, timeout_s=3600.0)
 RESPONSE = SimpleNamespace(connection=None, status=200, content=SimpleNamespace(total_bytes=2))

@@ -16,7 +16,7 @@ from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, ResponseCache
 from oku_workers.engines.limits import LONGEST_HEAD_BYTES
-from oku_workers.leases.execution import (
+from oku_workers.executions.execution import (
     DISCONNECTED,
     OK,
     PROTOCOL_ERROR,
@@ -24,7 +24,7 @@ from oku_workers.leases.execution import (
     UNEXPECTED_STATUS,
     Execution,
 )
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.feed import Feed
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 

@@ -13,8 +13,8 @@ from oku_workers.engines.httptools import engine as engine_module
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE, MOST_FAILURES_AT_ONCE, HttptoolsEngine
 from oku_workers.engines.httptools.origin import Origin
-from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
+from oku_workers.executions.feed import Feed
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 LAST_ANSWER = ANSWER.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n")

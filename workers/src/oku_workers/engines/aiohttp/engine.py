@@ -18,8 +18,8 @@ from oku_workers.engines.aiohttp.request import build_arguments, build_urls
 from oku_workers.engines.aiohttp.session import build_session
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.window import choose_window
-from oku_workers.leases.execution import TIMEOUT, Execution
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.execution import TIMEOUT, Execution
+from oku_workers.executions.feed import Feed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -14,8 +14,8 @@ from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.leases.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
+from oku_workers.executions.feed import Feed
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may not be out when it is answered; shorter ones are, unless the socket was full."""

@@ -26,8 +26,8 @@ from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.urls import parse_origin
 from oku_workers.engines.window import FILES_BESIDE, choose_window
-from oku_workers.leases.execution import CONNECT_ERROR, TIMEOUT, Execution
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.execution import CONNECT_ERROR, TIMEOUT, Execution
+from oku_workers.executions.feed import Feed
 
 if TYPE_CHECKING:
     from yarl import URL

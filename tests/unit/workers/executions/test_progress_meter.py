@@ -4,14 +4,14 @@ from collections.abc import Callable
 import pytest
 
 from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
-from oku_workers.leases.execution import TIMEOUT, Execution
-from oku_workers.leases.progress_meter import ProgressMeter
+from oku_workers.executions.execution import TIMEOUT, Execution
+from oku_workers.executions.progress_meter import ProgressMeter
 
-BuildHand = Callable[[int, int], Execution]
+BuildExecution = Callable[[int, int], Execution]
 
 
 @pytest.fixture
-def execution(build_execution: BuildHand) -> Execution:
+def execution(build_execution: BuildExecution) -> Execution:
     """A lease whose indices are all in flight."""
     execution = build_execution(0, 1000)
     execution.next_index = execution.stop
@@ -45,7 +45,7 @@ def test_a_second_without_answers_is_empty(execution: Execution) -> None:
     assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, HistogramSnapshot())
 
 
-def test_executions_are_added_up(build_execution: BuildHand) -> None:
+def test_executions_are_added_up(build_execution: BuildExecution) -> None:
     """A second is one of the worker, not of a lease."""
     meter, executions = ProgressMeter(), [build_execution(0, 10), build_execution(10, 20)]
     for execution in executions:

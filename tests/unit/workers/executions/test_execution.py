@@ -9,10 +9,10 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapsh
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
-from oku_workers.leases import execution as execution_module
-from oku_workers.leases.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
+from oku_workers.executions import execution as execution_module
+from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
 
-BuildHand = Callable[[int, int], Execution]
+BuildExecution = Callable[[int, int], Execution]
 
 
 def test_the_outcomes_have_the_order_of_the_account() -> None:
@@ -27,7 +27,7 @@ def take_all(execution: Execution) -> None:
     execution.next_index = execution.stop
 
 
-def test_it_is_finished_by_its_last_answer(build_execution: BuildHand) -> None:
+def test_it_is_finished_by_its_last_answer(build_execution: BuildExecution) -> None:
     """Not before every index was taken and has ended."""
     execution = build_execution(5, 7)
     execution.next_index = 6
@@ -45,7 +45,7 @@ def test_it_is_finished_by_its_last_answer(build_execution: BuildHand) -> None:
 
 
 @pytest.mark.parametrize("outcome", [TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR])
-def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildHand, outcome: int) -> None:
+def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildExecution, outcome: int) -> None:
     """It counts as its outcome, and has neither status nor latency."""
     execution = build_execution(0, 1)
     take_all(execution)
@@ -55,7 +55,7 @@ def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildHand, o
     assert (execution.statuses, execution.build_latency()) == ({}, HistogramSnapshot())
 
 
-def test_what_is_given_back_is_in_rising_order(build_execution: BuildHand) -> None:
+def test_what_is_given_back_is_in_rising_order(build_execution: BuildExecution) -> None:
     """In whatever order requests are cut off."""
     execution = build_execution(0, 4)
     take_all(execution)
@@ -66,7 +66,7 @@ def test_what_is_given_back_is_in_rising_order(build_execution: BuildHand) -> No
     assert sum(execution.outcomes) == 0
 
 
-def test_a_withdrawn_one_waits_for_what_is_in_flight(build_execution: BuildHand) -> None:
+def test_a_withdrawn_one_waits_for_what_is_in_flight(build_execution: BuildExecution) -> None:
     """It is finished when that has ended; what was not taken is none of its business."""
     execution = build_execution(0, 100)
     execution.next_index = 3
@@ -78,7 +78,7 @@ def test_a_withdrawn_one_waits_for_what_is_in_flight(build_execution: BuildHand)
     assert (execution.in_flight, execution.finished.done()) == (0, True)
 
 
-def test_an_untouched_one_is_finished_by_its_withdrawal(build_execution: BuildHand) -> None:
+def test_an_untouched_one_is_finished_by_its_withdrawal(build_execution: BuildExecution) -> None:
     """And a second withdrawal does nothing."""
     execution = build_execution(0, 100)
     execution.withdraw()
@@ -87,7 +87,7 @@ def test_an_untouched_one_is_finished_by_its_withdrawal(build_execution: BuildHa
     assert not execution.has_begun
 
 
-def test_an_abandoned_one_ends_with_its_error(build_execution: BuildHand) -> None:
+def test_an_abandoned_one_ends_with_its_error(build_execution: BuildExecution) -> None:
     """And nothing that still comes for it does any harm."""
     execution = build_execution(0, 2)
     take_all(execution)
@@ -99,7 +99,7 @@ def test_an_abandoned_one_ends_with_its_error(build_execution: BuildHand) -> Non
     assert execution.finished.exception() is error
 
 
-def test_a_lease_that_ends_before_it_starts_has_no_index(build_execution: BuildHand) -> None:
+def test_a_lease_that_ends_before_it_starts_has_no_index(build_execution: BuildExecution) -> None:
     """A forged lease is empty at worst."""
     execution = build_execution(10, 3)
     assert execution.stop == execution.next_index == 10

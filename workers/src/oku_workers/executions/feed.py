@@ -1,26 +1,26 @@
-"""The feed: the indices of all leases in hand, one after the other, so that the window of requests stays full
-where one lease ends and the next begins.
+"""The feed of an engine: the indices of all executions, one execution after the other.
 
-An engine looks at `current`, which says whose index comes next, and takes it.
+So the window of requests stays full where one lease ends and the next begins. An engine looks at `current`,
+which says whose index comes next, and takes it.
 """
 
 import asyncio
 from collections import deque
 
-from oku_workers.leases.execution import Execution
+from oku_workers.executions.execution import Execution
 
 
 class Feed:
-    """See the module. Belongs to the thread of the event loop."""
+    """The indices that are still to be sent; belongs to the thread of the event loop."""
 
     def __init__(self) -> None:
         self.current: Execution | None = None
-        """The lease to take from; its `next_index` is below its `stop`."""
+        """The execution to take from; its `next_index` is below its `stop`."""
         self._waiting: deque[Execution] = deque()
         self._parked: deque[asyncio.Future[None]] = deque()
 
     def add(self, execution: Execution) -> None:
-        """Put a lease behind those that are there; one without an index is finished at once."""
+        """Put an execution behind those that are there; one without an index is finished at once."""
         execution.settle()
         self._waiting.append(execution)
         if self.current is None:
@@ -33,7 +33,7 @@ class Feed:
         return sum(execution.stop - execution.next_index for execution in executions)
 
     def take(self, execution: Execution) -> int:
-        """The next index of `hand`, which must be `current`."""
+        """The next index of an execution, which must be `current`."""
         index = execution.next_index
         execution.next_index = index + 1
         if execution.next_index == execution.stop:
@@ -41,7 +41,7 @@ class Feed:
         return index
 
     def withdraw(self, execution: Execution) -> None:
-        """Take no further index of a lease."""
+        """Take no further index of an execution."""
         execution.withdraw()
         if self.current is execution:
             self.advance()
@@ -53,7 +53,7 @@ class Feed:
         await parked
 
     def advance(self) -> None:
-        """Go on to the next lease that has an index to take."""
+        """Go on to the next execution that has an index to take."""
         self.current = None
         while self._waiting:
             execution = self._waiting.popleft()

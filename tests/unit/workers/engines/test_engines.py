@@ -3,7 +3,7 @@ import pytest
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines import build_engine
-from oku_workers.leases.feed import Feed
+from oku_workers.executions.feed import Feed
 
 
 @pytest.mark.parametrize("engine", list(Engine))

@@ -1,21 +1,36 @@
-"""Which requests ended while their worker was short of processor time, or its event loop was late.
+"""Finds the requests that ended while their worker was short of processor time, or its event loop was late.
 
-Judged over whole seconds with requests in flight all the time: a burst of 0.1 s, start-up and idle time say
-nothing of a latency. docs/metrics.md gives the reasons for the two limits.
+Whole seconds with requests in flight all the time are judged: a burst of 0.1 s, start-up and idle time say
+nothing about a latency. docs/metrics.md gives the reasons for the two limits.
 """
 
 import time
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import NamedTuple
 
-from oku_workers.health.vitals import measure_busy_s
-from oku_workers.leases.execution import Execution
+from oku_workers.executions.execution import Execution
 
 SATURATED_SHARE = 0.9
 """From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
 LATE_S = 0.1
-"""An event loop that is later than this measures itself rather than the target."""
+"""A latency that an event loop measures while it is later than this is its own rather than the target's."""
 _WHOLE_S = 1.0
+_SCHEDSTAT = Path("/proc/thread-self/schedstat")
+"""Nanoseconds on a processor, nanoseconds waiting for one, turns (Linux, scheduler/sched-stats)."""
+
+
+def measure_busy_s(schedstat: Path = _SCHEDSTAT) -> float:
+    """Time that this process ran on a processor, or the calling thread waited for one, in seconds.
+
+    A worker whose requests queue because others take the processors is as saturated as one that uses up its
+    own. On systems that do not tell how long a thread waited, waiting counts as nothing.
+    """
+    try:
+        waited_s = int(schedstat.read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        waited_s = 0.0
+    return time.process_time() + waited_s
 
 
 class _Verdict(NamedTuple):
@@ -26,8 +41,8 @@ class _Verdict(NamedTuple):
 _NOTHING_KNOWN = _Verdict(0.0, 0.0)
 
 
-class StrainMeter:
-    """Takes a look every 50 ms, and judges what ended in each whole second.
+class SaturationMeter:
+    """Judges what ended in each whole second, by a look every 50 ms.
 
     Args:
         measure_busy_s: time that the worker ran or waited for a processor.
@@ -46,7 +61,7 @@ class StrainMeter:
         self._last = _NOTHING_KNOWN
 
     def look(self, executions: Collection[Execution], late_s: float) -> None:
-        """One look at the leases in hand, by an event loop that was so late."""
+        """One look at the executions under way, by an event loop that was so late."""
         if not any(execution.in_flight for execution in executions):
             self._since, self._last = None, _NOTHING_KNOWN
             return
@@ -62,11 +77,11 @@ class StrainMeter:
             self._last = _Verdict(min(share, 1.0), self._worst_late_s)
             for execution in executions:
                 _count(execution, self._last)
-        # Answers that came while the loop was late are read after this look, and belong to the lateness, too.
+        # Answers that came while the loop was late are read after this look; they suffered from it, too.
         self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
 
     def settle(self, execution: Execution) -> None:
-        """A lease has ended: what came after the last whole second is as that was."""
+        """An execution has ended: what came after its last whole second is judged as that second was."""
         _count(execution, self._last)
 
 

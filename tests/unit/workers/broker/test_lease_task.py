@@ -15,11 +15,12 @@ from oku_core.messaging.codec import seal_lease
 from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec
-from oku_workers.broker import tasks
+from oku_workers.broker import lease_task
 from oku_workers.engines.engine_error import EngineError
-from oku_workers.leases.lease_runner import build_empty_report
+from oku_workers.leases.reports import WorkerIdentity, build_empty_report
 
 SIGNER = Signer(MESSAGE_KEY)
+WORKER = WorkerIdentity("w1", "b1")
 
 
 class FakeLoopThread:
@@ -35,7 +36,7 @@ class FakeLoopThread:
 
 
 class FakeRunner:
-    """Carries out a lease by saying so."""
+    """Runs a lease by saying so."""
 
     def __init__(self, diary: list[object]) -> None:
         self.is_stopping = False
@@ -43,23 +44,23 @@ class FakeRunner:
         self.error: Exception | None = None
         self._diary = diary
 
-    async def run(self, lease: Lease, execution: str) -> Report | None:
+    async def run(self, lease: Lease, execution_id: str) -> Report | None:
         """As the lease runner."""
-        self._diary.append(("carried out", lease.id))
+        self._diary.append(("run", lease.id))
         if self.error is not None:
             raise self.error
         if self.is_doubled:
             return None
-        return build_empty_report(lease, execution, "w1", "b1", 1.0)
+        return build_empty_report(WORKER, lease, execution_id, 1.0)
 
-    def rest(self, lease: str, seconds: float) -> None:
+    def fill_slot(self, lease: str, seconds: float) -> None:
         """As the lease runner."""
         assert seconds > 0
-        self._diary.append(("rested", lease))
+        self._diary.append(("filled a slot", lease))
 
-    def let_go(self, lease: str) -> None:
+    def forget(self, lease: str) -> None:
         """As the lease runner."""
-        self._diary.append(("let go", lease))
+        self._diary.append(("forgotten", lease))
 
 
 class Desk:
@@ -69,7 +70,9 @@ class Desk:
         self.diary: list[object] = []
         self.runner = FakeRunner(self.diary)
         self.app = build_app("memory://", MESSAGE_KEY)
-        tasks.register_lease_task(self.app, FakeLoopThread(), self.runner, "w1", "b1", time.time)  # type: ignore[arg-type]
+        loop_thread: Any = FakeLoopThread()
+        runner: Any = self.runner
+        lease_task.LeaseTask(self.app, loop_thread, runner, WORKER, time.time).register()
 
     def send(self, _: Celery, message: Message) -> None:
         """Stands for `send_message`."""
@@ -94,7 +97,7 @@ class Desk:
 def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk whose messages stay on it."""
     desk = Desk()
-    monkeypatch.setattr(tasks, "send_message", desk.send)
+    monkeypatch.setattr(lease_task, "send_message", desk.send)
     return desk
 
 
@@ -106,14 +109,14 @@ def build_document(**changes: Any) -> Any:
     return seal_lease(SIGNER, msgspec.structs.replace(lease, **changes))
 
 
-def test_a_lease_is_claimed_carried_out_reported_and_let_go(desk: Desk) -> None:
+def test_a_lease_is_claimed_run_reported_and_forgotten(desk: Desk) -> None:
     """In this order: it is in hand until its report has reached the broker."""
     desk.deliver(build_document())
-    claim, carried_out, report, let_go = desk.diary
+    claim, run, report, forgotten = desk.diary
     assert isinstance(claim, Claim)
     assert isinstance(report, Report)
     assert (claim.lease, claim.worker, claim.incarnation) == ("l1", "w1", "b1")
-    assert (carried_out, let_go) == (("carried out", "l1"), ("let go", "l1"))
+    assert (run, forgotten) == (("run", "l1"), ("forgotten", "l1"))
     assert report.execution == claim.execution
 
 
@@ -162,7 +165,7 @@ def test_a_doubled_lease_is_not_reported_twice(desk: Desk) -> None:
     desk.runner.is_doubled = True
     desk.deliver(build_document())
     assert [type(message) for message in desk.messages] == [Claim]
-    assert ("let go", "l1") not in desk.diary
+    assert ("forgotten", "l1") not in desk.diary
 
 
 def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
@@ -177,9 +180,9 @@ def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
     ("case", "sentence"),
     [
         ({"start_by": 0.0}, "is given back: its message is stale"),
-        ({"is_doubled": True}, "came twice"),
+        ({"is_doubled": True}, "arrived twice"),
         ({"error": EngineError("no such file")}, "cannot be carried out here: no such file"),
-        ({"error": RuntimeError("oops")}, "has failed here: RuntimeError: oops"),
+        ({"error": RuntimeError("oops")}, "failed: RuntimeError: oops"),
     ],
 )
 def test_what_is_said_of_a_lease_names_it(
@@ -201,7 +204,7 @@ def test_a_spec_that_cannot_be_carried_out_here_is_refused(desk: Desk) -> None:
     desk.runner.error = EngineError("cacert /ca.pem cannot be used: " + "No such file " * 100)
     desk.deliver(build_document())
     claim, report = desk.messages
-    assert desk.diary[-1] == ("rested", "l1")
+    assert desk.diary[-1] == ("filled a slot", "l1")
     assert isinstance(claim, Claim)
     assert isinstance(report, Report)
     assert report.refusal.startswith("cacert /ca.pem cannot be used: No such file")

@@ -1,6 +1,6 @@
-"""What happened in the last second: the difference of two looks at the leases in hand.
+"""What happened in the last second: the difference between two looks at the executions under way.
 
-Nothing is recorded twice in the hot path for this; the difference of two histograms is taken once a second.
+Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
 """
 
 import time
@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 
 from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.outcome import OUTCOMES
-from oku_workers.leases.execution import Execution
+from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
+from oku_workers.executions.execution import Execution
 
 _SHORTEST_S = 1e-6
 
 
 @dataclass
 class ProgressDelta:
-    """What one second, or some, brought; minimum and maximum latency are those of the buckets."""
+    """What is new since the look before; the smallest and the largest latency are bounds of their buckets."""
 
     seconds: float
     cpu_share: float
@@ -27,7 +28,7 @@ class ProgressDelta:
 
 @dataclass
 class _Seen:
-    """How a lease stood at the last look."""
+    """What was counted of an execution at the last look."""
 
     outcomes: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
     bytes_received: int = 0
@@ -36,7 +37,7 @@ class _Seen:
 
 
 class ProgressMeter:
-    """Takes the differences. A lease that leaves between two looks is looked at once more as it leaves."""
+    """Takes the differences; an execution that leaves between two looks is looked at once more."""
 
     def __init__(self) -> None:
         self._seen: dict[Execution, _Seen] = {}
@@ -48,7 +49,7 @@ class ProgressMeter:
         self._cpu_s, self._at = time.process_time(), time.monotonic()
 
     def forget(self, execution: Execution) -> None:
-        """A lease leaves; the next look is the last at it."""
+        """An execution leaves; the next look is the last at it."""
         self._left.append(execution)
 
     def take(self, executions: Iterable[Execution]) -> ProgressDelta:
@@ -76,7 +77,7 @@ class ProgressMeter:
     def _take_times(self, outcomes: list[int], received: int, latency: HistogramSnapshot) -> ProgressDelta:
         cpu_s, at = time.process_time(), time.monotonic()
         seconds = max(at - self._at, _SHORTEST_S)
-        second = ProgressDelta(
+        delta = ProgressDelta(
             seconds=seconds,
             cpu_share=(cpu_s - self._cpu_s) / seconds,
             outcomes=outcomes,
@@ -84,7 +85,7 @@ class ProgressMeter:
             latency=latency,
         )
         self._cpu_s, self._at = cpu_s, at
-        return second
+        return delta
 
 
 def _add_new_counts(counts: dict[int, int], execution: Execution, seen: dict[int, int]) -> None:

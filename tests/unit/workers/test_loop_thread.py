@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from oku_workers.health.loop_thread import LoopThread
+from oku_workers.loop_thread import LoopThread
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.messaging.lease import Lease, Report, find_fault
 from oku_core.spec.spec import Spec
-from oku_workers.leases.execution import Execution
-from oku_workers.leases.feed import Feed
-from oku_workers.leases.progress_meter import ProgressDelta, ProgressMeter
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import Feed
+from oku_workers.executions.progress_meter import ProgressDelta, ProgressMeter
 
-BuildHand = Callable[..., Execution]
+BuildExecution = Callable[..., Execution]
 
 FAILURES = range(2, 6)
 
@@ -207,7 +207,7 @@ def build_report(execution: Execution) -> Report:
     )
 
 
-async def test_who_waits_is_woken_by_a_lease(build_execution: BuildHand) -> None:
+async def test_who_waits_is_woken_by_a_lease(build_execution: BuildExecution) -> None:
     """All of them, also when one of them has gone away meanwhile."""
     feed = Feed()
     waiting = [asyncio.ensure_future(feed.wait()) for _ in range(3)]
@@ -220,7 +220,7 @@ async def test_who_waits_is_woken_by_a_lease(build_execution: BuildHand) -> None
     assert waiting[1].cancelled()
 
 
-async def test_an_empty_lease_wakes_nobody(build_execution: BuildHand) -> None:
+async def test_an_empty_lease_wakes_nobody(build_execution: BuildExecution) -> None:
     """There is nothing to take."""
     feed = Feed()
     waiting = asyncio.ensure_future(feed.wait())
@@ -234,7 +234,7 @@ async def test_an_empty_lease_wakes_nobody(build_execution: BuildHand) -> None:
     waiting.cancel()
 
 
-def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildHand) -> None:
+def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildExecution) -> None:
     """One that waits behind another begins when the other has no index left."""
     now = 100.0
     feed, first, second = Feed(), build_execution(0, 1, lambda: now), build_execution(1, 2, lambda: now)

@@ -1,4 +1,4 @@
-"""A lease in the hands of a worker: which index comes next, and what came of those that have ended.
+"""One attempt at a lease: which index comes next, and what came of those that have ended.
 
 All of it belongs to the thread of the event loop. `answer` and `fail` are the hot path: integer arithmetic on
 attributes, no allocation that lasts.
@@ -26,15 +26,15 @@ _HALF_BITS = SUB_BUCKET_BITS - 1
 
 
 class Execution:
-    """One lease under way.
+    """One attempt at a lease, counted as it goes on.
 
     `finished` is done when every index that was taken has ended or was given back, and none will be taken
     any more.
 
     Args:
-        lease: what it is to send.
-        finished: belongs to it.
-        now: Unix time.
+        lease: what to send.
+        finished: becomes done with the execution.
+        now: gives Unix time.
     """
 
     __slots__ = (
@@ -42,6 +42,7 @@ class Execution:
         "bytes_received",
         "clock_step_s",
         "counts",
+        "cpu_s",
         "ended",
         "ended_at",
         "finished",
@@ -82,7 +83,7 @@ class Execution:
         self.max_lag_s = 0.0
         self.max_busy_share = 0.0
         self.judged = self.saturated = self.lagged = 0
-        self.clock_step_s = 0.0
+        self.cpu_s = self.clock_step_s = 0.0
         self.restart_clock()
 
     def restart_clock(self) -> None:

@@ -1,7 +1,7 @@
-"""The watch over the event loop of a worker: one that is stuck ends the process, to be started anew.
+"""Ends a worker whose event loop is stuck, so that it is started anew.
 
 A thread of its own asks the loop again and again, and touches a file whenever it answers, which a liveness
-probe can look at. Threads that are stuck are not seen here: they hold no other run up.
+probe can look at. It does not see other threads that are stuck: they hold no other run up.
 """
 
 import logging
@@ -11,21 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from oku_core.process.supervision import Health, keep_going
-from oku_workers.health.heartbeat import EXIT_STUCK
-from oku_workers.health.loop_thread import LoopThread
+from oku_workers.health import EXIT_STUCK
+from oku_workers.loop_thread import LoopThread
 
 _log = logging.getLogger(__name__)
 
 _ROUND_S = 1.0
 
 
-class LoopWatch(threading.Thread):
+class LoopWatchdog(threading.Thread):
     """Watches from `start` to `end`.
 
     Args:
         health: of this thread.
-        station: the event loop.
-        limit_s: not having answered for so long means stuck.
+        loop_thread: the event loop.
+        limit_s: a loop that has not answered for so long is stuck.
         alive_file: the file to touch, if any.
         exit_process: ends the process at once, with a code.
     """

@@ -1,11 +1,13 @@
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from oku_workers.leases.execution import Execution
-from oku_workers.leases.strain import LATE_S, SATURATED_SHARE, StrainMeter
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.saturation import LATE_S, SATURATED_SHARE, SaturationMeter, measure_busy_s
 
-BuildHand = Callable[..., Execution]
+BuildExecution = Callable[..., Execution]
 LOOK_S = 0.05
 
 
@@ -15,7 +17,7 @@ class Worker:
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
         self.now = self.busy_s = 100.0
-        self.meter = StrainMeter(lambda: self.busy_s, lambda: self.now)
+        self.meter = SaturationMeter(lambda: self.busy_s, lambda: self.now)
 
     def work(self, seconds: float, *, busy: float = 0.0, late_s: float = 0.0, rate: int = 10) -> None:
         """Go on for some time: busy for a share of it, late at the first look, so many answers a look."""
@@ -35,7 +37,7 @@ class Worker:
 
 
 @pytest.fixture
-def worker(build_execution: BuildHand) -> Worker:
+def worker(build_execution: BuildExecution) -> Worker:
     """One that has begun with a lease, and has a request in flight all the time."""
     execution = build_execution(0, 1_000_000)
     execution.next_index += 1
@@ -94,7 +96,7 @@ def test_what_is_within_the_limit_affects_nothing(worker: Worker) -> None:
     assert (worker.execution.saturated, worker.execution.lagged) == (0, 0)
 
 
-def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_execution: BuildHand) -> None:
+def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_execution: BuildExecution) -> None:
     """A lease that ends before its second is over is as the second before it was."""
     worker.work(1.05, busy=1.0)
     affected = 0
@@ -108,7 +110,7 @@ def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_executio
 
 
 def test_what_was_busy_before_a_pause_does_not_count_after_it(
-    worker: Worker, build_execution: BuildHand
+    worker: Worker, build_execution: BuildExecution
 ) -> None:
     """The next run on this worker begins anew."""
     worker.work(2.0, busy=1.0)
@@ -128,3 +130,21 @@ def test_what_is_given_back_is_not_affected(worker: Worker) -> None:
     worker.execution.give_back(0)
     worker.meter.settle(worker.execution)
     assert worker.execution.saturated == answered == sum(worker.execution.outcomes)
+
+
+def test_busy_is_what_ran_and_what_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is in seconds; on a system that does not tell of waiting, waiting counts as nothing."""
+    schedstat = tmp_path / "schedstat"
+    monkeypatch.setattr(time, "process_time", lambda: 2.0)
+    assert measure_busy_s(schedstat) == 2.0
+    schedstat.write_text("1000000000 250000000 7\n")
+    assert measure_busy_s(schedstat) == 2.25
+    schedstat.write_text("")
+    assert measure_busy_s(schedstat) == 2.0
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
+def test_the_system_tells_of_waiting() -> None:
+    """In a form that is understood: waiting only grows."""
+    first = measure_busy_s()
+    assert 0 < time.process_time() <= first <= measure_busy_s()

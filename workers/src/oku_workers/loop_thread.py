@@ -24,13 +24,16 @@ class LoopThread:
         self._thread.start()
 
     def await_result(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine in the loop and block until it is done."""
+        """Run a coroutine in the loop and block until it is done; gives its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def ask(self, call: Callable[[], _T], timeout_s: float | None = None) -> _T:
-        """Call a function in the loop and block for its result; `TimeoutError` when the loop is too busy.
+        """Call a function in the loop and block for its result.
 
-        It is not called any more when nobody waits for it.
+        A function whose result nobody waits for any more is not called.
+
+        Raises:
+            TimeoutError: the loop is too busy.
         """
         answer: Future[_T] = Future()
 
@@ -39,7 +42,7 @@ class LoopThread:
                 return
             try:
                 answer.set_result(call())
-            except Exception as error:  # noqa: BLE001  # it goes to whoever asked
+            except Exception as error:  # noqa: BLE001  # whoever asked gets it
                 answer.set_exception(error)
 
         self._loop.call_soon_threadsafe(reply)
@@ -55,7 +58,7 @@ class LoopThread:
     def find_place(self) -> str:
         """Where in the code the loop is now."""
         frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001  # there is no other way
-        return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "no place, its thread has ended"
+        return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "nowhere: its thread has ended"
 
     def end(self) -> None:
         """Stop the loop and wait for its thread."""

@@ -1,0 +1,58 @@
+"""How late the event loop of a worker is: what it does at a certain time, it may do only when it is free."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+
+
+class LagMeter:
+    """Asks the event loop for a call every 50 ms and keeps by how much the latest one came too late.
+
+    Args:
+        on_call: takes by how much each one came too late, in seconds.
+        clock: monotonic time in seconds.
+        interval_s: how often to ask.
+    """
+
+    def __init__(
+        self,
+        on_call: Callable[[float], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+        interval_s: float = 0.05,
+    ) -> None:
+        self._on_call = on_call
+        self._clock = clock
+        self._interval_s = interval_s
+        self._worst_s = 0.0
+        self._handle: asyncio.TimerHandle | None = None
+        self._due = math.inf
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        self._due = self._clock() + self._interval_s
+        self._handle = asyncio.get_running_loop().call_later(self._interval_s, self._take_call)
+
+    def stop(self) -> None:
+        """End."""
+        if self._handle is not None:
+            self._handle.cancel()
+        self._due = math.inf
+
+    @property
+    def worst_s(self) -> float:
+        """The largest lateness since the last call of `take_worst_s`."""
+        # A loop that has not called for a while is late now, too.
+        return max(0.0, self._worst_s, self._clock() - self._due)
+
+    def take_worst_s(self) -> float:
+        """The largest lateness since the last call of this."""
+        worst_s = self.worst_s
+        self._worst_s = 0.0
+        return worst_s
+
+    def _take_call(self) -> None:
+        late_s = max(0.0, self._clock() - self._due)
+        self._worst_s = max(self._worst_s, late_s)
+        self._on_call(late_s)
+        self.start()
