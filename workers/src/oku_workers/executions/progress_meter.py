@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
 from oku_workers.executions.execution import Execution
 
 _SHORTEST_S = 1e-6

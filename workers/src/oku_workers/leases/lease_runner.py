@@ -8,12 +8,12 @@ is given back.
 import asyncio
 import threading
 
+from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.lease import Lease, Report, read_lease_number
 from oku_core.messaging.order import Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.memory import measure_rss_mb
 from oku_core.process.supervision import Supervisor
-from oku_core.accounting.histogram import coarsen
 from oku_workers.executions.execution import Execution
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.reports import WorkerIdentity, build_report
