@@ -26,7 +26,7 @@ from oku_cli.remote.client import Client
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.palette import ACCENT
-from oku_cli.terminal.trend import Pace
+from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
@@ -113,13 +113,13 @@ async def record_run(spec: Spec, folder: Path) -> Recording:
 
 
 async def _follow(client: Client, run: str, data_dir: DataDir, recording: Recording) -> None:
-    pace = Pace()
+    tracker = TrendTracker()
     is_killed = False
     async for item in client.follow(run):
         if isinstance(item, Summary):
             recording.summary = item
             return
-        sample = SeenTick(tick=item, trend=pace.add(item), seen_at_s=time.monotonic())
+        sample = SeenTick(tick=item, trend=tracker.add(item), seen_at_s=time.monotonic())
         if item.state == RunState.RUNNING and item.active_s < _SHOW_AFTER_S:
             recording.shown = sample
         if item.active_s > _KILL_AFTER_S and not is_killed:

@@ -1,1 +1,1 @@
-"""The `oku` command: runs on a laptop with a local stack, or against a coordinator elsewhere."""
+"""The `oku` command: runs on a laptop with a local stack, or at a remote coordinator."""

@@ -8,7 +8,7 @@ import sys
 import click
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.process.logs import tell_mistake
+from oku_cli.process.logs import report_mistake
 from oku_cli.process.standard_streams import StandardStreams
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
@@ -55,7 +55,7 @@ def main() -> None:
         click.echo(error.format_message())  # noqa: TID251  # our own help
         sys.exit(ExitCode.COMPLETED)
     except (UserError, click.UsageError) as error:
-        tell_mistake(error.format_message() if isinstance(error, click.UsageError) else str(error))
+        report_mistake(error.format_message() if isinstance(error, click.UsageError) else str(error))
         sys.exit(ExitCode.WRONG_INPUT)
     except click.exceptions.Abort:
         write_error("interrupted, nothing was started")

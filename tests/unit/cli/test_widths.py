@@ -12,7 +12,7 @@ from oku_cli.formatting import format_count
 from oku_cli.report.exports import decode_latency
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.layout import FEWEST_COLUMNS
-from oku_cli.terminal.trend import Pace
+from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.histogram_view import build_bars
 from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
@@ -134,7 +134,7 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
 @given(ticks(), WIDTHS)
 def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: int) -> None:
     """Bar, account, rates, latencies, times and outcomes."""
-    trend = Pace().add(tick)
+    trend = TrendTracker().add(tick)
     done = tick.accounted + tick.ended
     counts = [done, tick.requests, tick.accounted, tick.in_flight, tick.workers, tick.total_outcomes[0]]
     figures = [format_count(count) for count in (*counts, *filter(None, tick.total_outcomes))]

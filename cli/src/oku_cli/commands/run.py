@@ -47,7 +47,7 @@ def command(
     """Make requests to URL, or to delay servers of its own, and account for every one.
 
     The spec comes from a file (- is standard input), from flags, or both: flags override the file. Ctrl-C
-    stops taking requests and says how to resume; a second one stops at once, or leaves a run elsewhere to
+    stops taking requests and says how to resume; a second one stops at once, or leaves a remote run to
     its coordinator.
     """
     files = [target for target in targets if not _is_url(target)]

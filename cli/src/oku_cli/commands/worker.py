@@ -10,7 +10,7 @@ import click
 
 from oku_cli.options.allow_options import files_dir_option, secret_options
 from oku_cli.options.message_key import message_key_option, read_message_key
-from oku_cli.process.logs import add_facts, log_options
+from oku_cli.process.logs import add_context, log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
 from oku_core.spec.files import SpecFiles
@@ -78,7 +78,7 @@ def command(
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
 
-    add_facts(worker=name)
+    add_context(worker=name)
     try:
         grace_s = parse_duration_s(grace)
     except ValueError as error:

@@ -62,10 +62,10 @@ def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
 
 
 def refuse_secrets(secrets: SecretSource) -> None:
-    """Workers elsewhere have secrets of their own."""
+    """Remote workers have secrets of their own."""
     for flag, given in (("allow-env", secrets.variables), ("secrets-dir", secrets.folder)):
         if given:
-            raise UserError(f"--{flag}: is for a local stack; workers elsewhere were told what they may use")
+            raise UserError(f"--{flag}: is for a local stack; remote workers have their own settings")
 
 
 def _build_secrets(names: tuple[str, ...], folder: Path | None) -> SecretSource:

@@ -19,7 +19,11 @@ _HELP = {
     "loki_tenant": ("TEXT", "OKU_LOKI_TENANT", "Tenant of that Loki (X-Scope-OrgID)."),
     "loki_username": ("TEXT", "OKU_LOKI_USERNAME", "User of that Loki (basic authentication)."),
     "loki_password": ("TEXT", "OKU_LOKI_PASSWORD", "Password; others see flags, not the environment."),
-    "loki_token": ("TEXT", "OKU_LOKI_TOKEN", "Bearer token of that Loki, likewise."),
+    "loki_token": (
+        "TEXT",
+        "OKU_LOKI_TOKEN",
+        "Bearer token for Loki; safer in the environment than as a flag.",
+    ),
     "loki_ca": ("FILE", "OKU_LOKI_CA", "Certificates to trust for it in place of the system's, PEM."),
     "loki_outbox": ("SIZE", "OKU_LOKI_OUTBOX", "What lines that wait for it may take in the ledger."),
 }
@@ -100,6 +104,6 @@ def pick_loki_options(options: dict[str, Any]) -> LokiOptions:
 
 
 def refuse_loki(options: LokiOptions) -> None:
-    """A coordinator elsewhere has its own Loki, or none."""
+    """A remote coordinator has its own Loki, or none."""
     if options.loki:
         raise UserError("--loki: is a setting of the coordinator, it does not go together with --coordinator")

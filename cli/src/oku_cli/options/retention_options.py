@@ -59,8 +59,8 @@ def read_retention_variables() -> dict[str, str]:
     return found
 
 
-def _parse_keep_for(place: str, given: str) -> float:
+def _parse_keep_for(source: str, given: str) -> float:
     try:
         return parse_duration_between(given, *_BOUNDS)
     except ValueError as error:
-        raise UserError(f"{place}: {error}") from error
+        raise UserError(f"{source}: {error}") from error

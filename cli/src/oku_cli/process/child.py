@@ -55,7 +55,7 @@ class Child:
     def start(self) -> None:
         """Start it, for the first time or again."""
         with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
-            # Not from another thread: the child is tethered to the thread that starts it.
+            # Not from another thread: the child dies with the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
                 [*_DIE_WITH_PARENT, *self.command],
                 stdin=subprocess.DEVNULL,

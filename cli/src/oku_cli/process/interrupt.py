@@ -16,7 +16,7 @@ class InterruptedAtOnceError(Exception):
 
 
 class Interrupts:
-    """Takes the signals from the moment when it is made until the event loop ends."""
+    """Takes the signals from its creation until the event loop ends."""
 
     def __init__(self) -> None:
         self._noted = asyncio.Event()
@@ -29,15 +29,15 @@ class Interrupts:
         await self._noted.wait()
         self._noted.clear()
 
-    async def cut(self, work: Coroutine[Any, Any, _T], told: str) -> _T:
-        """Do `work`, but give it up on a signal: `InterruptedAtOnceError` then says what is `told`."""
-        return await self._do(work, told, patience_s=0.0)
+    async def cut(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
+        """Do `work`, but give it up on a signal: `InterruptedAtOnceError` then says `message`."""
+        return await self._do(work, message, patience_s=0.0)
 
-    async def let_end(self, work: Coroutine[Any, Any, _T], told: str) -> _T:
+    async def let_end(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
         """The same with what cannot be taken back: it may end, and the signal waits for the next to take."""
-        return await self._do(work, told, patience_s=_PATIENCE_S)
+        return await self._do(work, message, patience_s=_PATIENCE_S)
 
-    async def _do(self, work: Coroutine[Any, Any, _T], told: str, patience_s: float) -> _T:
+    async def _do(self, work: Coroutine[Any, Any, _T], message: str, patience_s: float) -> _T:
         working = asyncio.ensure_future(work)
         noted = asyncio.ensure_future(self._noted.wait())
         try:
@@ -45,7 +45,7 @@ class Interrupts:
             if not working.done():
                 await asyncio.wait({working}, timeout=patience_s)
             if not working.done():
-                raise InterruptedAtOnceError(told)
+                raise InterruptedAtOnceError(message)
             return await working
         finally:
             for task in (working, noted):

@@ -26,8 +26,8 @@ class InterruptHints:
     """What is to be said, by where the run is.
 
     Args:
-        flags: that name its place in a command.
-        outlives: whether the run goes on when the command ends, as it does at a coordinator elsewhere.
+        flags: that name its backend in a command.
+        outlives: whether the run goes on when the command ends, as it does at a remote coordinator.
     """
 
     flags: Sequence[str] = ()

@@ -1,6 +1,6 @@
 """One line of a log, out of a record of `logging`: as text for people, or as JSON for programs.
 
-Both say the same: the moment, the level, a sentence, and facts, which are what a call gives as `extra`. An
+Both say the same: the moment, the level, a sentence, and context, which are what a call gives as `extra`. An
 error with its traceback is one field of the JSON, and follows the line of the text. Neither has what may be
 a secret in it, whoever wrote it.
 """
@@ -16,7 +16,7 @@ from oku_core.process.redaction import redact
 
 _FIRST = ("run", "lease", "worker")
 _OWN = {"time", "level", "logger", "message", "pid", "error"}
-_NO_FACTS = _OWN | {"asctime", "taskName"} | logging.makeLogRecord({}).__dict__.keys()
+_NOT_CONTEXT = _OWN | {"asctime", "taskName"} | logging.makeLogRecord({}).__dict__.keys()
 _BREAK = re.compile(r"\s*\n\s*")
 _PLAIN = re.compile(r'[^\s"=]+')
 
@@ -31,7 +31,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": redact(record.getMessage()),
-            **_list_facts(record),
+            **_list_context(record),
             "pid": record.process,
         }
         if error := _format_error(self, record):
@@ -40,31 +40,31 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Sample, level and sentence, then facts as `name=value`; without the process id, which few want.
+    """Sample, level and sentence, then context as `name=value`; without the process id, which few want.
 
     What others have written, such as the path of a request, cannot begin a line or move the cursor.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, and those of its traceback."""
-        facts = _list_facts(record) | {"logger": record.name}
+        context = _list_context(record) | {"logger": record.name}
         words = [
             _format_time(record.created),
             f"{record.levelname.lower():<8}",
             _escape(_BREAK.sub(" ", redact(record.getMessage()).strip())),
-            *(f"{name}={_quote(str(value))}" for name, value in facts.items()),
+            *(f"{name}={_quote(str(value))}" for name, value in context.items()),
         ]
         return "\n".join([" ".join(words), *map(_escape, _format_error(self, record).splitlines())])
 
 
-def _list_facts(record: logging.LogRecord) -> dict[str, Any]:
+def _list_context(record: logging.LogRecord) -> dict[str, Any]:
     """What was given as `extra`. Celery's is a dictionary with all of a task in it, and left out."""
-    facts = {
+    context = {
         name: redact(value) if isinstance(value, str) else value
         for name, value in record.__dict__.items()
-        if name not in _NO_FACTS and isinstance(value, str | int | float)
+        if name not in _NOT_CONTEXT and isinstance(value, str | int | float)
     }
-    return {name: facts[name] for name in _FIRST if name in facts} | facts
+    return {name: context[name] for name in _FIRST if name in context} | context
 
 
 def _format_time(unix_s: float) -> str:

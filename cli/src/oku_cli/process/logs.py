@@ -70,18 +70,18 @@ def set_level(name: str) -> None:
         logging.getLogger(package).setLevel(own)
 
 
-def add_facts(**facts: str) -> None:
-    """Have facts in all lines of this process, such as the name of a worker."""
+def add_context(**context: str) -> None:
+    """Have context in all lines of this process, such as the name of a worker."""
 
     def add(record: logging.LogRecord) -> bool:
-        record.__dict__.update(facts | record.__dict__)
+        record.__dict__.update(context | record.__dict__)
         return True
 
     for handler in logging.getLogger().handlers:
         handler.addFilter(add)
 
 
-def tell_mistake(message: str) -> None:
+def report_mistake(message: str) -> None:
     """Say what the user did wrong, in one line: as JSON where the log is, else as a command does."""
     if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
         _log.error("%s", message)

@@ -1,1 +1,1 @@
-"""A coordinator elsewhere: how it is found, called and followed."""
+"""A remote coordinator: how it is found and called, and how its runs are followed."""

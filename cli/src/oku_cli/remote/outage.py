@@ -7,15 +7,15 @@ PATIENCE_S = 5.0
 """A coordinator that is replaced within this time is not worth a word."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _SHARE = 0.1
-"""A pause is this part of the silence so far, so that its end is noticed a tenth later at most."""
+"""A pause is this share of the outage so far: its end is noticed a tenth later at most."""
 
 
 class Outage:
-    """Counts from the moment when it is made, and anew from each `end`.
+    """Counts from its creation, and again from each `end`.
 
     Args:
         warn: takes a line for people.
-        over: what is said at the end of a silence that was spoken of.
+        over: what is said at the end of an outage that was reported.
         patience_s: how long nothing is said.
         clock: monotonic time in seconds.
     """

@@ -60,7 +60,7 @@ def build_account(summary: Summary) -> Html:
         "Account",
         element("p", *extent, class_="extent"),
         _build_meter(summary),
-        element("dl", *(part for fact in _list_facts(summary) for part in fact), class_="account"),
+        element("dl", *(part for fact in _list_context(summary) for part in fact), class_="account"),
         build_flags(summary.validity),
         element("dl", *(_build_figure(*figure) for figure in _list_figures(summary)), class_="figures"),
         id_="account",
@@ -110,7 +110,7 @@ def _build_meter(summary: Summary) -> Html:
     return element("div", bar, class_=f"meter {summary.state}", aria_hidden="true")
 
 
-def _list_facts(summary: Summary) -> Iterator[tuple[Html, Html]]:
+def _list_context(summary: Summary) -> Iterator[tuple[Html, Html]]:
     broken = [flag for flag in summary.validity if flag.flag == Flag.UNBALANCED]
     if broken:
         verdict = element("dd", f"does not balance: {broken[0].detail}", class_="bad")

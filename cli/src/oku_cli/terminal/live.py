@@ -13,7 +13,7 @@ from rich.text import Text
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
-from oku_cli.terminal.trend import Pace
+from oku_cli.terminal.trend import TrendTracker
 from oku_core.messaging.progress import Tick
 
 REDRAWS_PER_S = 2
@@ -31,7 +31,7 @@ class LiveView:
     def __init__(self, console: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._clock = clock
-        self._pace = Pace()
+        self._trend = TrendTracker()
         self._title = ""
         self._moment: SeenTick | None = None
         self._live = Live(
@@ -49,7 +49,7 @@ class LiveView:
 
     def show_tick(self, tick: Tick) -> None:
         """Draw this tick from now on."""
-        self._moment = SeenTick(tick=tick, trend=self._pace.add(tick), seen_at_s=self._clock())
+        self._moment = SeenTick(tick=tick, trend=self._trend.add(tick), seen_at_s=self._clock())
 
     def log(self, line: str) -> None:
         """Write a line above what is drawn."""

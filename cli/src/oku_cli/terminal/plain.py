@@ -17,7 +17,7 @@ from oku_cli.formatting import (
     format_rate,
 )
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.trend import Pace, Trend
+from oku_cli.terminal.trend import Trend, TrendTracker
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.progress import Tick
 
@@ -36,7 +36,7 @@ class PlainView:
     def __init__(self, console: Terminal, clock: Callable[[], float] = time.time) -> None:
         self._console = console
         self._clock = clock
-        self._pace = Pace()
+        self._trend = TrendTracker()
         self._written: Tick | None = None
         self._notices: list[str] = []
 
@@ -46,7 +46,7 @@ class PlainView:
 
     def show_tick(self, tick: Tick) -> None:
         """Write a line if one is due or the state is another, and a line for each notice that is new."""
-        trend = self._pace.add(tick)
+        trend = self._trend.add(tick)
         if self._is_due(tick):
             self._written = tick
             self._write(tick.at, build_line(tick, trend))

@@ -19,7 +19,7 @@ class Trend:
     """How fast a run goes.
 
     Attributes:
-        rates_rps: of the last minute, a second each, the newest last; None for one that no tick tells of.
+        rates_rps: of the last minute, a second each, the newest last; None for a second without a tick.
         recent_rps: mean of the last ten ticks.
         average_rps: mean of all the time that the run has been active.
         left_s: estimate of the time left; None when nothing moves or too little is known.
@@ -31,8 +31,8 @@ class Trend:
     left_s: float | None
 
 
-class Pace:
-    """Remembers the last rates, and no more of them than are shown."""
+class TrendTracker:
+    """Makes a trend of each tick; remembers no more rates than are shown."""
 
     def __init__(self) -> None:
         self._shown: deque[float | None] = deque(maxlen=SHOWN_TICKS)
@@ -42,10 +42,10 @@ class Pace:
 
     def add(self, tick: Tick) -> Trend:
         """Take in the newest tick."""
-        told = max(1, int(tick.seconds))
-        missed = 0 if self._at is None else int(tick.at - self._at) - told
+        covered = max(1, int(tick.seconds))
+        missed = 0 if self._at is None else int(tick.at - self._at) - covered
         self._shown.extend([None] * min(missed, SHOWN_TICKS))
-        self._shown.extend([tick.rate_rps] * min(told, SHOWN_TICKS))
+        self._shown.extend([tick.rate_rps] * min(covered, SHOWN_TICKS))
         self._at = tick.at
         if tick.state != self._state:
             self._recent.clear()  # what comes after a pause is not slower for it

@@ -35,12 +35,12 @@ MOST_HINTS = 3
 """Of so many paused runs, the newest, it is said how to go on."""
 
 
-def build_hints(rows: Iterable[RunRow], parting: InterruptHints) -> list[str]:
+def build_hints(rows: Iterable[RunRow], hints: InterruptHints) -> list[str]:
     """What became of the newest runs that are paused, and how to go on with each."""
     paused = [row for row in rows if row.state is RunState.PAUSED]
     newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]
     return [
-        f"{row.run} {describe_pause(row.reason)}; {parting.describe_resume(row.run, row.state)}"
+        f"{row.run} {describe_pause(row.reason)}; {hints.describe_resume(row.run, row.state)}"
         for row in newest
     ]
 

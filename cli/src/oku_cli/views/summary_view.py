@@ -36,7 +36,7 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
         hint: a sentence on what to do next, such as how to resume; shown under the headline.
     """
     sections: list[RenderableType] = [build_headline(summary, hint)]
-    for list_rows in (_list_account, _list_latency, _list_facts, _list_workers, _list_notes):
+    for list_rows in (_list_account, _list_latency, _list_context, _list_workers, _list_notes):
         if section := Labelled(list_rows(summary), len("throughput")):
             sections += ["", section]
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
@@ -52,21 +52,21 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _list_latency(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
-    figures = summary.latency_ms
-    if figures.min is None or figures.max is None:
+    latency_ms = summary.latency_ms
+    if latency_ms.min is None or latency_ms.max is None:
         yield "latency", "nothing was answered"
         return
-    yield "latency", _build_quantiles(figures)
+    yield "latency", _build_quantiles(latency_ms)
     latency = msgspec.structs.replace(  # the exchange format has no place for the exact ends
         hdr.decode(base64.b64decode(summary.histogram)),
-        min_us=round(figures.min * 1000),
-        max_us=round(figures.max * 1000),
+        min_us=round(latency_ms.min * 1000),
+        max_us=round(latency_ms.max * 1000),
     )
     yield "", ""
     yield "", build_histogram(latency)
 
 
-def _list_facts(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
+def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     if summary.active_s:
         rate = Text(format_rate(summary.throughput_rps), style=STRONG)
         yield "throughput", Flow(rate, f"over {format_duration(summary.active_s)}")
@@ -93,9 +93,9 @@ def _format_iso(iso: str) -> str:
     return format_moment(datetime.fromisoformat(iso).timestamp())
 
 
-def _build_quantiles(figures: LatencySummary) -> PairGrid:
+def _build_quantiles(latency_ms: LatencySummary) -> PairGrid:
     """Rising from top to bottom and then to the right."""
     names = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
-    digits = choose_digits((figures.p50, figures.p99))
-    values = (format_latency(getattr(figures, name.replace(".", "_")), digits) for name in names)
+    digits = choose_digits((latency_ms.p50, latency_ms.p99))
+    values = (format_latency(getattr(latency_ms, name.replace(".", "_")), digits) for name in names)
     return PairGrid(((name, Text(value, style=STRONG)) for name, value in zip(names, values, strict=True)), 4)

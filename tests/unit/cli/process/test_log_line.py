@@ -15,7 +15,7 @@ class Reason(StrEnum):
 
 
 def build_record(message: str = "a sentence", **changes: object) -> logging.LogRecord:
-    """A record of a moment, with facts, as `logging` makes it."""
+    """A record of a moment, with context, as `logging` makes it."""
     fixed = {
         "name": "oku_workers.broker.lease_task",
         "levelname": "WARNING",
@@ -47,8 +47,8 @@ def write(record: logging.LogRecord) -> str:
     return TextFormatter().format(record)
 
 
-def test_json_has_sentence_and_facts() -> None:
-    """The moment in UTC to a millisecond; run, lease and worker before all other facts."""
+def test_json_has_sentence_and_context() -> None:
+    """The moment in UTC to a millisecond; run, lease and worker before all other context."""
     record = build_record(
         "lease %s is lost: %d",
         args=("r.1", 3),
@@ -85,7 +85,7 @@ def test_json_says_where_a_line_comes_from_when_asked() -> None:
     assert read(build_record(stack_info="Stack:\n  here"))["error"] == "Stack:\n  here"
 
 
-def test_text_has_sentence_and_facts() -> None:
+def test_text_has_sentence_and_context() -> None:
     """In one line; all but the process id."""
     record = build_record(
         "lease %s is lost: %d", args=("r.1", 3), requests=3, worker="w 1", lease="r.1", run="r"

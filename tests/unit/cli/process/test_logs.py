@@ -93,7 +93,7 @@ def test_libraries_say_less(read: Read, level: str, own: str, libraries: str) ->
 def test_a_fact_of_the_process_is_in_every_line(read: Read) -> None:
     """Unless a line says otherwise."""
     with logging_json():
-        logs.add_facts(worker="w1")
+        logs.add_context(worker="w1")
         logging.getLogger("kombu").warning("a")
         logging.getLogger("oku_workers").info("b", extra={"worker": "w2", "lease": "r.1"})
     assert [(line["worker"], line.get("lease")) for line in read()] == [("w1", None), ("w2", "r.1")]
@@ -158,7 +158,7 @@ def test_an_error_that_ends_a_process_is_logged(name: str) -> None:
 def test_a_users_mistake_is_a_line_of_json(read: Read) -> None:
     """Where everything is."""
     with logging_json():
-        logs.tell_mistake("--port: 80%s is in use")
+        logs.report_mistake("--port: 80%s is in use")
     (line,) = read()
     assert (line["level"], line["message"]) == ("error", "--port: 80%s is in use")
 
@@ -169,7 +169,7 @@ def test_a_users_mistake_is_a_line_for_people(name: str | None, capsys: pytest.C
     with apart():
         if name:
             logs.set_format(name)
-        logs.tell_mistake("--port: 80 is in use")
+        logs.report_mistake("--port: 80 is in use")
     assert capsys.readouterr().err == "oku: --port: 80 is in use\n"
 
 

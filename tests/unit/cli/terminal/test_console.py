@@ -10,14 +10,14 @@ from tests.unit.cli.conftest import make_worker
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError
 from oku_cli.process.interrupt_hints import build_hint
-from oku_cli.process.logs import tell_mistake
+from oku_cli.process.logs import report_mistake
 from oku_cli.remote.follow import run_async, write_json
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.live import LiveView
 from oku_cli.terminal.plain import PlainView
 from oku_cli.terminal.screen import QuietView
-from oku_cli.terminal.trend import Pace
+from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
@@ -57,7 +57,7 @@ def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
 def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
     """The title and the notices."""
     tick = make_tick(notices=[f"2{EVIL}"])
-    sample = SeenTick(tick=tick, trend=Pace().add(tick), seen_at_s=0)
+    sample = SeenTick(tick=tick, trend=TrendTracker().add(tick), seen_at_s=0)
 
     shown = show(build_frame(f"1{EVIL}", sample, 0))
 
@@ -104,7 +104,7 @@ def test_lines_on_standard_error_show_what_others_wrote(capsys: pytest.CaptureFi
     async def fail() -> ExitCode:
         raise InterruptedAtOnceError(EVIL)
 
-    tell_mistake(EVIL)
+    report_mistake(EVIL)
     QuietView().warn(EVIL)
     run_async(fail())
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from oku_cli.terminal.frame import SeenTick, build_frame, build_sparkline
-from oku_cli.terminal.trend import SHOWN_TICKS, Pace
+from oku_cli.terminal.trend import SHOWN_TICKS, TrendTracker
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
 
@@ -19,8 +19,8 @@ def draw(make_tick: MakeTick, render: Callable[..., list[str]]) -> Draw:
     def draw_frame(
         width: int = 80, silent_s: float = 0.0, title: str = "run 6f2c1a", **changes: Any
     ) -> list[str]:
-        pace, tick = Pace(), make_tick(**changes)
-        trend = [pace.add(tick) for _ in range(3)][-1]
+        tracker, tick = TrendTracker(), make_tick(**changes)
+        trend = [tracker.add(tick) for _ in range(3)][-1]
         return render(
             build_frame(title, SeenTick(tick=tick, trend=trend, seen_at_s=7.0), 7.0 + silent_s), width
         )

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from oku_cli.terminal.trend import FEWEST_TICKS, RECENT_TICKS, SHOWN_TICKS, Pace
+from oku_cli.terminal.trend import FEWEST_TICKS, RECENT_TICKS, SHOWN_TICKS, TrendTracker
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Tick
 
@@ -11,27 +11,29 @@ MakeTick = Callable[..., Tick]
 
 def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
     """What has neither ended nor is accounted, over the mean of the last ten seconds."""
-    pace = Pace()
+    tracker = TrendTracker()
     for rate in [1.0] * 5 + [900.0, 1100.0] * (RECENT_TICKS // 2):
-        trend = pace.add(make_tick(requests=10_000, accounted=5_000, ended=1_000, rate_rps=rate))
+        trend = tracker.add(make_tick(requests=10_000, accounted=5_000, ended=1_000, rate_rps=rate))
     assert trend.recent_rps == pytest.approx(1000)
     assert trend.left_s == pytest.approx(4.0)
 
 
 def test_the_average_counts_what_has_ended(make_tick: MakeTick) -> None:
     """Requests of leases under way were made as well."""
-    assert Pace().add(make_tick(accounted=900, ended=100, active_s=10.0)).average_rps == pytest.approx(100)
+    assert TrendTracker().add(
+        make_tick(accounted=900, ended=100, active_s=10.0)
+    ).average_rps == pytest.approx(100)
 
 
 def test_a_run_that_has_not_begun_has_no_average(make_tick: MakeTick) -> None:
     """No time, no division."""
-    assert Pace().add(make_tick(accounted=0, ended=0, active_s=0.0)).average_rps == 0
+    assert TrendTracker().add(make_tick(accounted=0, ended=0, active_s=0.0)).average_rps == 0
 
 
 def test_there_is_no_estimate_from_too_little(make_tick: MakeTick) -> None:
     """The first seconds are slower than the run."""
-    pace = Pace()
-    estimates = [pace.add(make_tick()).left_s for _ in range(FEWEST_TICKS)]
+    tracker = TrendTracker()
+    estimates = [tracker.add(make_tick()).left_s for _ in range(FEWEST_TICKS)]
     assert estimates[:-1] == [None] * (FEWEST_TICKS - 1)
     assert estimates[-1] is not None
 
@@ -39,60 +41,60 @@ def test_there_is_no_estimate_from_too_little(make_tick: MakeTick) -> None:
 @pytest.mark.parametrize("changes", [{"rate_rps": 0.0}, {"state": RunState.PAUSED}])
 def test_what_does_not_move_has_no_time_left(make_tick: MakeTick, changes: dict[str, object]) -> None:
     """Neither a stalled nor a paused run has an estimate."""
-    pace = Pace()
-    trends = [pace.add(make_tick(**changes)) for _ in range(FEWEST_TICKS)]
+    tracker = TrendTracker()
+    trends = [tracker.add(make_tick(**changes)) for _ in range(FEWEST_TICKS)]
     assert trends[-1].left_s is None
 
 
 def test_a_pause_does_not_lengthen_the_estimate(make_tick: MakeTick) -> None:
     """The rate after a pause is that of the seconds since."""
-    pace = Pace()
+    tracker = TrendTracker()
     for _ in range(RECENT_TICKS):
-        pace.add(make_tick(state=RunState.PAUSED, rate_rps=0.0))
-    assert pace.add(make_tick(rate_rps=500.0)).recent_rps == pytest.approx(500)
+        tracker.add(make_tick(state=RunState.PAUSED, rate_rps=0.0))
+    assert tracker.add(make_tick(rate_rps=500.0)).recent_rps == pytest.approx(500)
 
 
 def test_no_more_rates_are_kept_than_are_shown(make_tick: MakeTick) -> None:
     """Memory does not grow with the length of a run; the newest rate is the last."""
-    pace = Pace()
+    tracker = TrendTracker()
     for second in range(SHOWN_TICKS + 10):
-        trend = pace.add(make_tick(rate_rps=float(second)))
+        trend = tracker.add(make_tick(rate_rps=float(second)))
     assert trend.rates_rps == tuple(float(second) for second in range(10, SHOWN_TICKS + 10))
 
 
 def test_a_second_without_a_tick_stays_empty(make_tick: MakeTick) -> None:
     """A coordinator that was away leaves a gap; a tick that is late by less than a second leaves none."""
-    pace = Pace()
+    tracker = TrendTracker()
     for at in (100.0, 101.9, 102.0, 105.1):
-        trend = pace.add(make_tick(at=at, rate_rps=5.0))
+        trend = tracker.add(make_tick(at=at, rate_rps=5.0))
     assert trend.rates_rps == (5.0, 5.0, 5.0, None, None, 5.0)
     assert trend.recent_rps == pytest.approx(5)
 
 
 def test_a_tick_that_tells_of_more_fills_what_it_tells_of(make_tick: MakeTick) -> None:
     """A coordinator that stood still for ten seconds has heard afterwards of three of them."""
-    pace = Pace()
-    pace.add(make_tick(at=100.0, rate_rps=5.0))
-    trend = pace.add(make_tick(at=110.2, seconds=3.1, rate_rps=4.0))
+    tracker = TrendTracker()
+    tracker.add(make_tick(at=100.0, rate_rps=5.0))
+    trend = tracker.add(make_tick(at=110.2, seconds=3.1, rate_rps=4.0))
     assert trend.rates_rps == (5.0, *[None] * 7, 4.0, 4.0, 4.0)
 
 
 def test_a_tick_that_is_a_little_short_leaves_the_gap_as_it_is(make_tick: MakeTick) -> None:
     """One that follows a late one, after some that a slow follower has missed."""
-    pace = Pace()
-    pace.add(make_tick(at=100.0, rate_rps=5.0))
-    assert pace.add(make_tick(at=103.0, seconds=0.99, rate_rps=4.0)).rates_rps == (5.0, None, None, 4.0)
+    tracker = TrendTracker()
+    tracker.add(make_tick(at=100.0, rate_rps=5.0))
+    assert tracker.add(make_tick(at=103.0, seconds=0.99, rate_rps=4.0)).rates_rps == (5.0, None, None, 4.0)
 
 
 def test_a_gap_is_no_longer_than_what_is_shown(make_tick: MakeTick) -> None:
     """A run that is looked at again after a day."""
-    pace = Pace()
-    pace.add(make_tick(at=100.0))
-    assert pace.add(make_tick(at=100_000.0, rate_rps=5.0)).rates_rps == (*[None] * (SHOWN_TICKS - 1), 5.0)
+    tracker = TrendTracker()
+    tracker.add(make_tick(at=100.0))
+    assert tracker.add(make_tick(at=100_000.0, rate_rps=5.0)).rates_rps == (*[None] * (SHOWN_TICKS - 1), 5.0)
 
 
 def test_a_clock_that_is_set_back_leaves_no_gap(make_tick: MakeTick) -> None:
     """The coordinator's clock, and that of the node it comes back on."""
-    pace = Pace()
-    pace.add(make_tick(at=100.0, rate_rps=5.0))
-    assert pace.add(make_tick(at=40.0, rate_rps=5.0)).rates_rps == (5.0, 5.0)
+    tracker = TrendTracker()
+    tracker.add(make_tick(at=100.0, rate_rps=5.0))
+    assert tracker.add(make_tick(at=40.0, rate_rps=5.0)).rates_rps == (5.0, 5.0)
