@@ -23,7 +23,7 @@ def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> 
     summary = run.finish()
 
     assert_completed(summary)
-    # What workers have in hand they do without it.
+    # Workers execute the leases that they have without it.
     assert "died (exit code" not in run.output
     assert not any(worker["lost"] for worker in summary["workers"])
 

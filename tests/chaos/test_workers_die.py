@@ -62,7 +62,7 @@ def test_every_worker_is_killed_in_turn_and_then_all_at_once(
 
             assert_completed(summary)
             assert all(worker["lost"] for worker in summary["workers"])
-            # Six deaths, and two leases in hand at each of them at most.
+            # Six deaths, each with two leases at most.
             assert 0 < summary["resent_at_most"] <= 6 * 2 * 2000
 
 
@@ -131,9 +131,8 @@ def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> N
     run = start("run", "--requests", "50", "--workers", "1", "--delay", "30s", "--timeout", "60s")
     run.wait_for_leases()
     incarnations: set[str] = set()
-    for death in range(1, 6):
-        wait_until(lambda: not list_boots(run) <= incarnations, 30, f"worker {death} has begun with a lease")  # noqa: B023  # it is called at once
-        incarnations |= list_boots(run)
+    for _ in range(5):
+        incarnations = wait_for_new_incarnations(run, incarnations)
         old_pid = run.kill("worker-1")
         run.wait_for_restart("worker-1", old_pid)
 
@@ -147,7 +146,13 @@ def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> N
     assert_account_balances(summary)
 
 
-def list_boots(run: LocalRun) -> set[str]:
+def wait_for_new_incarnations(run: LocalRun, seen: set[str]) -> set[str]:
+    """Wait until a process that was not seen has begun with a lease; all that were seen by then."""
+    wait_until(lambda: not list_incarnations(run) <= seen, 30, "another worker has a lease")
+    return seen | list_incarnations(run)
+
+
+def list_incarnations(run: LocalRun) -> set[str]:
     """The processes that have begun with leases of a run and still have them."""
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:

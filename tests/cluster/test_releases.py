@@ -18,8 +18,8 @@ def test_releases_do_not_touch_each_other(cluster: Cluster) -> None:
     its own token.
     """
     with cluster.make_namespace() as here, cluster.make_namespace() as there:
-        places = [(here, "oku"), (here, "oku-two"), (there, "oku")]
-        releases = [Release(cluster, namespace, name, _VALUES) for namespace, name in places]
+        sites = [(here, "oku"), (here, "oku-two"), (there, "oku")]
+        releases = [Release(cluster, namespace, name, _VALUES) for namespace, name in sites]
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(Release.install, releases))
             summaries = list(pool.map(lambda release: release.run(*_FLAGS), releases))

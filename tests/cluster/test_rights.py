@@ -10,13 +10,13 @@ from tests.kit.kubernetes.release import Release
 _LISTEN = "import socket, time; s = socket.create_server(('0.0.0.0', 9000)); time.sleep(600)"
 _REACH = """
 import socket, sys
-for place in sys.argv[1:]:
-    host, port = place.rsplit(':', 1)
+for address in sys.argv[1:]:
+    host, port = address.rsplit(':', 1)
     try:
         socket.create_connection((host, int(port)), 4).close()
-        print(place, 'reached')
+        print(address, 'reached')
     except OSError as error:
-        print(place, 'not reached')
+        print(address, 'not reached')
 """
 _READ_SECRETS = """
 import ssl, urllib.error, urllib.request
@@ -68,12 +68,12 @@ def test_a_stranger_reaches_nothing(
     only pods of the release and those with its label.
     """
     ports = {"coordinator": 8700, "valkey": 6379, "loki": 3100}
-    places = [f"oku-{part}.{release.namespace}.svc:{port}" for part, port in ports.items()]
-    reached = reach(cluster, stranger, *places)
+    addresses = [f"oku-{part}.{release.namespace}.svc:{port}" for part, port in ports.items()]
+    reached = reach(cluster, stranger, *addresses)
     if is_enforced:
-        assert reached == dict.fromkeys(places, "not reached")
+        assert reached == dict.fromkeys(addresses, "not reached")
         return
-    assert reached == dict.fromkeys(places, "reached"), "the check of the network is wrong"
+    assert reached == dict.fromkeys(addresses, "reached"), "the check of the network is wrong"
     policies = {
         each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each["spec"]
         for each in cluster.fetch_all("networkpolicies", release.namespace)
@@ -168,10 +168,10 @@ def test_the_coordinator_may_change_the_deletion_cost_of_a_pod_and_nothing_else(
     release.scale("workers", 0)
 
 
-def reach(cluster: Cluster, namespace: str, *places: str) -> dict[str, str]:
+def reach(cluster: Cluster, namespace: str, *addresses: str) -> dict[str, str]:
     """Which of some addresses a pod of a namespace reaches."""
     cluster.apply(
-        build_pod("reach", namespace, [build_container("reach", ["python", "-c", _REACH, *places])])
+        build_pod("reach", namespace, [build_container("reach", ["python", "-c", _REACH, *addresses])])
     )
     said = cluster.wait_for_end("reach", namespace)
     cluster.call("delete", "pod", "reach", "-n", namespace)

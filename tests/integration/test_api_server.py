@@ -116,10 +116,10 @@ class Port:
 
 @pytest.fixture
 async def port(tmp_path: Path) -> AsyncIterator[Port]:
-    """An API with few places."""
+    """An API that takes few connections."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(10.0))
-    runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
+    counter, readiness = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(10.0))
+    runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
     server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: True), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))
     await server.start(listening)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import ssl
 import time
 from pathlib import Path
@@ -48,11 +49,16 @@ def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The listener reports the outage; each try would take seconds and be logged."""
-    broker = Broker(build_app("redis://127.0.0.1:1", MESSAGE_KEY), lambda: False)
-    assert broker.is_away
-    broker.send_heartbeat_interval(1.0)
-    assert not broker._orders
-    assert broker.fetch_peak_mb() is None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.3)
+        broker = Broker(
+            build_app(f"redis://127.0.0.1:{listener.getsockname()[1]}", MESSAGE_KEY), lambda: False
+        )
+        assert broker.is_away
+        broker.send_heartbeat_interval(1.0)
+        assert broker.fetch_peak_mb() is None
+        with pytest.raises(TimeoutError):
+            listener.accept()
     assert not caplog.records
 
 

@@ -1,4 +1,4 @@
-"""`oku run` at a coordinator elsewhere that goes away, and Ctrl-C there."""
+"""`oku run` at a remote coordinator that becomes unreachable, and Ctrl-C there."""
 
 import os
 import signal

@@ -94,12 +94,12 @@ def test_a_quiet_run_leaves_a_report_and_does_not_say_so(start: Start) -> None:
 def test_a_report_can_be_made_from_a_remote_coordinator(tmp_path: Path) -> None:
     """The page and the exports are made locally; an unknown run is answered in one line."""
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
-        run = api.submit(requests=100, name="elsewhere")
+        run = api.submit(requests=100, name="remote")
         where = ("--coordinator", api.url, "--token", TOKEN)
         made = oku("report", run, *where, cwd=tmp_path)
         exported = oku("report", run, "--json", "-", *where, cwd=tmp_path)
         unknown = oku("report", "nope", *where, cwd=tmp_path)
     assert (made.returncode, made.stderr.split()[:2]) == (0, ["wrote", f"oku-report-{run}.html"])
-    assert "elsewhere" in (tmp_path / f"oku-report-{run}.html").read_text()
+    assert "remote" in (tmp_path / f"oku-report-{run}.html").read_text()
     assert json.loads(exported.stdout)["spec"]["requests"] == 100
     assert (unknown.returncode, unknown.stderr) == (2, "oku: there is no run nope\n")

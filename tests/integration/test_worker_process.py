@@ -35,7 +35,7 @@ from oku_workers.health import EXIT_STUCK
 
 
 class Desk:
-    """The coordinator's end of the queues, in the hands of the test."""
+    """The coordinator's end of the queues, which the test controls."""
 
     def __init__(self, app: App, url: str) -> None:
         self.app = app

@@ -38,8 +38,8 @@ SYSTEM: Mapping[str, str] = {"nginx": "nginx-light", "wrk": "wrk", "h2load": "ng
 
 def find_program(name: str) -> str | None:
     """The path of a program, ours before the system's; None when it is not there."""
-    places = [str(PEERS.absolute() / "bin"), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
-    return shutil.which(name, path=os.pathsep.join(places))
+    folders = [str(PEERS.absolute() / "bin"), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 def describe_missing(name: str) -> str:

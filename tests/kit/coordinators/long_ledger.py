@@ -83,8 +83,8 @@ def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
 
 def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
     histogram = Histogram()
-    for place in range(200):
-        histogram.record(1000 + 97 * place)
+    for number in range(200):
+        histogram.record(1000 + 97 * number)
     latency = histogram.build_latency()
     for second in range(samples):
         sample = Sample(
@@ -94,8 +94,8 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
         )  # fmt: skip
         ledger.keep_sample(run, sample)
     events = [
-        Event(at=_BEGIN + place, type=EventType.WORKER_JOINED, text=f"worker worker-{place} is here")
-        for place in range(_EVENTS)
+        Event(at=_BEGIN + number, type=EventType.WORKER_JOINED, text=f"worker worker-{number} is here")
+        for number in range(_EVENTS)
     ]
     ledger.note(run, events)
 

@@ -1,6 +1,6 @@
 """JSON Schemas for kubeconform, made of the OpenAPI document of a cluster (`/openapi/v2`).
 
-What kubeconform would fetch from the web is made of the same document; here it is that of a cluster at hand.
+What kubeconform would fetch from the web is made of the same document, here of the tested cluster.
 """
 
 import json

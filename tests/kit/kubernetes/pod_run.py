@@ -88,15 +88,15 @@ class PodRun:
         """How it stands."""
         return self.api.summary(self.run)
 
-    def fetch_leases_in_hand(self) -> list[dict[str, Any]]:
+    def fetch_active_leases(self) -> list[dict[str, Any]]:
         """The leases that are out; `worker` is null where none has begun with it."""
         return [lease for lease in self._fetch_history()["leases"] if lease["state"] == LeaseState.ACTIVE]
 
-    def measure_in_hand(self) -> dict[tuple[float, int], int]:
+    def measure_active(self) -> dict[tuple[float, int], int]:
         """Their requests, by when they were cut and where they start."""
         return {
             (lease["cut_at"], lease["start"]): lease["stop"] - lease["start"]
-            for lease in self.fetch_leases_in_hand()
+            for lease in self.fetch_active_leases()
         }
 
     def _fetch_history(self) -> dict[str, Any]:
@@ -120,31 +120,31 @@ class PodRun:
         """What happens in the block, while the run goes on before and after.
 
         Args:
-            may_resend: whether what is in hand may be sent again because of it; nothing else may. Some of it
+            may_resend: whether what is active may be sent again because of it; nothing else may. Some of it
                 is missed only after a while, so that all leases that were out have to end first.
         """
         self.wait_for_progress()
-        in_hand, before = self.measure_in_hand(), self.summary["resent_at_most"]
+        active, before = self.measure_active(), self.summary["resent_at_most"]
         yield
         self.wait_for_progress()
         if may_resend:
-            out = self.measure_in_hand().keys()
-            self._wait(lambda: not out & self.measure_in_hand().keys(), "the leases that were out have ended")
-        again, most = self.summary["resent_at_most"] - before, sum(in_hand.values()) if may_resend else 0
-        assert again <= most, f"{again} may be sent twice of {in_hand}: {self._list_taken_back()}"
+            out = self.measure_active().keys()
+            self._wait(lambda: not out & self.measure_active().keys(), "the leases that were out have ended")
+        again, most = self.summary["resent_at_most"] - before, sum(active.values()) if may_resend else 0
+        assert again <= most, f"{again} may be sent twice of {active}: {self._list_reclaimed()}"
 
-    def _list_taken_back(self) -> list[str]:
-        """What the run's history says of leases that were taken back, with when."""
+    def _list_reclaimed(self) -> list[str]:
+        """What the run's history says of leases that were reclaimed, with when."""
         events = self._fetch_history()["events"]
         return [
             f"{each['at']:.1f} {each['text']}" for each in events if each["type"] == EventType.LEASE_EXPIRED
         ]
 
     def find_worker(self) -> str:
-        """A ready pod that has a lease in hand, waited for."""
+        """A ready pod that has a lease, waited for."""
 
         def find_all() -> list[str]:
-            busy = {lease["worker"] for lease in self.fetch_leases_in_hand()}
+            busy = {lease["worker"] for lease in self.fetch_active_leases()}
             return [pod for pod in self.release.list_ready("workers") if pod in busy]
 
         self._wait(lambda: bool(find_all()), "a worker is busy")

@@ -85,7 +85,7 @@ class Release:
         wait_until(is_so, _PATIENCE_S, f"{count} pods of {component} are ready", _LOOK_S)
 
     def scale(self, component: str, size: int) -> None:
-        """Scale a Deployment by hand."""
+        """Scale a Deployment, as a user would."""
         name = f"deployment/{self.name}-{component}"
         self.cluster.call("scale", name, "-n", self.namespace, f"--replicas={size}")
 

@@ -58,7 +58,7 @@ def read_lines(body: bytes) -> list[Line]:
 
 @dataclass
 class FakeLoki:
-    """Takes lines and gives them back; `make_app` gives it a place to listen.
+    """Takes lines and gives them back; `make_app` lets it listen.
 
     Attributes:
         faults: what the next pushes meet; then all goes well.

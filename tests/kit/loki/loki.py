@@ -22,9 +22,9 @@ _POLL_S = 0.02
 def find_loki() -> Path:
     """The binary: `OKU_LOKI`, `loki` on the path, or where the local cluster builds it; skips without."""
     caches = (os.environ.get("LOCAL_CLUSTER_CACHE"), Path.home() / ".cache" / "local-cluster")
-    places = [os.environ.get("OKU_LOKI"), shutil.which("loki")]
-    places += [str(Path(cache) / "bin" / "loki") for cache in caches if cache]
-    found = [Path(place) for place in places if place and os.access(place, os.X_OK)]
+    paths = [os.environ.get("OKU_LOKI"), shutil.which("loki")]
+    paths += [str(Path(cache) / "bin" / "loki") for cache in caches if cache]
+    found = [Path(path) for path in paths if path and os.access(path, os.X_OK)]
     if not found:
         miss("there is no Loki: set OKU_LOKI to the path of its binary, or put it on the path")
     return found[0]

@@ -35,7 +35,7 @@ class LokiQueries:
             raise AssertionError(f"{error.code} {error.read().decode(errors='replace')}") from error
 
     def query(self, query: str, *, at_s: float | None = None) -> list[dict[str, Any]]:
-        """The result of an instant query, at this moment unless told otherwise."""
+        """The result of an instant query, as of now unless told otherwise."""
         document = self.get("/loki/api/v1/query", query=query, time=at_s or time.time())
         result: list[dict[str, Any]] = document["data"]["result"]
         return result
@@ -72,7 +72,7 @@ class LokiQueries:
             if len(page) < _PAGE_LINES:
                 return found + page
             newest = page[-1][0]
-            assert newest > start, "more lines of one moment than a page holds"
+            assert newest > start, "more lines of one instant than a page holds"
             found += [line for line in page if line[0] < newest]
             start = newest
 

@@ -90,14 +90,14 @@ class SyntheticRun:
             count = round(self.rate * len(living) * share / sum(_SHARES) * (1 + 0.3 * math.sin(second / 9)))
             if count:
                 yield self._line("latency", second, le=bound, requests=count)
-        for place, worker in enumerate(living):
-            yield self._line("worker", second + place / 1000, **self._build_worker(second, worker))
+        for index, worker in enumerate(living):
+            yield self._line("worker", second + index / 1000, **self._build_worker(second, worker))
         if second % COVERAGE_S == 0 or second == self.seconds - 1:
             yield from self._build_coverage(second)
-        for place, worker in enumerate(living):
+        for index, worker in enumerate(living):
             length = self._lease_s(second)
             if length:
-                yield from self._build_range(second + place / 1000, worker, length)
+                yield from self._build_range(second + index / 1000, worker, length)
 
     def _build_tick(self, second: int) -> dict[str, Any]:
         living = len(self._living(second))
@@ -197,9 +197,9 @@ class SyntheticRun:
     def _build_end(self) -> Iterator[Line]:
         end = self.seconds - 0.5
         flags = {"unanswered": self.failures} | ({"worker_lost": self.rate} if self.loses_worker else {})
-        for place, (flag, requests) in enumerate(flags.items()):
+        for index, (flag, requests) in enumerate(flags.items()):
             yield self._line(
-                "event", end + place / 1000, type="validity", flag=flag, requests=requests,
+                "event", end + index / 1000, type="validity", flag=flag, requests=requests,
                 text=f"{requests} requests: {flag}",
             )  # fmt: skip
         yield self._line("event", end + 0.1, type="state", state="completed", text="the run is completed")

@@ -20,7 +20,7 @@ class DnsServer:
         addresses: what a name has.
         delay_s: how long an answer takes.
         host: the address that it listens on; the port is that of DNS, for which one has to be root.
-        asked: the questions for IPv4 addresses, by the moment at which they came.
+        asked: the questions for IPv4 addresses, by the time at which they came.
     """
 
     addresses: tuple[str, ...]

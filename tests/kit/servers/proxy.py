@@ -54,7 +54,7 @@ class Proxy:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One client, whose requests have no bodies and go to one place."""
+        """One client, whose requests have no bodies and go to one server."""
         upstream: asyncio.StreamWriter | None = None
         answers: asyncio.Task[None] | None = None
         try:

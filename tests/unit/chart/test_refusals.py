@@ -129,7 +129,7 @@ def test_invalid_values_are_refused_with_what_to_do(values: dict[str, Any], sent
 
 
 @pytest.mark.parametrize(
-    ("values", "place"),
+    ("values", "path"),
     [
         ({"worker": {"replicas": 3}}, "worker"),
         ({"workers": {"replica": 3}}, "replica"),
@@ -158,11 +158,11 @@ def test_invalid_values_are_refused_with_what_to_do(values: dict[str, Any], sent
         ({"fullnameOverride": "Oku"}, "fullnameOverride"),
     ],
 )
-def test_a_value_that_is_not_in_the_schema_is_refused_by_its_name(values: dict[str, Any], place: str) -> None:
+def test_a_value_that_is_not_in_the_schema_is_refused_by_its_name(values: dict[str, Any], path: str) -> None:
     """A misspelt key changes nothing otherwise, and nobody sees it."""
     said = refuse(values)
     assert "values don't meet the specifications of the schema" in said
-    assert place in said
+    assert path in said
 
 
 def test_a_chart_that_contains_this_one_may_have_global_values() -> None:

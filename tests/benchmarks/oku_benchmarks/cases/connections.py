@@ -64,7 +64,7 @@ def _measure_round(stage: Stage, number: int, in_flight: int) -> Round:
     samples = played.turn.samples
     full = [sample.vitals[WORKER].rss_mb for sample in samples if in_flight <= sample.sent < requests]
     if not full:
-        raise BenchmarkError(f"there was no moment with {in_flight} requests in flight")
+        raise BenchmarkError(f"there were never {in_flight} requests in flight")
     result = Round(
         number=number,
         in_flight=in_flight,

@@ -79,11 +79,11 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
         cut = partial(ledger.cut_leases, LONG_RUN, [lambda _: LEASE_LENGTH] * _BATCH, now)
         leases += watch.measure(f"cut {_BATCH} leases", cut)
     claims = [
-        Claim(lease=lease.id, execution="e9", worker=f"w{place % _WORKERS}", incarnation="b", at=now)
-        for place, lease in enumerate(leases)
+        Claim(lease=lease.id, execution="e9", worker=f"w{index % _WORKERS}", incarnation="b", at=now)
+        for index, lease in enumerate(leases)
     ]
-    for place in range(0, len(claims), _BATCH):
-        take_in = partial(ledger.apply, claims[place : place + _BATCH], now)
+    for index in range(0, len(claims), _BATCH):
+        take_in = partial(ledger.apply, claims[index : index + _BATCH], now)
         watch.measure(f"take {_BATCH} claims in", take_in)
     for second in range(_SECONDS):
         sample = Sample(
@@ -98,8 +98,8 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
     watch.measure("note an event", lambda: ledger.note(LONG_RUN, [event]))
     watch.measure("list 100 runs", lambda: ledger.fetch_runs(100))
     watch.measure("sum a run up", lambda: ledger.fetch_snapshot(LONG_RUN))
-    for place in range(0, len(leases), _LOST_AT_ONCE):
-        names = [lease.id for lease in leases[place : place + _LOST_AT_ONCE]]
+    for index in range(0, len(leases), _LOST_AT_ONCE):
+        names = [lease.id for lease in leases[index : index + _LOST_AT_ONCE]]
         take_back = partial(ledger.expire_leases, names, ExpiryReason.WORKER_LOST, now)
         watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", take_back)
     ledger.change_state(LONG_RUN, RunState.PAUSED, now)

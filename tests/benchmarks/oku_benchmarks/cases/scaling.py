@@ -45,9 +45,9 @@ def measure(plan: Plan, folder: Path) -> Results:
     """All steps."""
     steps = []
     for workers, lease_s, window_s in plan.scaling_steps:
-        place = folder / str(workers)
-        place.mkdir()
-        step = _measure_step(place, workers, lease_s, window_s)
+        step_folder = folder / str(workers)
+        step_folder.mkdir()
+        step = _measure_step(step_folder, workers, lease_s, window_s)
         log(
             f"  {step.workers:,} workers: {step.reports_per_s:.1f} reports/s,"
             f" {step.progress_per_s:.0f} events/s, {step.coordinator_cpu:.1%} of a core,"
@@ -117,7 +117,7 @@ def _measure_step(folder: Path, workers: int, lease_s: float, window_s: float) -
 def measure_dispatch(
     committed: Sequence[float], cuts: Sequence[tuple[str, float]], taken_at: dict[str, float]
 ) -> list[float]:
-    """Seconds from each commit to the moment at which the first lease that was cut after it is in a hand.
+    """Seconds from each commit until a worker has the first lease that was cut after it.
 
     Leases are for whoever is free, so each report is paired with the next lease that none before it has.
     """
@@ -143,12 +143,12 @@ async def _submit(endpoint: Endpoint, range_size: int) -> str:
 
 
 def _wait_until_dealt(stack: Stack, workers: int) -> float:
-    """How long it takes until as many leases are claimed as there are hands."""
+    """How long it takes until as many leases are claimed as there are slots."""
     began = time.monotonic()
     while time.monotonic() - began < _DEAL_LIMIT_S:
         stack.look()
         sql = "SELECT count(*) FROM leases WHERE state = 'active' AND worker IS NOT NULL"
-        # All hands are never seen full at one moment: some leases are always on their way.
+        # All slots are never seen taken at once: some leases are always on their way.
         if int(_select(stack.ledger, sql)[0][0]) >= 2 * workers * 0.98 - 1:
             return time.monotonic() - began
         time.sleep(0.5)

@@ -33,7 +33,7 @@ def build_series(samples: Sequence[Sample], ticks: Sequence[Tick], longest_step_
         ticks: of the run.
         longest_step_s: shorter runs have more points than they need, never steps shorter than this.
     """
-    last = next(place for place, sample in enumerate(samples) if sample.sent == samples[-1].sent)
+    last = next(index for index, sample in enumerate(samples) if sample.sent == samples[-1].sent)
     started = [sample for sample in samples[: last + 1] if sample.sent > 0]
     begin, end = started[0].at, started[-1].at
     step_s = max(longest_step_s, (end - begin) / _POINTS)

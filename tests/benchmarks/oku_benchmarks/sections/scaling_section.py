@@ -12,18 +12,18 @@ _READY_GOAL_S = 5.0
 _TEXT = """\
 A real coordinator and a real broker, workers that are simulated: they take leases, claim them, send
 progress and report them as workers do that make {rate} requests/s each, but send no request. All of them
-share one process and the same processor. Each step begins when all workers have both hands full; then comes
-the window that is measured.
+share one process and the same processor. Each step begins when both lease slots of every worker are taken;
+then comes the window that is measured.
 
 {table}
 
 ![Cost and delays over the number of workers](benchmarks/scaling.svg)
 
 *To commit* is from the sending of a report to the end of its transaction, *to lease* from then until a
-worker has the lease that fills the free hand; each p50 and p99. Meanwhile the worker is at its other lease.
-*Dealt* is how long it takes from the submission until all hands are full; workers come at 250 a second. A
-report of {rate} requests/s over ten seconds has 1,673 buckets, a second of progress 226; where there are
-more than a thousand workers, each sends every few seconds, and coarser.
+worker has the lease that takes the free slot; each p50 and p99. Meanwhile the worker executes its other
+lease. *Dealt* is how long it takes from the submission until all slots are taken; 250 workers join per
+second. A report of {rate} requests/s over ten seconds has 1,673 buckets, a second of progress 226; with more
+than a thousand workers, each sends every few seconds, and coarser.
 """
 _TRILLION_TEXT = """\
 {requests:,} requests accounted by a real coordinator, with {workers} simulated workers and larger leases

@@ -75,15 +75,18 @@ def _make_report(app: Any, connection: Any) -> dict[str, Any]:
     queue = app.amqp.queues[REPORTS_QUEUE](connection.default_channel)
     queue.declare()
     send_message(app, Claim(lease="", execution="", worker="", incarnation="", at=0))
-    message: dict[str, Any] = connection.default_channel._get(queue.name)
-    return message
+    return _fetch(connection.default_channel, queue.name)
 
 
 def _make_event(app: Any, connection: Any) -> dict[str, Any]:
     receiver = app.events.Receiver(connection, routing_key=PROGRESS_EVENT.replace("-", "."))
     receiver.queue(connection.default_channel).declare()
     app.events.Dispatcher(connection, buffer_while_offline=False).send(PROGRESS_EVENT)
-    message: dict[str, Any] = connection.default_channel._get(receiver.queue.name)
+    return _fetch(connection.default_channel, receiver.queue.name)
+
+
+def _fetch(channel: Any, queue: str) -> dict[str, Any]:
+    message: dict[str, Any] = channel.basic_get(queue, no_ack=True).serializable()
     return message
 
 
@@ -99,28 +102,28 @@ class Fleet:
         self._rate_rps = rate_rps
         self._signer = Signer(MESSAGE_KEY)
         self._random = Random(1)
-        self._boots = [secrets.token_hex(8) for _ in range(workers)]
+        self._incarnations = [secrets.token_hex(8) for _ in range(workers)]
         self._free_at = [0.0] * workers
-        self._in_hand: list[dict[str, list[int]]] = [{} for _ in range(workers)]
+        self._executing: list[dict[str, list[int]]] = [{} for _ in range(workers)]
         self._has_arrived = [False] * workers
-        self._free_hands: deque[int] = deque()
+        self._free_slots: deque[int] = deque()
         self._under_way: list[tuple[float, int, int, Lease, str]] = []
         self._order = itertools.count()
         self._report, self._event = Envelope(_make_report), Envelope(_make_event)
         self.heartbeat_interval_s = 1.0
         """As the coordinator wants it."""
         now = time.time()
-        self._beats = [(now + number / _ARRIVALS_PER_S, number) for number in range(workers)]
+        self._heartbeats = [(now + number / _ARRIVALS_PER_S, number) for number in range(workers)]
         self.taken: list[tuple[str, float]] = []
         """Leases, and when they were taken."""
         self.reported: list[tuple[str, float]] = []
         """Leases, and when their report was sent."""
-        self.requests = self.beats = 0
+        self.requests = self.heartbeats = 0
 
     @property
-    def free_hands(self) -> int:
+    def free_slots(self) -> int:
         """How many leases could be taken."""
-        return len(self._free_hands)
+        return len(self._free_slots)
 
     def obey(self, message: bytes) -> None:
         """Follow an order of the coordinator; only that of the heartbeat interval means something here."""
@@ -134,49 +137,49 @@ class Fleet:
         The first lease of a worker ends early, at random, so that from the start reports come evenly.
         """
         lease = decode_lease(self._signer, json.loads(_read_body(message))[0][0])
-        now, number, execution = time.time(), self._free_hands.popleft(), secrets.token_hex(8)
+        now, number, execution = time.time(), self._free_slots.popleft(), secrets.token_hex(8)
         length_s = (lease.stop - lease.start) / self._rate_rps
         if not self._free_at[number]:
             length_s *= self._random.random()
         self._free_at[number] = ends_at = max(now, self._free_at[number]) + length_s
-        self._in_hand[number][lease.id] = [0] * 6
+        self._executing[number][lease.id] = [0] * 6
         heapq.heappush(self._under_way, (ends_at, next(self._order), number, lease, execution))
         self.taken.append((lease.id, now))
-        incarnation = self._boots[number]
+        incarnation = self._incarnations[number]
         return self._fill_task(
             Claim(lease=lease.id, execution=execution, worker=_name(number), incarnation=incarnation, at=now)
         )
 
-    def finish_due(self, now: float) -> Iterator[bytes]:
+    def finish_due_leases(self, now: float) -> Iterator[bytes]:
         """The reports of the leases that have ended."""
         while self._under_way and self._under_way[0][0] <= now:
             _, _, number, lease, execution = heapq.heappop(self._under_way)
             count = lease.stop - lease.start
             self.requests += count
             self.reported.append((lease.id, time.time()))
-            del self._in_hand[number][lease.id]
-            self._free_hands.append(number)
+            del self._executing[number][lease.id]
+            self._free_slots.append(number)
             yield self._fill_task(self._build_report(number, lease, execution, count))
 
-    def beat_due(self, now: float) -> Iterator[bytes]:
+    def build_due_heartbeats(self, now: float) -> Iterator[bytes]:
         """The progress of those whose turn it is."""
-        while self._beats[0][0] <= now:
-            at, number = self._beats[0]
+        while self._heartbeats[0][0] <= now:
+            at, number = self._heartbeats[0]
             if not self._has_arrived[number]:
                 self._has_arrived[number] = True
-                self._free_hands += [number] * LEASE_SLOTS
-            heapq.heapreplace(self._beats, (at + self.heartbeat_interval_s, number))
-            self.beats += 1
+                self._free_slots += [number] * LEASE_SLOTS
+            heapq.heapreplace(self._heartbeats, (at + self.heartbeat_interval_s, number))
+            self.heartbeats += 1
             yield self._build_event(number, time.time())
 
     def _build_event(self, number: int, now: float) -> bytes:
-        leases, heartbeat_interval_s = self._in_hand[number], self.heartbeat_interval_s
+        leases, heartbeat_interval_s = self._executing[number], self.heartbeat_interval_s
         ended = round(self._rate_rps * heartbeat_interval_s) if leases else 0
         progress = Progress(
             worker=_name(number),
-            incarnation=self._boots[number],
+            incarnation=self._incarnations[number],
             at=now,
-            sequence=self.beats,
+            sequence=self.heartbeats,
             seconds=heartbeat_interval_s,
             leases=leases,
             in_flight=1000,
@@ -197,7 +200,7 @@ class Fleet:
             lease=lease.id,
             execution=execution,
             worker=_name(number),
-            incarnation=self._boots[number],
+            incarnation=self._incarnations[number],
             start=lease.start,
             done=lease.stop,
             outcomes=[count, 0, 0, 0, 0, 0],
@@ -238,14 +241,14 @@ def run(broker_url: str, workers: int, rate_rps: float) -> Fleet:
     while not ending:
         now = time.time()
         pipeline = client.pipeline(transaction=False)
-        if reports := [*claims, *fleet.finish_due(now)]:
+        if reports := [*claims, *fleet.finish_due_leases(now)]:
             pipeline.lpush(REPORTS_QUEUE, *reports)
-        for event in fleet.beat_due(now):
+        for event in fleet.build_due_heartbeats(now):
             pipeline.publish(_PROGRESS_TOPIC, event)
-        if fleet.free_hands:
-            pipeline.rpop(LEASES_QUEUE, min(_MOST_AT_ONCE, fleet.free_hands))
+        if fleet.free_slots:
+            pipeline.rpop(LEASES_QUEUE, min(_MOST_AT_ONCE, fleet.free_slots))
         results = pipeline.execute()
-        leases = (results[-1] if fleet.free_hands else None) or ()
+        leases = (results[-1] if fleet.free_slots else None) or ()
         claims = [fleet.take(message) for message in leases]
         if order := orders.get_message():
             fleet.obey(order["data"])
@@ -257,6 +260,10 @@ def run(broker_url: str, workers: int, rate_rps: float) -> Fleet:
 if __name__ == "__main__":
     broker_url, workers, rate_rps, file = sys.argv[1:]
     fleet = run(broker_url, int(workers), float(rate_rps))
-    counts: dict[str, Any] = {"leases": len(fleet.reported), "requests": fleet.requests, "beats": fleet.beats}
+    counts: dict[str, Any] = {
+        "leases": len(fleet.reported),
+        "requests": fleet.requests,
+        "heartbeats": fleet.heartbeats,
+    }
     counts["heartbeat_interval_s"] = fleet.heartbeat_interval_s
     Path(file).write_text(json.dumps(counts | {"taken": fleet.taken, "reported": fleet.reported}))
