@@ -43,7 +43,7 @@ def assert_times_are_right(run: LocalRun, began: float) -> None:
     assert 0 < summary["active_s"] <= took_s + 1
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        history = ledger.fetch_history(summary["run"])
+        history = ledger.history.fetch(summary["run"])
     finally:
         ledger.close()
     ats = [sample.at for sample in history.samples]

@@ -76,7 +76,7 @@ def count_events(run: LocalRun, worker: str) -> Counter[EventType]:
     """What the ledger tells of a worker, by type."""
     ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
     try:
-        events = ledger.fetch_history(ledger.fetch_runs()[0].run).events
+        events = ledger.history.fetch(ledger.runs.fetch_page()[0].run).events
     finally:
         ledger.close()
     return Counter(event.type for event in events if event.worker == worker)

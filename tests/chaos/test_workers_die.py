@@ -158,7 +158,7 @@ def list_incarnations(run: LocalRun) -> set[str]:
     try:
         return {
             lease.incarnation
-            for lease in ledger.fetch_active_leases(run.run_id())
+            for lease in ledger.leases.fetch_active(run.run_id())
             if lease.incarnation is not None
         }
     finally:

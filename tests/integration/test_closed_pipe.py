@@ -23,7 +23,7 @@ def read_runs(folder: Path) -> list[tuple[str, int]]:
         return []
     ledger = Ledger(folder / ".oku" / "ledger.sqlite3", read_only=True)
     try:
-        snapshots = [ledger.fetch_snapshot(record.run) for record in ledger.fetch_runs()]
+        snapshots = [ledger.runs.fetch_snapshot(record.run) for record in ledger.runs.fetch_page()]
         return [(str(snapshot.record.state), snapshot.lengths.accounted) for snapshot in snapshots]
     finally:
         ledger.close()

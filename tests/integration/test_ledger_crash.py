@@ -25,13 +25,14 @@ ledger = Ledger(Path(sys.argv[1]))
 latency = Histogram()
 for _ in range(5):
     latency.record(1000)
-while lease := ledger.cut_lease("r1", 5, 1.0):
+while leases := ledger.leases.cut("r1", [lambda _: 5], 1.0):
+    lease = leases[0]
     names = {"lease": lease.id, "execution": "e1", "worker": "w1", "incarnation": "b1"}
     report = Report(
         **names, start=lease.start, done=lease.stop, outcomes=[5, 0, 0, 0, 0, 0], statuses={"200": 5},
         latency=latency.build_latency(), started_at=1.0, ended_at=2.0,
     )
-    ledger.apply([Claim(**names, at=1.0), report], 2.0)
+    ledger.leases.apply([Claim(**names, at=1.0), report], 2.0)
     print(lease.id, lease.start, flush=True)
 print("end", flush=True)
 """
@@ -40,8 +41,8 @@ print("end", flush=True)
 def create_run(path: Path, requests: int) -> None:
     """A ledger with a run that has begun."""
     ledger = Ledger(path)
-    ledger.create_run("r1", Spec(requests=requests), 0.0)
-    ledger.change_state("r1", RunState.RUNNING, 1.0)
+    ledger.runs.create("r1", Spec(requests=requests), 0.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     ledger.close()
 
 
@@ -76,9 +77,9 @@ def test_a_kill_in_the_midst_of_commits_loses_nothing_that_was_acknowledged(tmp_
         assert not acknowledged.keys() & dict(said).keys()
         acknowledged |= said
         ledger = Ledger(path)
-        lengths = ledger.fetch_lengths("r1")
-        snapshot = ledger.fetch_snapshot("r1")
-        slices = ledger.fetch_slices("r1")
+        lengths = ledger.check("r1")
+        snapshot = ledger.runs.fetch_snapshot("r1")
+        slices = ledger.leases.fetch_slices("r1")
         ledger.close()
         assert snapshot.breach is None
         accounted = [range(s.start, s.stop) for s in slices if s.state == SliceState.ACCOUNTED]
@@ -98,14 +99,14 @@ def test_a_run_that_was_killed_again_and_again_is_completed_in_the_end(tmp_path:
     for lines in (1, 20, 3):
         write_until_killed(path, lines)
         ledger = Ledger(path)
-        ledger.park_interrupted(5.0, but="r1")
-        assert ledger.fetch_lengths("r1").leased == 0
+        ledger.runs.park_interrupted(5.0, but="r1")
+        assert ledger.check("r1").leased == 0
         ledger.close()
     subprocess.run([sys.executable, "-c", WRITER, str(path)], check=True, stdout=subprocess.DEVNULL)
     ledger = Ledger(path)
-    record = ledger.fetch_run("r1")
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.accounted) == (RunState.COMPLETED, 1000)
     # At most one lease was out whenever it was killed.
     assert record.resent_at_most <= 3 * LEASE
-    assert ledger.fetch_snapshot("r1").breach is None
+    assert ledger.runs.fetch_snapshot("r1").breach is None
     ledger.close()

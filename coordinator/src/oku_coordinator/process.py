@@ -256,7 +256,7 @@ class Coordinator:
             self._breaker.look(now)
             self._queue_watch.look(now)
             self._interval_announcer.step(self._roster.heartbeat_interval_s, now)
-            for owing in self._ledger.fetch_owing():
+            for owing in self._ledger.outbox.find_owing():
                 self._resting.setdefault(owing, now + _SERVERS_COME_BACK_S)
             if self._publisher is not None:
                 await self._publisher.bound()
@@ -271,12 +271,12 @@ class Coordinator:
         step_s = self._clock.find_step()
         if not step_s and not self._clock.wall_ahead_s:
             return
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.state in ACTIVE_STATES:
-                self._ledger.note_clock_step(run.run, step_s, self._clock.now())
-        if self._clock.wall_ahead_s and run is None and not self._ledger.measure_outbox().lines:
+                self._ledger.history.note_clock_step(run.run, step_s, self._clock.now())
+        if self._clock.wall_ahead_s and run is None and not self._ledger.outbox.measure().lines:
             self._clock.anchor()
 
     async def _watch_end(self, run: RunRecord | None) -> None:
@@ -296,11 +296,11 @@ class Coordinator:
                 del self._resting[resting]
 
     def _note_start(self) -> None:
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is not None and run.state in ACTIVE_STATES:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self._clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
-            self._ledger.note(run.run, [event])
+            self._ledger.history.note(run.run, [event])
 
     def _take_in(self, messages: Sequence[Message]) -> None:
         begun = time.monotonic()
@@ -361,7 +361,7 @@ def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[Mes
     """Apply messages. A run that does not balance fails and gets no more; the others get what is theirs."""
     while True:
         try:
-            return ledger.apply(messages, now)
+            return ledger.leases.apply(messages, now)
         except BreachError as error:
             _log.exception("a run has failed", extra={"run": error.run})
 

@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from tests.kit.coordinators.leases import cut_lease
+
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
@@ -47,7 +49,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
         )  # fmt: skip
         _carry_out(ledger, LONG_RUN, spec, leases * LEASE_LENGTH)
         _keep_history(ledger, LONG_RUN, samples)
-        ledger.change_state(LONG_RUN, RunState.PAUSING, _BEGIN + 7200)
+        ledger.runs.change_state(LONG_RUN, RunState.PAUSING, _BEGIN + 7200)
     with closing(sqlite3.connect(path)) as database, database:
         _copy_run(database, "run-0", runs)
         _tile(database, leases)
@@ -55,9 +57,9 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
 
 def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
     """One lease of so many requests, reported by one worker."""
-    ledger.create_run(run, spec, _BEGIN)
-    ledger.change_state(run, RunState.RUNNING, _BEGIN + 1)
-    lease = ledger.cut_lease(run, requests, _BEGIN + 1)
+    ledger.runs.create(run, spec, _BEGIN)
+    ledger.runs.change_state(run, RunState.RUNNING, _BEGIN + 1)
+    lease = cut_lease(ledger, run, requests, _BEGIN + 1)
     assert lease is not None
     histogram = Histogram()
     histogram.record(12_345)
@@ -78,7 +80,7 @@ def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
         started_at=_BEGIN + 1,
         ended_at=_BEGIN + 60,
     )
-    ledger.apply([report], _BEGIN + 60)
+    ledger.leases.apply([report], _BEGIN + 60)
 
 
 def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
@@ -92,12 +94,12 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
             done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=[200, 0, 0, 0, 0, 0],
             latency=latency,
         )  # fmt: skip
-        ledger.keep_sample(run, sample)
+        ledger.history.keep_sample(run, sample)
     events = [
         Event(at=_BEGIN + number, type=EventType.WORKER_JOINED, text=f"worker worker-{number} is here")
         for number in range(_EVENTS)
     ]
-    ledger.note(run, events)
+    ledger.history.note(run, events)
 
 
 def _copy_run(database: sqlite3.Connection, run: str, copies: int) -> None:

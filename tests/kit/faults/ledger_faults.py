@@ -5,8 +5,17 @@ import sys
 import threading
 from typing import Any, NamedTuple
 
-from oku_coordinator.ledger import ledger as ledger_module
+from oku_coordinator.ledger import (
+    ledger_deletions,
+    ledger_history,
+    ledger_leases,
+    ledger_outbox,
+    ledger_runs,
+)
 
+_ROOMS = {
+    room.__file__ for room in (ledger_deletions, ledger_history, ledger_leases, ledger_outbox, ledger_runs)
+}
 _connect = sqlite3.connect
 ERRORS = ("database or disk is full", "database is locked", "disk I/O error")
 
@@ -15,7 +24,7 @@ class Place(NamedTuple):
     """A statement of a call of the ledger: the first of its kind in it.
 
     Args:
-        call: the method of `Ledger`.
+        call: the method of one of the ledger's rooms, as `LedgerRuns.create`.
         statement: its text, BEGIN and COMMIT included.
     """
 
@@ -67,10 +76,10 @@ class LedgerFaults:
 
 
 def _find_call() -> str | None:
-    """The method of the ledger that is being called; the outermost, as one may use another."""
+    """The method of a room of the ledger that is being called."""
     frame, call = sys._getframe(1), None
     while frame is not None:
-        if frame.f_code.co_filename == ledger_module.__file__ and "self" in frame.f_locals:
-            call = frame.f_code.co_name
+        if frame.f_code.co_filename in _ROOMS and "self" in frame.f_locals:
+            call = frame.f_code.co_qualname
         frame = frame.f_back  # type: ignore[assignment]
     return call

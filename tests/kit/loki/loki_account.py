@@ -59,7 +59,7 @@ def assert_events(loki: LokiQueries, ledger_file: Path, run: str) -> Counter[str
     """The events in Loki are those of the ledger; how many there are of each type."""
     ledger = Ledger(ledger_file, read_only=True)
     try:
-        kept = [event.text for event in ledger.fetch_history(run).events]
+        kept = [event.text for event in ledger.history.fetch(run).events]
     finally:
         ledger.close()
     events = fetch(loki, run, "event")

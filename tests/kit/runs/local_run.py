@@ -114,8 +114,8 @@ class LocalRun:
         except UserError:
             return Lengths(0, 0, 0)  # it has not been made yet
         try:
-            runs = ledger.fetch_runs()
-            return ledger.fetch_snapshot(runs[0].run).lengths if runs else Lengths(0, 0, 0)
+            runs = ledger.runs.fetch_page()
+            return ledger.runs.fetch_snapshot(runs[0].run).lengths if runs else Lengths(0, 0, 0)
         finally:
             ledger.close()
 
@@ -123,7 +123,8 @@ class LocalRun:
         """The workers that have accounted for something in its newest run."""
         ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
         try:
-            return {worker.name for worker in ledger.fetch_snapshot(ledger.fetch_runs()[0].run).workers}
+            newest = ledger.runs.fetch_page()[0]
+            return {worker.name for worker in ledger.runs.fetch_snapshot(newest.run).workers}
         finally:
             ledger.close()
 
@@ -131,7 +132,7 @@ class LocalRun:
         """The id of its newest run."""
         ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
         try:
-            return ledger.fetch_runs()[0].run
+            return ledger.runs.fetch_page()[0].run
         finally:
             ledger.close()
 

@@ -16,8 +16,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data.mkdir(mode=0o700)
     ledger = Ledger(data / "ledger.sqlite3")
     for place, run in enumerate(("r1", "r2", "r3")):
-        ledger.create_run(run, Spec(requests=5), float(place))
-        ledger.change_state(run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)
+        ledger.runs.create(run, Spec(requests=5), float(place))
+        ledger.runs.change_state(run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)
     ledger.close()
     (data / "reports").mkdir(mode=0o700)
     for run in ("r1", "r2"):
@@ -37,7 +37,7 @@ def list_runs(folder: Path) -> list[str]:
     """The names of all runs, newest first."""
     ledger = Ledger(folder / "ledger.sqlite3", read_only=True)
     try:
-        return [listed.run for listed in ledger.fetch_runs()]
+        return [listed.run for listed in ledger.runs.fetch_page()]
     finally:
         ledger.close()
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import settings
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord
@@ -38,8 +39,8 @@ def begin_run(ledger: Ledger) -> Callable[..., RunRecord]:
     """Enters a run at 0 s and lets it begin at 1 s."""
 
     def begin(run: str = "r1", requests: int = 100, **spec: Any) -> RunRecord:
-        ledger.create_run(run, Spec(requests=requests, **spec), 0.0)
-        return ledger.change_state(run, RunState.RUNNING, 1.0)
+        ledger.runs.create(run, Spec(requests=requests, **spec), 0.0)
+        return ledger.runs.change_state(run, RunState.RUNNING, 1.0)
 
     return begin
 
@@ -48,14 +49,14 @@ def begin_run(ledger: Ledger) -> Callable[..., RunRecord]:
 def cut(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> Callable[..., LeaseRecord]:
     """Cuts a lease at 2 s, of a run that is made when it is not there."""
 
-    def cut_lease(size: int = 10, run: str = "r1", requests: int = 100, now: float = 2.0) -> LeaseRecord:
-        if run not in {record.run for record in ledger.fetch_runs()}:
+    def cut(size: int = 10, run: str = "r1", requests: int = 100, now: float = 2.0) -> LeaseRecord:
+        if run not in {record.run for record in ledger.runs.fetch_page()}:
             begin_run(run, requests)
-        lease = ledger.cut_lease(run, size, now)
+        lease = cut_lease(ledger, run, size, now)
         assert lease is not None
         return lease
 
-    return cut_lease
+    return cut
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_a_ledger_has_one_coordinator(
     monkeypatch.setattr("oku_coordinator.process._LOCK_WAIT_S", 0.0)
     with pytest.raises(UserError, match="another coordinator holds this ledger"):
         Coordinator(settings)
-    assert coordinator._ledger.fetch_runs() == []
+    assert coordinator._ledger.runs.fetch_page() == []
 
 
 @pytest.mark.parametrize(
@@ -138,20 +138,22 @@ async def test_who_follows_a_run_is_told_of_its_end(
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    ledger.create_run("r1", Spec(requests=100), 0.0)
-    await coordinator._watch_end(ledger.fetch_run("r1"))
-    await coordinator._watch_end(ledger.change_state("r1", RunState.RUNNING, 1.0))
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    await coordinator._watch_end(ledger.runs.fetch("r1"))
+    await coordinator._watch_end(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
     assert rests == []
-    for place in ("keep_sample", "put_summary", "put_summary"):
+    for room, place in (
+        (ledger.history, "keep_sample"), (ledger.outbox, "put_summary"), (ledger.outbox, "put_summary"),
+    ):  # fmt: skip
         with monkeypatch.context() as fault:
-            fault.setattr(ledger, place, fail)
+            fault.setattr(room, place, fail)
             with pytest.raises(sqlite3.OperationalError):
                 await coordinator._watch_end(None)
     assert len(rests) == 2
     await coordinator._watch_end(None)
     await coordinator._watch_end(None)
     assert len(rests) == 3
-    assert len(ledger.fetch_snapshot("r1").processes) == 1
+    assert len(ledger.runs.fetch_snapshot("r1").processes) == 1
 
 
 def test_a_second_of_the_run_that_has_its_turn_is_published(
@@ -162,7 +164,7 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
     coordinator._pulse.tick()
     assert ticks == []
-    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
     coordinator._pulse.tick()
     assert [(tick.run, tick.state, tick.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
 
@@ -177,7 +179,7 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(
         [Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)]
     )
     coordinator._pulse.tick()
-    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
     coordinator._pulse.tick()
     assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
 
@@ -188,7 +190,7 @@ def test_what_workers_say_while_a_run_waits_is_in_no_tick(
     """The next run may be submitted before their last word on the one before it has come."""
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
-    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
     coordinator._hear(
         [Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)]
     )
@@ -203,8 +205,8 @@ def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
     ticks: list[Any] = []
     monkeypatch.setattr(coordinator._runs, "publish", ticks.append)
     for run in ("r1", "r2", "r3"):
-        ledger.create_run(run, Spec(requests=100), 0.0)
-    ledger.change_state("r1", RunState.RUNNING, 1.0)
+        ledger.runs.create(run, Spec(requests=100), 0.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     coordinator._runs._followers[asyncio.Queue()] = "r2"
     coordinator._reports.is_connected = coordinator._progress.is_connected = True
     coordinator._hear(

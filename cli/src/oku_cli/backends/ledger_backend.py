@@ -50,20 +50,20 @@ class LedgerBackend:
         if not self._folder.ledger.exists():
             return []
         with self._read() as ledger:
-            return [build_listed_object(run) for run in ledger.fetch_runs(-1 if most is None else most)]
+            return [build_listed_object(run) for run in ledger.runs.fetch_page(-1 if most is None else most)]
 
     async def fetch_summary(self, run: str) -> Summary:
         """A run as it stands."""
         self.require_run(run)
         with self._read() as ledger:
-            return build_summary(ledger.fetch_snapshot(run), time.time())
+            return build_summary(ledger.runs.fetch_snapshot(run), time.time())
 
     async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
         """The lines of all that is kept of a run, without their ends."""
         self.require_run(run)
         now = time.time()
         with self._read() as ledger:
-            for piece in write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), now), now):
+            for piece in write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), now), now):
                 for line in piece.splitlines():
                     yield line
 
@@ -76,7 +76,7 @@ class LedgerBackend:
         self.require_run(run)
         try:
             with self._folder.held(), self._change() as ledger:
-                ledger.change_state(run, RunState.CANCELLED, time.time())
+                ledger.runs.change_state(run, RunState.CANCELLED, time.time())
         except TransitionError as error:
             raise UserError(str(error)) from error
         return RunState.CANCELLED
@@ -86,13 +86,13 @@ class LedgerBackend:
         self.require_run(run)
         try:
             with self._folder.held(), self._change() as ledger:
-                ledger.begin_deletion(run)
+                ledger.deletions.begin(run)
                 self._folder.find_report(run).unlink(missing_ok=True)
-                while (left := ledger.find_deletion()) is not None:
-                    while ledger.delete_some(left):
+                while (left := ledger.deletions.find()) is not None:
+                    while ledger.deletions.delete_some(left):
                         pass
-                ledger.rebuild()
-                while ledger.give_back():
+                ledger.deletions.rebuild()
+                while ledger.deletions.give_back():
                     pass
         except RunInUseError as error:
             raise UserError(str(error)) from error
@@ -104,9 +104,10 @@ class LedgerBackend:
             raise UserError(f"{folder.path}: there are no runs in this data folder")
         with self._read() as ledger:
             try:
-                return ledger.fetch_run(run)
+                return ledger.runs.fetch(run)
             except UnknownRunError:
-                near = difflib.get_close_matches(run, [record.run for record in ledger.fetch_runs()], n=1)
+                names = [record.run for record in ledger.runs.fetch_page()]
+                near = difflib.get_close_matches(run, names, n=1)
                 hint = f", did you mean {near[0]}?" if near else ""
                 raise UserError(f"{folder.path}: there is no run {run}{hint}") from None
 
@@ -114,7 +115,7 @@ class LedgerBackend:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""
         if self._folder.ledger.exists():
             with self._change() as ledger:
-                ledger.park_interrupted(time.time(), but=but)
+                ledger.runs.park_interrupted(time.time(), but=but)
 
     @contextmanager
     def _read(self) -> Iterator[Ledger]:

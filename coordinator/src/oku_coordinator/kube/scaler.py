@@ -94,7 +94,7 @@ class Scaler:
     async def look(self) -> None:
         """One look; what the API does not do is noted as trouble."""
         try:
-            run = self._ledger.fetch_current_run()
+            run = self._ledger.runs.fetch_current()
             if run is None:
                 await self._rest()
             else:
@@ -134,7 +134,7 @@ class Scaler:
         if not is_active or are_costs_due or not self.workers.is_complete:
             pods = await self._look_at_workers()
             if are_costs_due:
-                await self._costs.mark(pods, self._ledger.count_held(run.run))
+                await self._costs.mark(pods, self._ledger.leases.count_held(run.run))
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings

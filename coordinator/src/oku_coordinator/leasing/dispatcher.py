@@ -74,13 +74,13 @@ class Dispatcher:
             wall_now: Unix time.
         """
         self.has_more = False
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is None:
             return None
         if run.state == RunState.PENDING:
             if not self._roster.workers(run.run) or not self._may_begin(run):
                 return run
-            run = self._ledger.change_state(run.run, RunState.RUNNING, wall_now)
+            run = self._ledger.runs.change_state(run.run, RunState.RUNNING, wall_now)
             _log.info("run %s begins", run.run, extra={"run": run.run})
         if run.state == RunState.RUNNING:
             await self._deal(run, wall_now)
@@ -92,8 +92,8 @@ class Dispatcher:
         if self._broker.is_away:
             return
         workers = self._roster.workers(run.run)
-        hands = find_free_hands(workers, self._ledger.count_held(run.run))
-        if not hands or not self._ledger.fetch_pending(run.run):
+        hands = find_free_hands(workers, self._ledger.leases.count_held(run.run))
+        if not hands or not self._ledger.leases.count_pending(run.run):
             return
         self.has_more = len(hands) > _BATCH
         mean_rps = self._roster.measure_mean_rate()
@@ -105,19 +105,19 @@ class Dispatcher:
         start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
         leases = [
             Lease(id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec)
-            for cut in self._ledger.cut_leases(run.run, choices, now)
+            for cut in self._ledger.leases.cut(run.run, choices, now)
         ]
         sent = await asyncio.to_thread(self._broker.send_leases, leases)
         if sent < len(leases):
             self.has_more = False  # not before the next round
-            self._ledger.expire_leases([lease.id for lease in leases[sent:]], ExpiryReason.NOT_SENT, now)
+            self._ledger.leases.expire([lease.id for lease in leases[sent:]], ExpiryReason.NOT_SENT, now)
 
     def _call_back(self, run: RunRecord, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        out = self._ledger.fetch_active_leases(run.run)
+        out = self._ledger.leases.fetch_active(run.run)
         up_to = max((read_lease_number(lease.id) for lease in out), default=0)
         self._broker.send_stop(run=run.run, up_to=up_to, leases=(), grace_s=run.spec.drain_s)
 

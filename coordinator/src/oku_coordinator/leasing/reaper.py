@@ -62,12 +62,12 @@ class Reaper:
         A thousand workers may be lost in one: their leases are taken back some at a time, a transaction each,
         and others have their turn in between.
         """
-        run = self._ledger.fetch_current_run()
-        leases = self._ledger.fetch_active_leases(run.run) if run else []
+        run = self._ledger.runs.fetch_current()
+        leases = self._ledger.leases.fetch_active(run.run) if run else []
         active = {lease.id for lease in leases}
         listed = self._roster.find_listed()
         others = listed - active
-        if others and (void := self._ledger.find_void(others)):
+        if others and (void := self._ledger.leases.find_void(others)):
             # A worker that was taken for dead still works on what others have by now, or on a failed run.
             self._broker.send_stop(run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
@@ -82,7 +82,7 @@ class Reaper:
                 await asyncio.sleep(0)
 
     def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason) -> None:
-        expired = set(self._ledger.expire_leases([lease.id for lease in leases], reason, self._clock()))
+        expired = set(self._ledger.leases.expire([lease.id for lease in leases], reason, self._clock()))
         for lease in leases:
             if lease.id in expired:  # the others were reported meanwhile
                 facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}

@@ -1,18 +1,36 @@
 """The first law, checked on the ledger: at every commit, and whenever a run is looked at.
 
+A run that would break it has failed.
+
 A commit is checked by what it changed, when all of the run has been checked by this process and nobody else
 has written since; else, and at each change of state, all of the run is.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from oku_coordinator.ledger import lifecycle
 from oku_coordinator.ledger.account_table import fetch_account, sum_requests, write_accounts
 from oku_coordinator.ledger.lease_table import read_active_leases
 from oku_coordinator.ledger.records import BreachError
 from oku_coordinator.ledger.run_table import fetch_run, fetch_state
 from oku_coordinator.ledger.slice_table import fetch_slices
 from oku_coordinator.ledger.tally import Tally, check_worker_requests
-from oku_coordinator.ledger.transaction import Transaction
+from oku_coordinator.ledger.transaction import LedgerFile, Transaction
 from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
 from oku_core.accounting.run_state import ACTIVE_STATES
+
+_T = TypeVar("_T")
+
+
+def change(file: LedgerFile, work: Callable[[Transaction], _T], now: float) -> _T:
+    """Do `work` in one transaction. On a `BreachError`, which is raised again, its run has failed."""
+    try:
+        return file.change(work)
+    except BreachError as error:
+        run, detail = error.run, error.detail
+        file.change(lambda transaction: lifecycle.fail(transaction, run, detail, now))
+        raise
 
 
 def finish(transaction: Transaction) -> None:

@@ -9,9 +9,9 @@ import logging
 from oku_coordinator.ledger import outbox_table
 from oku_coordinator.ledger.account_table import add_report
 from oku_coordinator.ledger.lease_table import adopt_execution, close_reported, find_lease, note_stray
-from oku_coordinator.ledger.lifecycle import follow_up, open_window
+from oku_coordinator.ledger.lifecycle import follow_up
 from oku_coordinator.ledger.records import LeaseRecord
-from oku_coordinator.ledger.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.run_table import add_resent, fetch_run, open_window
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.accounting.interval import settle

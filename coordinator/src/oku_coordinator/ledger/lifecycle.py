@@ -1,8 +1,9 @@
-"""The course of a run: how it enters its states, and the windows of time in which it was active.
+"""The lifecycle of a run: how it enters the states of `oku_core.accounting.run_state`, each with its event.
 
-A window opens when a worker begins, and closes when the run leaves the active states.
+The windows of time in which it was active open when a worker begins, and close when it leaves those states.
 """
 
+from oku_coordinator.ledger import run_table
 from oku_coordinator.ledger.history_table import note
 from oku_coordinator.ledger.run_table import fetch_run
 from oku_coordinator.ledger.slice_table import sum_lengths
@@ -25,15 +26,12 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     check_transition(run, record.state, state)
     if record.is_broken:
         raise TransitionError(run, record.state, state)  # its account cannot be gone on with
-    transaction.execute(
-        "UPDATE runs SET state = ?, reason = ?, ended_at = ? WHERE run = ?",
-        state, reason, now if state in FINAL_STATES else None, run,
-    )  # fmt: skip
+    run_table.write_state(transaction, run, state, reason, ended_at=now if state in FINAL_STATES else None)
     if state == RunState.PENDING:
-        # What the servers counted holds for a run at rest only; this one will send again.
-        transaction.execute("UPDATE runs SET queued_at = ?, served = NULL WHERE run = ?", now, run)
+        run_table.put_last(transaction, run, now)
+        run_table.forget_served(transaction, run)
     if state not in ACTIVE_STATES:
-        close_window(transaction, run, now)
+        run_table.close_window(transaction, run, now)
     _note_state(transaction, run, state, now, reason)
     transaction.touched.add(run)
     transaction.tallies.pop(run, None)  # so that all of it is checked
@@ -48,7 +46,7 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
     """Put a pending run behind all others that wait; nothing if it is not pending any more."""
     if fetch_run(transaction, run).state != RunState.PENDING:
         return
-    transaction.execute("UPDATE runs SET queued_at = ? WHERE run = ?", now, run)
+    run_table.put_last(transaction, run, now)
     text = f"the run gives its turn to the next: {reason}"
     note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
 
@@ -69,30 +67,10 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     """Record that a check found a breach, past all transitions and checks; a run that is over stays so."""
     if fetch_run(transaction, run).state in FINAL_STATES:
         return
-    transaction.execute(
-        "UPDATE runs SET state = ?, reason = ?, is_broken = 1, ended_at = ? WHERE run = ?",
-        RunState.FAILED, reason, now, run,
-    )  # fmt: skip
-    close_window(transaction, run, now)
+    run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
+    run_table.mark_broken(transaction, run)
+    run_table.close_window(transaction, run, now)
     _note_state(transaction, run, RunState.FAILED, now, reason)
-
-
-def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
-    """A worker has begun; counts only for an active run without an open window."""
-    transaction.execute(
-        "UPDATE runs SET active_since = ?1, windows = windows + 1, started_at = coalesce(started_at, ?1)"
-        " WHERE run = ?2 AND active_since IS NULL AND state IN ('running', 'pausing', 'cancelling')",
-        begun_at, run,
-    )  # fmt: skip
-
-
-def close_window(transaction: Transaction, run: str, ended_at: float | None) -> None:
-    """End the open window, if there is one; None says that nothing came of it."""
-    transaction.execute(
-        "UPDATE runs SET active_s = active_s + max(0, coalesce(?1, active_since) - active_since),"
-        " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",
-        ended_at, run,
-    )  # fmt: skip
 
 
 def _note_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
@@ -100,4 +78,4 @@ def _note_state(transaction: Transaction, run: str, state: RunState, now: float,
     event = Event(at=now, type=EventType.STATE, text=text, state=state, reason=reason or None)
     note(transaction, run, event)
     if fetch_run(transaction, run).is_at_rest:
-        transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)
+        run_table.owe_summary(transaction, run)

@@ -3,9 +3,9 @@
 from oku_coordinator.ledger.account_table import note_lost_worker
 from oku_coordinator.ledger.history_table import note
 from oku_coordinator.ledger.lease_table import close_expired, fetch_active_leases, find_lease
-from oku_coordinator.ledger.lifecycle import close_window, enter_state, follow_up
+from oku_coordinator.ledger.lifecycle import enter_state, follow_up
 from oku_coordinator.ledger.records import LeaseRecord
-from oku_coordinator.ledger.run_table import add_resent, fetch_run
+from oku_coordinator.ledger.run_table import add_resent, close_window, fetch_run
 from oku_coordinator.ledger.slice_table import replace_leased
 from oku_coordinator.ledger.transaction import Transaction
 from oku_core.accounting.interval import Slice, SliceState

@@ -124,3 +124,62 @@ def set_served(transaction: Transaction, run: str, served: int) -> None:
 def set_published(transaction: Transaction, run: str, *, is_published: bool) -> None:
     """From now on, lines of a run are kept for Loki, or are not."""
     transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", is_published, run)
+
+
+def write_state(
+    transaction: Transaction, run: str, state: RunState, reason: str, *, ended_at: float | None
+) -> None:
+    """Put a run into a state, for a reason; `ended_at` says since when it is over, if it is."""
+    transaction.execute(
+        "UPDATE runs SET state = ?, reason = ?, ended_at = ? WHERE run = ?", state, reason, ended_at, run
+    )
+
+
+def mark_broken(transaction: Transaction, run: str) -> None:
+    """From now on, a run is known as one whose account does not balance."""
+    transaction.execute("UPDATE runs SET is_broken = 1 WHERE run = ?", run)
+
+
+def put_last(transaction: Transaction, run: str, now: float) -> None:
+    """Put a run behind all others that wait."""
+    transaction.execute("UPDATE runs SET queued_at = ? WHERE run = ?", now, run)
+
+
+def forget_served(transaction: Transaction, run: str) -> None:
+    """What the servers counted holds for a run at rest only; this one will send again."""
+    transaction.execute("UPDATE runs SET served = NULL WHERE run = ?", run)
+
+
+def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
+    """A worker has begun; counts only for an active run without an open window."""
+    transaction.execute(
+        "UPDATE runs SET active_since = ?1, windows = windows + 1, started_at = coalesce(started_at, ?1)"
+        " WHERE run = ?2 AND active_since IS NULL AND state IN ('running', 'pausing', 'cancelling')",
+        begun_at, run,
+    )  # fmt: skip
+
+
+def close_window(transaction: Transaction, run: str, ended_at: float | None) -> None:
+    """End the open window, if there is one; None says that nothing came of it."""
+    transaction.execute(
+        "UPDATE runs SET active_s = active_s + max(0, coalesce(?1, active_since) - active_since),"
+        " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",
+        ended_at, run,
+    )  # fmt: skip
+
+
+def owe_summary(transaction: Transaction, run: str) -> None:
+    """A run has come to rest: its summary belongs into the outbox, if its lines do."""
+    transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)
+
+
+def settle_summary(transaction: Transaction, run: str) -> bool:
+    """The summary of a run is not owed any more; whether it was."""
+    settled = transaction.execute("UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run)
+    return bool(settled)
+
+
+def find_owing(transaction: Transaction) -> list[str]:
+    """The runs at rest whose summary is owed."""
+    rows = transaction.select("SELECT run FROM runs INDEXED BY owing_runs WHERE owes_summary = 1")
+    return [row["run"] for row in rows]

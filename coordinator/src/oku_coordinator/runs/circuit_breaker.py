@@ -53,7 +53,7 @@ class CircuitBreaker:
     def note_reports(self, reports: Iterable[Report], now: float) -> None:
         """The ledger has taken these in, at `now` in monotonic seconds."""
         for report in reports:
-            if report.refusal and (run := self._ledger.find_run(report.lease)):
+            if report.refusal and (run := self._ledger.leases.find_run(report.lease)):
                 self._note_refusal(run, report, now)
             if report.covered:  # of the run that has its turn: no other has leases out
                 self._lost.clear()
@@ -64,7 +64,7 @@ class CircuitBreaker:
 
     def look(self, now: float) -> None:
         """One look at the run that has its turn, at `now` in monotonic seconds."""
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is None or run.run != self._run:
             self._run = run.run if run else None
             self._lost.clear()
@@ -85,7 +85,7 @@ class CircuitBreaker:
                 at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=report.worker,
                 reason=report.refusal,
             )  # fmt: skip
-            self._ledger.note(run, [event])
+            self._ledger.history.note(run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no worker that lives can begin; empty when one can, or may be about to come."""
@@ -105,5 +105,5 @@ class CircuitBreaker:
 
     def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
         _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})
-        self._ledger.give_up(run.run, state, self._clock(), reason)
+        self._ledger.runs.give_up(run.run, state, self._clock(), reason)
         self._lost.clear()

@@ -46,15 +46,15 @@ class QueueWatch:
 
     def look(self, now: float) -> None:
         """One look, at `now` in monotonic seconds."""
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is None or run.state != RunState.PENDING:
             self._run = None
         elif run.run != self._run:
             self._run, self._since = run.run, now
-        elif now - self._since >= self._start_within_s and self._ledger.count_queued() > 1:
+        elif now - self._since >= self._start_within_s and self._ledger.runs.count_queued() > 1:
             waited = format_duration(self._start_within_s)
             obstacle = self._find_obstacle(run)
             reason = f"it has not begun within {waited}" + (f": {obstacle}" if obstacle else "")
             _log.warning("run %s gives its turn to the next: %s", run.run, reason, extra={"run": run.run})
-            self._ledger.requeue(run.run, self._clock(), reason)
+            self._ledger.runs.requeue(run.run, self._clock(), reason)
             self._run = None

@@ -74,7 +74,7 @@ class Readiness:
 
     def check_queue(self) -> None:
         """Refuse one more run with a `QueueFullError` when too many wait already."""
-        if (queued := self._ledger.count_queued()) >= self.most_queued:
+        if (queued := self._ledger.runs.count_queued()) >= self.most_queued:
             raise QueueFullError(queued, self.most_queued)
 
     def may_begin(self, run: RunRecord) -> bool:
@@ -94,7 +94,7 @@ class Readiness:
         """What a run waits for, and what does not go as it should; a line each, none of a run at rest."""
         if run.is_at_rest:
             return []
-        turn = self._ledger.fetch_current_run()
+        turn = self._ledger.runs.fetch_current()
         if turn is not None and turn.run != run.run:
             obstacle = _add(self.find_obstacle(turn))
             return [_shorten(f"waiting for its turn: run {turn.run} is {turn.state}{obstacle}")]

@@ -71,20 +71,20 @@ class Retention:
         if rule == KEEP_ALL:
             return
         before = None if rule.keep_for_s is None else self._clock() - rule.keep_for_s
-        for run in self._ledger.find_surplus(rule.keep_runs, before):
+        for run in self._ledger.deletions.find_surplus(rule.keep_runs, before):
             delete_run(self._ledger, run)
 
     async def clear(self) -> None:
         """Remove all that is left of deleted runs, and give the space back."""
-        run = self._ledger.find_deletion()
+        run = self._ledger.deletions.find()
         if run is None:
             return
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
-            while self._ledger.delete_some(run):  # noqa: ASYNC110  # it is worked on, not waited for
+            while self._ledger.deletions.delete_some(run):  # noqa: ASYNC110  # it is worked on, not waited for
                 await asyncio.sleep(_REST_S)
-            run = self._ledger.find_deletion()
-        while self._ledger.give_back():  # noqa: ASYNC110  # likewise
+            run = self._ledger.deletions.find()
+        while self._ledger.deletions.give_back():  # noqa: ASYNC110  # likewise
             await asyncio.sleep(_REST_S)
 
     async def _work(self, health: Health) -> None:
@@ -99,7 +99,7 @@ class Retention:
 
 
 def delete_run(ledger: Ledger, run: str) -> None:
-    """Begin to delete a run, as `Ledger.begin_deletion` does, and say so."""
-    lines = ledger.begin_deletion(run)
+    """Begin to delete a run, as `Ledger.deletions.begin` does, and say so."""
+    lines = ledger.deletions.begin(run)
     lost = f"; Loki does not get {lines:,} lines of it that still waited" if lines else ""
     _log.info("run %s is deleted%s", run, lost, extra={"run": run})

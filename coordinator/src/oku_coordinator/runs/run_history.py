@@ -29,13 +29,13 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
         now: Unix time.
     """
     run = summary.run
-    head = {"at": now, "summary": summary, "spec": build_mapping(ledger.fetch_run(run).spec)}
+    head = {"at": now, "summary": summary, "spec": build_mapping(ledger.runs.fetch(run).spec)}
     yield msgspec.json.encode(head)[:-1] + b"\n"
-    history = ledger.fetch_history(run)
+    history = ledger.history.fetch(run)
     yield from _write_list("samples", _cut(history.samples, _SAMPLES_AT_ONCE))
     yield from _write_list("events", [history.events])
-    yield from _write_list("leases", ledger.read_leases(run))
-    yield from _write_list("slices", ledger.read_slices(run))
+    yield from _write_list("leases", ledger.history.read_leases(run))
+    yield from _write_list("slices", ledger.history.read_slices(run))
     yield b"}\n"
 
 

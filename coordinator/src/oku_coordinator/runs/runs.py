@@ -72,17 +72,17 @@ class Runs:
         spec, now = parse_spec(Source("spec", values)), self._clock()
         self._conditions.check(spec)
         self._conditions.check_queue()
-        record = self._ledger.create_run(build_run_id(now), spec, now)
+        record = self._ledger.runs.create(build_run_id(now), spec, now)
         self._wake()
         return record
 
     def fetch_page(self, most: int, after: str) -> list[ListedRun]:
         """Runs, newest first: so many at most, behind the `cursor` of one."""
-        return self._ledger.fetch_runs(most, after)
+        return self._ledger.runs.fetch_page(most, after)
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""
-        is_out = self._ledger.fetch_run(run).state not in (RunState.PENDING, RunState.PAUSED)
+        is_out = self._ledger.runs.fetch(run).state not in (RunState.PENDING, RunState.PAUSED)
         return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
 
     def resume(self, run: str) -> RunRecord:
@@ -90,7 +90,7 @@ class Runs:
 
         One that has not stopped goes on.
         """
-        record = self._ledger.fetch_run(run)
+        record = self._ledger.runs.fetch(run)
         self._conditions.forget_refusals(run)
         if record.state in (RunState.RUNNING, RunState.PENDING):
             return record
@@ -99,7 +99,7 @@ class Runs:
 
     def cancel(self, run: str) -> RunRecord:
         """End a run before its end; what is in flight may finish."""
-        state = self._ledger.fetch_run(run).state
+        state = self._ledger.runs.fetch(run).state
         return self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
 
     def delete(self, run: str) -> None:
@@ -111,7 +111,7 @@ class Runs:
 
         Their count is kept once the run is at rest: only then is it of the same moment as the account.
         """
-        record = self._ledger.fetch_run(run)
+        record = self._ledger.runs.fetch(run)
         return self._sum_up(record, await self._ask_servers(record))
 
     async def _ask_servers(self, record: RunRecord) -> Served | None:
@@ -122,7 +122,7 @@ class Runs:
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
-        snapshot = self._ledger.fetch_snapshot(record.run)
+        snapshot = self._ledger.runs.fetch_snapshot(record.run)
         is_unkept = record.is_at_rest and snapshot.record.served is None
         if served is not None and (is_unkept or not snapshot.record.is_at_rest):
             snapshot = replace(snapshot, record=replace(snapshot.record, served=served))
@@ -134,7 +134,7 @@ class Runs:
 
     def _keep_served(self, run: str, served: int) -> None:
         try:
-            self._ledger.set_served(run, served)
+            self._ledger.runs.set_served(run, served)
         except sqlite3.OperationalError as error:  # it can be shown all the same
             _log.warning("what was served cannot be kept: %s", error, extra={"run": run})
 
@@ -159,7 +159,7 @@ class Runs:
             run: the run.
             waits: whether nothing is kept, and False given, when servers do not answer that may come back.
         """
-        record = self._ledger.fetch_run(run)
+        record = self._ledger.runs.fetch(run)
         answer = await self._ask_servers(record)
         if waits and answer is None and self._may_be_served(record):
             self._asking.add(run)
@@ -168,7 +168,7 @@ class Runs:
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
         if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
-        self._ledger.keep_processes(run, [*processes, *(answer.processes if answer else ())])
+        self._ledger.runs.keep_processes(run, [*processes, *(answer.processes if answer else ())])
         summary, now = self._sum_up(record, answer), self._clock()
         events = [
             Event(
@@ -180,13 +180,13 @@ class Runs:
             )
             for validity in summary.validity
         ]
-        self._ledger.put_summary(run, build_summary_line(summary), events, now)
+        self._ledger.outbox.put_summary(run, build_summary_line(summary), events, now)
         return True
 
     def _may_be_served(self, record: RunRecord) -> bool:
         """Whether there can be a count: something was sent, and no server is lost for good."""
         is_begun = record.spec.brings_servers and record.started_at is not None
-        return is_begun and UNSEEN not in self._ledger.fetch_servers(record.run)
+        return is_begun and UNSEEN not in self._ledger.runs.fetch_servers(record.run)
 
     @property
     def followed(self) -> set[str]:
@@ -222,7 +222,7 @@ class Runs:
                     yield None
                     told_at, silences = clock(), silences + 1
                     # The announcement is lost to one who was slow to read.
-                    has_ended = silences > 1 and self._ledger.fetch_run(run).is_at_rest
+                    has_ended = silences > 1 and self._ledger.runs.fetch(run).is_at_rest
                     continue
                 if tick is None:
                     has_ended = self._has_ended(run)
@@ -234,13 +234,13 @@ class Runs:
 
     def _has_ended(self, run: str) -> bool:
         """Whether a run is at rest, and all that is asked of it then is known."""
-        return self._ledger.fetch_run(run).is_at_rest and run not in self._asking
+        return self._ledger.runs.fetch(run).is_at_rest and run not in self._asking
 
     def _change(self, run: str, state: RunState) -> RunRecord:
-        record = self._ledger.fetch_run(run)
+        record = self._ledger.runs.fetch(run)
         if record.state == state:
             return record
-        record = self._ledger.change_state(run, state, self._clock())
+        record = self._ledger.runs.change_state(run, state, self._clock())
         self._wake()
         if record.is_at_rest:
             self.announce_rest()

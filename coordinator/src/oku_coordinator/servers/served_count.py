@@ -118,7 +118,7 @@ class ServedCounter:
         if not answers:
             return None
         by_store = {answer.store: answer.served for answer in answers}
-        if missing := self._ledger.fetch_servers(run).keys() - by_store.keys():
+        if missing := self._ledger.runs.fetch_servers(run).keys() - by_store.keys():
             _log.info(
                 "it is not known what was served: %d of its delay servers is gone, or was not seen for long",
                 len(missing), extra={"run": run},

@@ -62,7 +62,7 @@ class ServerWatch:
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to watch; to be called before anything can end the run that is active."""
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is not None and run.state in ACTIVE_STATES:
             self._judge_gap(run)
         self._task = supervisor.start("delay servers", self._watch)
@@ -82,7 +82,7 @@ class ServerWatch:
         """One look at the servers of the run that has its turn."""
         is_asked = self._is_asked.is_set()
         self._is_asked.clear()
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is None or not run.spec.brings_servers:
             self._seen = None
         elif run.state in ACTIVE_STATES:
@@ -95,7 +95,7 @@ class ServerWatch:
             self._misses += 1
             if self._misses < _MOST_MISSES:
                 return  # one that is about to leave may not answer any more
-            self._ledger.note_servers(run.run, [UNSEEN], self._clock())
+            self._ledger.runs.note_servers(run.run, [UNSEEN], self._clock())
         self._misses = 0
         self._seen = run.run
         self._wake()
@@ -109,13 +109,13 @@ class ServerWatch:
         """Whether looks are of no use: servers are fixed, or were out of sight for too long."""
         if not run.spec.brings_servers or self._counter.is_fixed:
             return True
-        seen_at = self._ledger.fetch_servers(run.run)
+        seen_at = self._ledger.runs.fetch_servers(run.run)
         if UNSEEN in seen_at:
             return True
         if self._clock() - max(seen_at.values(), default=0.0) <= LONGEST_GAP_S:
             return False
         _log.warning("the delay servers were not looked at for too long", extra={"run": run.run})
-        self._ledger.note_servers(run.run, [UNSEEN], self._clock())
+        self._ledger.runs.note_servers(run.run, [UNSEEN], self._clock())
         return True
 
     async def _note(self, run: RunRecord) -> bool:
@@ -126,7 +126,7 @@ class ServerWatch:
         if self._may_lack_requests(run, answers):
             _log.warning("a delay server may have forgotten requests", extra={"run": run.run})
             stores.add(UNSEEN)
-        self._ledger.note_servers(run.run, stores, self._clock())
+        self._ledger.runs.note_servers(run.run, stores, self._clock())
         return True
 
     def _may_lack_requests(self, run: RunRecord, answers: Sequence[Answer]) -> bool:
@@ -136,7 +136,7 @@ class ServerWatch:
         """
         if not all(answer.kept for answer in answers):
             return True
-        seen = self._ledger.fetch_servers(run.run) if run.state in ACTIVE_STATES else None
+        seen = self._ledger.runs.fetch_servers(run.run) if run.state in ACTIVE_STATES else None
         return seen is not None and any(answer.forgotten for answer in answers if answer.store not in seen)
 
     async def _watch(self, health: Health) -> None:

@@ -72,7 +72,7 @@ class HistoryRecorder:
         sample = build_sample(tick)
         # All is read before the transaction that keeps it begins.
         lines = list(self._build_lines(tick, sample, is_last=is_last)) if self._publishes else []
-        self._ledger.keep_sample(tick.run, sample, lines, merge_events(self._events))
+        self._ledger.history.keep_sample(tick.run, sample, lines, merge_events(self._events))
         self._events.clear()
         if is_last:
             self._coverage_at = 0.0
@@ -96,7 +96,8 @@ class HistoryRecorder:
         yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
         if is_last or tick.at - self._coverage_at >= COVERAGE_S:
             self._coverage_at = tick.at
-            slices, again = self._ledger.fetch_slices(tick.run), self._ledger.fetch_taken_back(tick.run)
+            leases = self._ledger.leases
+            slices, again = leases.fetch_slices(tick.run), leases.fetch_taken_back(tick.run)
             yield LineKind.COVERAGE, build_coverage_lines(slices, again, tick.requests)
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:

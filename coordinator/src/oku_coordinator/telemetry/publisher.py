@@ -60,20 +60,20 @@ class Publisher:
             return
         deadline = time.monotonic() + grace_s
         while (  # noqa: ASYNC110  # the ledger is asked, it does not call
-            self._ledger.measure_outbox().lines and not self.trouble and time.monotonic() < deadline
+            self._ledger.outbox.measure().lines and not self.trouble and time.monotonic() < deadline
         ):
             await asyncio.sleep(0.05)
         await cancel([self._task])
 
     async def bound(self) -> None:
         """Drop what exceeds the bound of the outbox, with a chance for others after each some."""
-        size = self._ledger.measure_outbox()
+        size = self._ledger.outbox.measure()
         self._metrics.show_outbox(size.lines, size.bytes)
         if size.bytes <= self._most_bytes:
             return
         now = self._clock.now()
         all_lines: Counter[str] = Counter()
-        while dropped := self._ledger.drop_lines(int(_DROP_TO * self._most_bytes)):
+        while dropped := self._ledger.outbox.drop(int(_DROP_TO * self._most_bytes)):
             all_lines.update(dropped)
             await asyncio.sleep(0)
         for run, lines in all_lines.items():
@@ -85,7 +85,7 @@ class Publisher:
 
     def describe(self) -> Mapping[str, Any]:
         """How it goes: lines and bytes that wait, lines dropped and refused by this process, trouble."""
-        size = self._ledger.measure_outbox()
+        size = self._ledger.outbox.measure()
         return {
             "lines": size.lines,
             "bytes": size.bytes,
@@ -109,7 +109,7 @@ class Publisher:
                 for entry in early:
                     del entries[entry]
                 self._count(entries, [refusal for refusal in refusals if not refusal.is_early])
-                await asyncio.to_thread(self._ledger.remove_lines, list(entries.values()))
+                await asyncio.to_thread(self._ledger.outbox.remove, list(entries.values()))
                 if early:
                     self._note_trouble(_EARLY)
                     await asyncio.sleep(_EARLY_PAUSE_S)
@@ -118,9 +118,9 @@ class Publisher:
                 health.note_well()
 
     def _take(self) -> list[OutboxLine]:
-        if not self._ledger.measure_outbox().lines:
+        if not self._ledger.outbox.measure().lines:
             return []
-        return self._ledger.take_lines(BATCH_LINES, BATCH_BYTES, self._clock.now(), self._clock.wall_ahead_s)
+        return self._ledger.outbox.take(BATCH_LINES, BATCH_BYTES, self._clock.now(), self._clock.wall_ahead_s)
 
     def _note_trouble(self, trouble: str) -> None:
         if trouble:
@@ -149,7 +149,7 @@ class Publisher:
                 self._note(run, event)
 
     def _note(self, run: str, event: Event) -> None:
-        self._ledger.note(run, [event])
+        self._ledger.history.note(run, [event])
 
 
 def _build_entry(line: OutboxLine) -> Entry:

@@ -109,7 +109,7 @@ class Ticker:
     def tick(self) -> None:
         """Make one."""
         self._metrics.show_workers(len(self._roster))
-        run = self._ledger.fetch_current_run()
+        run = self._ledger.runs.fetch_current()
         if run is None or run.state not in ACTIVE_STATES:
             self._ticks = TickMaker()  # what workers say now belongs to no run
         if run is None:
@@ -123,7 +123,7 @@ class Ticker:
             self._runs.publish(self._build_tick(waiting, TickMaker()))
 
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
-        standing = self._ledger.fetch_standing(run)
+        standing = self._ledger.runs.fetch_standing(run)
         notices = self._runs.build_notices(standing.record)
         return (ticks or self._ticks).build_tick(
             standing, workers=len(self._roster), now=self._clock(), notices=notices

@@ -61,45 +61,45 @@ def measure_calls(path: Path) -> Results:
     with closing(Ledger(path)) as ledger:
         _work(ledger, watch, time.time())
         began = time.monotonic()
-        watch.measure("delete a run", lambda: ledger.begin_deletion(LONG_RUN))
-        while watch.measure("remove 500 rows of it", lambda: ledger.delete_some(LONG_RUN)):
+        watch.measure("delete a run", lambda: ledger.deletions.begin(LONG_RUN))
+        while watch.measure("remove 500 rows of it", lambda: ledger.deletions.delete_some(LONG_RUN)):
             pass
-        while watch.measure("give 50 pages back", ledger.give_back):
+        while watch.measure("give 50 pages back", ledger.deletions.give_back):
             pass
         delete_s = time.monotonic() - began
     return Results(calls=watch.list_calls(), delete_s=round(delete_s, 1))
 
 
 def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
-    ledger.park_interrupted(now)
-    ledger.change_state(LONG_RUN, RunState.PENDING, now)
-    ledger.change_state(LONG_RUN, RunState.RUNNING, now)
+    ledger.runs.park_interrupted(now)
+    ledger.runs.change_state(LONG_RUN, RunState.PENDING, now)
+    ledger.runs.change_state(LONG_RUN, RunState.RUNNING, now)
     leases = []
     for _ in range(2 * _WORKERS // _BATCH):
-        cut = partial(ledger.cut_leases, LONG_RUN, [lambda _: LEASE_LENGTH] * _BATCH, now)
+        cut = partial(ledger.leases.cut, LONG_RUN, [lambda _: LEASE_LENGTH] * _BATCH, now)
         leases += watch.measure(f"cut {_BATCH} leases", cut)
     claims = [
         Claim(lease=lease.id, execution="e9", worker=f"w{index % _WORKERS}", incarnation="b", at=now)
         for index, lease in enumerate(leases)
     ]
     for index in range(0, len(claims), _BATCH):
-        take_in = partial(ledger.apply, claims[index : index + _BATCH], now)
+        take_in = partial(ledger.leases.apply, claims[index : index + _BATCH], now)
         watch.measure(f"take {_BATCH} claims in", take_in)
     for second in range(_SECONDS):
         sample = Sample(
             at=now + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
             resent_at_most=0, in_flight=0.0, workers=_WORKERS,
         )  # fmt: skip
-        watch.measure("keep a second", partial(ledger.keep_sample, LONG_RUN, sample))
-        watch.measure("find the run that has its turn", ledger.fetch_current_run)
-        watch.measure("find what owes a summary", ledger.fetch_owing)
-        watch.measure("see how far a run is", lambda: ledger.fetch_standing(LONG_RUN))
+        watch.measure("keep a second", partial(ledger.history.keep_sample, LONG_RUN, sample))
+        watch.measure("find the run that has its turn", ledger.runs.fetch_current)
+        watch.measure("find what owes a summary", ledger.outbox.find_owing)
+        watch.measure("see how far a run is", lambda: ledger.runs.fetch_standing(LONG_RUN))
     event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 is here")
-    watch.measure("note an event", lambda: ledger.note(LONG_RUN, [event]))
-    watch.measure("list 100 runs", lambda: ledger.fetch_runs(100))
-    watch.measure("sum a run up", lambda: ledger.fetch_snapshot(LONG_RUN))
+    watch.measure("note an event", lambda: ledger.history.note(LONG_RUN, [event]))
+    watch.measure("list 100 runs", lambda: ledger.runs.fetch_page(100))
+    watch.measure("sum a run up", lambda: ledger.runs.fetch_snapshot(LONG_RUN))
     for index in range(0, len(leases), _LOST_AT_ONCE):
         names = [lease.id for lease in leases[index : index + _LOST_AT_ONCE]]
-        take_back = partial(ledger.expire_leases, names, ExpiryReason.WORKER_LOST, now)
+        take_back = partial(ledger.leases.expire, names, ExpiryReason.WORKER_LOST, now)
         watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", take_back)
-    ledger.change_state(LONG_RUN, RunState.PAUSED, now)
+    ledger.runs.change_state(LONG_RUN, RunState.PAUSED, now)

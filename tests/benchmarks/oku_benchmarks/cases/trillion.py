@@ -10,6 +10,7 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_benchmarks.cases.ledger import count_leases
 from oku_benchmarks.error import BenchmarkError
@@ -126,14 +127,14 @@ async def _wait_for_end(client: Client, run: str) -> Summary:
 def _measure_holes(path: Path) -> Holes:
     requests = 10**12
     ledger = Ledger(path)
-    ledger.create_run("holes", Spec(requests=requests), 0.0)
-    ledger.change_state("holes", RunState.RUNNING, 1.0)
-    lease = ledger.cut_lease("holes", requests, 2.0)
+    ledger.runs.create("holes", Spec(requests=requests), 0.0)
+    ledger.runs.change_state("holes", RunState.RUNNING, 1.0)
+    lease = cut_lease(ledger, "holes", requests, 2.0)
     if lease is None:
         raise BenchmarkError("the ledger gave no lease")
     unfinished = list(range(0, 10 * _HOLES, 10))
     covered = requests - _HOLES
-    ledger.apply(
+    ledger.leases.apply(
         [
             Report(
                 lease=lease.id, execution="e", worker="w", incarnation="b", start=0, done=requests,
@@ -149,7 +150,7 @@ def _measure_holes(path: Path) -> Holes:
     ledger.close()
     began = time.monotonic()
     ledger = Ledger(path)
-    lengths = ledger.fetch_lengths("holes")
+    lengths = ledger.check("holes")
     open_s = time.monotonic() - began
     ledger.close()
     if lengths.pending != _HOLES:

@@ -16,8 +16,8 @@ def data_dir(tmp_path: Path) -> DataDir:
     folder = DataDir(tmp_path / "data")
     folder.hold()
     ledger = Ledger(folder.ledger)
-    ledger.create_run("run-1", Spec(requests=10), 1.0)
-    ledger.change_state("run-1", RunState.RUNNING, 2.0)
+    ledger.runs.create("run-1", Spec(requests=10), 1.0)
+    ledger.runs.change_state("run-1", RunState.RUNNING, 2.0)
     ledger.close()
     folder.release()
     return folder

@@ -12,7 +12,7 @@ from oku_core.spec.spec import Spec
 def data_dir(tmp_path: Path) -> DataDir:
     """A data folder with a run that nobody has begun."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    ledger.create_run("r1", Spec(requests=5, name="five"), 1.0)
+    ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
     ledger.close()
     return DataDir(tmp_path)
 

@@ -14,7 +14,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".oku").mkdir()
     ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
-    ledger.create_run("r1", Spec(requests=5), 1.0)
+    ledger.runs.create("r1", Spec(requests=5), 1.0)
     ledger.close()
     return tmp_path
 

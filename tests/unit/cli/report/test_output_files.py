@@ -17,8 +17,8 @@ def lines(tmp_path: Path) -> list[bytes]:
     """The history of a run that nobody has begun."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     try:
-        ledger.create_run("r1", Spec(requests=5, name="five"), 1.0)
-        summary = build_summary(ledger.fetch_snapshot("r1"), 2.0)
+        ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
+        summary = build_summary(ledger.runs.fetch_snapshot("r1"), 2.0)
         return b"".join(write_run_history(ledger, summary, 2.0)).splitlines()
     finally:
         ledger.close()

@@ -294,7 +294,7 @@ async def test_a_ledger_that_cannot_be_written_is_said(
     client: Client, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The caller may try again."""
-    ledger._file._database.execute("PRAGMA query_only = ON")
+    ledger.file.read(lambda transaction: transaction.execute("PRAGMA query_only = ON"))
     status, document = await call(client, "POST", "/api/runs", json={"requests": 1})
     assert status == 503
     assert document == {"error": "the ledger cannot be used: attempt to write a readonly database"}
@@ -320,7 +320,7 @@ async def test_a_run_that_does_not_balance_can_be_shown(
     client: Client, path: Path, ledger: Ledger, cut: Cut, make_report: Callable[..., Report]
 ) -> None:
     """Stopping it says why it has failed, and its summary has that, too."""
-    ledger.apply([make_report(cut())], 5.0)
+    ledger.leases.apply([make_report(cut())], 5.0)
     hand = sqlite3.connect(path, isolation_level=None)
     hand.execute("UPDATE workers SET requests = 9")
     hand.close()
@@ -336,7 +336,7 @@ async def test_a_run_that_does_not_balance_can_be_shown(
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
-    standing = ledger.fetch_standing(run)
+    standing = ledger.runs.fetch_standing(run)
     return TickMaker().build_tick(standing, workers=1, now=0.0)
 
 

@@ -32,7 +32,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 
 async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """As soon as it is started."""
-    ledger.create_run("r1", Spec(urls=("http://h/",), workers=3), 0.0)
+    ledger.runs.create("r1", Spec(urls=("http://h/",), workers=3), 0.0)
     part = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     part.start(Supervisor())
     async with asyncio.timeout(5):
@@ -87,7 +87,7 @@ async def test_a_coordinator_has_the_part_if_it_is_told_what_to_scale(tmp_path: 
         kube=SETTINGS,
     )
     coordinator = Coordinator(settings)
-    run = coordinator._ledger.create_run("r1", Spec(), 0.0)
+    run = coordinator._ledger.runs.create("r1", Spec(), 0.0)
     assert coordinator._kube is not None
     assert coordinator._server_watch is not None
     assert not coordinator._conditions.may_begin(run)

@@ -2,6 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
 from oku_coordinator.kube import deletion_cost as costs_module
@@ -48,11 +49,11 @@ class World:
 
     def submit(self, run: str = "r1", **spec: Any) -> RunRecord:
         """A run that waits for its turn; its target is somebody else's."""
-        return self.ledger.create_run(run, Spec(requests=10, **{"urls": ("http://h/",)} | spec), self.now)
+        return self.ledger.runs.create(run, Spec(requests=10, **{"urls": ("http://h/",)} | spec), self.now)
 
     def change(self, state: RunState, run: str = "r1") -> RunRecord:
         """Put it into a state."""
-        return self.ledger.change_state(run, state, self.now)
+        return self.ledger.runs.change_state(run, state, self.now)
 
     async def look(self, after_s: float = 2.0) -> None:
         """A look, some time later."""
@@ -423,10 +424,10 @@ def make_two_of_three_busy(world: World, kubernetes: Kubernetes) -> None:
     world.submit(workers=3)
     world.change(RunState.RUNNING)
     for worker in ("w-1", "w-3"):
-        lease = world.ledger.cut_lease("r1", 2, world.now)
+        lease = cut_lease(world.ledger, "r1", 2, world.now)
         assert lease is not None
         claim = Claim(lease=lease.id, execution=worker, worker=worker, incarnation=worker, at=world.now)
-        world.ledger.apply([claim], world.now)
+        world.ledger.leases.apply([claim], world.now)
 
 
 def list_costs(kubernetes: Kubernetes) -> list[str | None]:

@@ -139,25 +139,25 @@ async def test_without_a_run_there_is_nothing_to_do(dispatcher: Dispatcher, rost
 
 async def test_a_run_waits_for_a_worker(dispatcher: Dispatcher, ledger: Ledger, roster: Roster) -> None:
     """It is pending until one lives that can take leases."""
-    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
     waiting = await dispatcher.step(0.0, 0.0)
     assert waiting is not None
-    assert waiting.state == ledger.fetch_run("r1").state == RunState.PENDING
+    assert waiting.state == ledger.runs.fetch("r1").state == RunState.PENDING
     hear(roster, "w1")
     begun = await dispatcher.step(0.5, 0.5)
     assert begun is not None
-    assert begun.state == ledger.fetch_run("r1").state == RunState.RUNNING
+    assert begun.state == ledger.runs.fetch("r1").state == RunState.RUNNING
 
 
 async def test_every_hand_gets_a_lease(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
 ) -> None:
     """Each lease is sent with its range, its spec and the time after which it is stale; once."""
-    ledger.create_run("r1", Spec(requests=10_000, range_size=1000), 0.0)
+    ledger.runs.create("r1", Spec(requests=10_000, range_size=1000), 0.0)
     hear(roster, "w1", "w2", ahead_s=20.0)
     await dispatcher.step(0.0, 100.0)
     await dispatcher.step(0.5, 100.5)
-    active = ledger.fetch_active_leases("r1")
+    active = ledger.leases.fetch_active("r1")
     assert [(lease.id, lease.run, lease.start, lease.stop) for lease in broker.leases] == [
         (lease.id, "r1", lease.start, lease.stop) for lease in active
     ]
@@ -169,7 +169,7 @@ async def test_every_hand_gets_a_lease(
     ]
     assert {lease.start_by for lease in broker.leases} == {100.0 + 60.0 + 20.0}
     assert broker.leases[0].spec == build_sent_spec(
-        ledger.fetch_run("r1"), ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+        ledger.runs.fetch("r1"), ["http://127.0.0.1:1", "http://127.0.0.1:2"]
     )
 
 
@@ -179,7 +179,7 @@ async def test_leases_say_no_delay_that_the_servers_have(
     """A dispatcher that is told what its servers were started with adds nothing to requests for just that."""
     shape = ServerShape(delay="1s", seed=0)
     dispatcher = Dispatcher(ledger, roster, broker, ["http://s:1"], server_shape=shape)
-    ledger.create_run("r1", Spec(requests=10, delay="1s", seed=4), 0.0)
+    ledger.runs.create("r1", Spec(requests=10, delay="1s", seed=4), 0.0)
     hear(roster, "w1")
     await dispatcher.step(0.0, 0.0)
     assert broker.leases[0].spec.headers == ("Oku-Run: r1", "Oku-Seed: 4")
@@ -189,7 +189,7 @@ async def test_a_lease_is_cut_to_the_rate_of_its_worker(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
 ) -> None:
     """One whose rate is unknown is taken for an average one."""
-    ledger.create_run("r1", Spec(requests=10**9), 0.0)
+    ledger.runs.create("r1", Spec(requests=10**9), 0.0)
     hear(roster, "w1", ended=100)
     hear(roster, "w2", ended=300)
     hear(roster, "w3")
@@ -202,11 +202,11 @@ async def test_all_is_dealt_out_when_there_is_less_than_hands(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, make_report: MakeReport
 ) -> None:
     """And then there is nothing to do until the reports are in."""
-    ledger.create_run("r1", Spec(requests=60, range_size=50), 0.0)
+    ledger.runs.create("r1", Spec(requests=60, range_size=50), 0.0)
     hear(roster, "w1", "w2")
     await dispatcher.step(0.0, 0.0)
     assert [(lease.start, lease.stop) for lease in broker.leases] == [(0, 50), (50, 60)]
-    ledger.apply([make_report(lease) for lease in ledger.fetch_active_leases("r1")], 5.0)
+    ledger.leases.apply([make_report(lease) for lease in ledger.leases.fetch_active("r1")], 5.0)
     assert await dispatcher.step(5.0, 5.0) is None
     assert len(broker.leases) == 2
 
@@ -215,7 +215,7 @@ async def test_a_lease_that_the_broker_does_not_take_is_taken_back(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
 ) -> None:
     """Nothing was sent; the next round tries again, with a new lease of the same range."""
-    ledger.create_run("r1", Spec(requests=100, range_size=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=100, range_size=10), 0.0)
     hear(roster, "w1")
     tried: list[Lease] = []
 
@@ -226,8 +226,8 @@ async def test_a_lease_that_the_broker_does_not_take_is_taken_back(
     broker.on_send = refuse
     await dispatcher.step(0.0, 0.0)
     assert len(tried) == 1
-    assert ledger.fetch_lengths("r1").pending == 100
-    assert ledger.fetch_run("r1").resent_at_most == 0
+    assert ledger.check("r1").pending == 100
+    assert ledger.runs.fetch("r1").resent_at_most == 0
     broker.on_send = lambda _: True
     await dispatcher.step(0.5, 0.5)
     assert broker.leases[0].start == tried[0].start == 0
@@ -238,15 +238,15 @@ async def test_nothing_is_dealt_while_the_broker_is_away(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
 ) -> None:
     """Each lease that it does not take would be one more in the ledger."""
-    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
     hear(roster, "w1")
     broker.answers = False
     await dispatcher.step(0.0, 1.0)
-    assert ledger.fetch_active_leases("r1") == []
+    assert ledger.leases.fetch_active("r1") == []
     assert not dispatcher.has_more
     broker.answers = True
     await dispatcher.step(0.5, 1.5)
-    assert len(broker.leases) == len(ledger.fetch_active_leases("r1")) > 0
+    assert len(broker.leases) == len(ledger.leases.fetch_active("r1")) > 0
 
 
 @pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING, RunState.FAILED])
@@ -254,19 +254,19 @@ async def test_nothing_more_is_dealt_of_a_run_that_was_stopped_meanwhile(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, state: RunState
 ) -> None:
     """The broker takes its time, and somebody stops the run while leases are sent; those are called back."""
-    ledger.create_run("r1", Spec(requests=100, range_size=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=100, range_size=10), 0.0)
     hear(roster, "w1", "w2")
 
     def stop(_: Lease) -> bool:
         if not broker.leases:
-            ledger.change_state("r1", state, 1.0)
+            ledger.runs.change_state("r1", state, 1.0)
         return True
 
     broker.on_send = stop
     await dispatcher.step(0.0, 0.0)
     await dispatcher.step(0.5, 0.5)
     assert len(broker.leases) == 4
-    assert len(ledger.fetch_active_leases("r1")) == 4
+    assert len(ledger.leases.fetch_active("r1")) == 4
 
 
 @pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING])
@@ -275,15 +275,16 @@ async def test_the_order_to_stop_is_repeated_until_nothing_is_out(
     make_report: Any,
 ) -> None:  # fmt: skip
     """Once a second, for it may be lost; for the leases that are out, and no later ones."""
-    ledger.create_run("r1", Spec(requests=100, range_size=10, grace_s=7.0), 0.0)
+    ledger.runs.create("r1", Spec(requests=100, range_size=10, grace_s=7.0), 0.0)
     hear(roster, "w1")
     await dispatcher.step(0.0, 0.0)
-    ledger.change_state("r1", state, 1.0)
+    ledger.runs.change_state("r1", state, 1.0)
     for now in (1.0, 1.5, 1.9, 2.0, 2.9, 3.0):
         await dispatcher.step(now, now)
     assert broker.stops == [("r1", 2, 7.0)] * 3
     assert len(broker.leases) == 2
-    ledger.apply([make_report(lease, done=lease.start) for lease in ledger.fetch_active_leases("r1")], 4.0)
+    leases = ledger.leases.fetch_active("r1")
+    ledger.leases.apply([make_report(lease, done=lease.start) for lease in leases], 4.0)
     assert await dispatcher.step(9.0, 9.0) is None
     assert len(broker.stops) == 3
 
@@ -292,14 +293,14 @@ async def test_the_next_run_begins_when_the_first_is_over(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, make_report: MakeReport
 ) -> None:
     """One after the other, in the order in which they were submitted."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
-    ledger.create_run("r2", Spec(requests=10), 1.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r2", Spec(requests=10), 1.0)
     hear(roster, "w1")
     await dispatcher.step(2.0, 2.0)
     await dispatcher.step(3.0, 3.0)
     assert [lease.run for lease in broker.leases] == ["r1"]
-    assert ledger.fetch_run("r2").state == RunState.PENDING
-    ledger.apply([make_report(ledger.fetch_active_leases("r1")[0])], 4.0)
+    assert ledger.runs.fetch("r2").state == RunState.PENDING
+    ledger.leases.apply([make_report(ledger.leases.fetch_active("r1")[0])], 4.0)
     await dispatcher.step(5.0, 5.0)
     assert [lease.run for lease in broker.leases] == ["r1", "r2"]
-    assert ledger.fetch_run("r2").state == RunState.RUNNING
+    assert ledger.runs.fetch("r2").state == RunState.RUNNING

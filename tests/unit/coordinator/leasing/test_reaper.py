@@ -60,7 +60,7 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
     await world.watch.look(0.0)
     assert world.broker.stops == []
     world.hear(lease.id)
-    world.ledger.change_state("r1", RunState.FAILED, 3.0)
+    world.ledger.runs.change_state("r1", RunState.FAILED, 3.0)
     await world.watch.look(0.0)
     await world.watch.look(0.0)
     assert world.broker.stops == [(None, [lease.id], 0.0)]
@@ -74,7 +74,7 @@ async def test_a_lease_that_is_lost_is_taken_back(
     for now in (0.0, 10.0, 10.1, 11.0):
         world.hear(now=now)
         await world.watch.look(now)
-        assert (world.ledger.fetch_active_leases("r1") == []) == (now > 10.0)
+        assert (world.ledger.leases.fetch_active("r1") == []) == (now > 10.0)
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
     assert b'oku_leases_expired_total{reason="not_claimed"} 1.0' in world.metrics.expose()
 
@@ -86,9 +86,9 @@ async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, 
     world.watch.forgive(100.0)
     world.hear(now=110.0)
     await world.watch.look(110.0)
-    assert len(world.ledger.fetch_active_leases("r1")) == 1
+    assert len(world.ledger.leases.fetch_active("r1")) == 1
     await world.watch.look(110.1)
-    assert world.ledger.fetch_active_leases("r1") == []
+    assert world.ledger.leases.fetch_active("r1") == []
 
 
 async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactions(
@@ -97,15 +97,15 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactio
     """Each synchronises the disk; others have their turn between them, and the law holds after each."""
     cut(requests=10_000)
     for _ in range(9):
-        world.ledger.cut_leases("r1", [lambda _: 1] * 100, 2.0)
+        world.ledger.leases.cut("r1", [lambda _: 1] * 100, 2.0)
     batches: list[int] = []
     turns: list[int] = []
-    expire = world.ledger.expire_leases
+    expire = world.ledger.leases.expire
 
     def count(leases: Sequence[str], reason: ExpiryReason, now: float) -> list[str]:
         batches.append(len(leases))
         expired = expire(leases, reason, now)
-        world.ledger.fetch_lengths("r1")
+        world.ledger.check("r1")
         return expired
 
     async def take_turns() -> None:
@@ -113,7 +113,7 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactio
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(world.ledger, "expire_leases", count)
+    monkeypatch.setattr(world.ledger.leases, "expire", count)
     world.hear(now=0.0)
     await world.watch.look(0.0)
     world.hear(now=10.1)
@@ -124,5 +124,5 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactio
     assert len(batches) <= 20
     assert max(batches) <= 100
     assert set(range(1, len(batches))) <= set(turns)
-    assert world.ledger.fetch_active_leases("r1") == []
-    assert world.ledger.fetch_lengths("r1").pending == 10_000
+    assert world.ledger.leases.fetch_active("r1") == []
+    assert world.ledger.check("r1").pending == 10_000

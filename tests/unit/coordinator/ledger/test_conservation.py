@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import BreachError, LeaseRecord
@@ -66,13 +67,13 @@ def assert_breach(ledger: Ledger, hand: sqlite3.Connection, reports: list[Report
     """Taking reports in raises, changes nothing, and ends the run."""
     before = read_all(hand)
     with pytest.raises(ConservationError, match="run r1 does not balance: ") as caught:
-        ledger.apply(reports, 6.0)
+        ledger.leases.apply(reports, 6.0)
     assert isinstance(caught.value, BreachError)
-    record = ledger.fetch_run("r1")
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.reason) == (RunState.FAILED, caught.value.detail)
     assert (record.ended_at, record.active_since) == (6.0, None)
     assert read_all(hand) == before
-    assert ledger.fetch_snapshot("r1").breach == caught.value.detail
+    assert ledger.runs.fetch_snapshot("r1").breach == caught.value.detail
 
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
@@ -81,7 +82,7 @@ def test_a_breach_ends_the_run_and_repairs_nothing(
 ) -> None:
     """The next change is rolled back as a whole and raises, and the run has failed with the reason."""
     done, out, other = cut(), cut(), cut()
-    ledger.apply([make_report(done)], 5.0)
+    ledger.leases.apply([make_report(done)], 5.0)
     assert hand.execute(tampering).rowcount == 1
     assert_breach(ledger, hand, [make_report(out), make_report(other)])
 
@@ -92,7 +93,7 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
 ) -> None:
     """A coordinator that comes back does not take for granted what it finds."""
     done, out, other = cut(), cut(), cut()
-    ledger.apply([make_report(done)], 5.0)
+    ledger.leases.apply([make_report(done)], 5.0)
     ledger.close()
     assert hand.execute(tampering).rowcount == 1
     again = Ledger(path)
@@ -103,9 +104,9 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda ledger, _: ledger.cut_lease("r1", 10, 6.0),
-        lambda ledger, lease: ledger.expire_leases([lease], ExpiryReason.WORKER_LOST, 6.0),
-        lambda ledger, _: ledger.change_state("r1", RunState.PAUSING, 6.0),
+        lambda ledger, _: cut_lease(ledger, "r1", 10, 6.0),
+        lambda ledger, lease: ledger.leases.expire([lease], ExpiryReason.WORKER_LOST, 6.0),
+        lambda ledger, _: ledger.runs.change_state("r1", RunState.PAUSING, 6.0),
     ],
     ids=["cutting", "expiring", "pausing"],
 )
@@ -115,12 +116,12 @@ def test_every_change_of_a_run_ends_with_the_check(
 ) -> None:  # fmt: skip
     """Whatever the change is about, the law is about the whole run."""
     done, out = cut(), cut()
-    ledger.apply([make_report(done)], 5.0)
+    ledger.leases.apply([make_report(done)], 5.0)
     hand.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
     before = read_all(hand)
     with pytest.raises(BreachError, match="outcomes sum to 11, accounted are 10"):
         change(ledger, out.id)
-    assert ledger.fetch_run("r1").state == RunState.FAILED
+    assert ledger.runs.fetch("r1").state == RunState.FAILED
     assert read_all(hand) == before
 
 
@@ -132,11 +133,11 @@ def test_a_breach_is_the_end_of_one_run_only(
     hand.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'pending'")
     batch = [make_report(sound, done=5), make_report(broken)]
     with pytest.raises(BreachError, match="run broken does not balance"):
-        ledger.apply(batch, 5.0)
-    assert ledger.fetch_run("sound").accounted == 0
+        ledger.leases.apply(batch, 5.0)
+    assert ledger.runs.fetch("sound").accounted == 0
     assert take_in(ledger, batch, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
-    assert ledger.fetch_run("sound").state == RunState.RUNNING
-    assert ledger.fetch_run("sound").accounted == 5
+    assert ledger.runs.fetch("sound").state == RunState.RUNNING
+    assert ledger.runs.fetch("sound").accounted == 5
 
 
 def test_a_batch_is_taken_in_although_runs_fail_by_it(
@@ -147,7 +148,7 @@ def test_a_batch_is_taken_in_although_runs_fail_by_it(
     hand.execute("DELETE FROM slices WHERE run LIKE 'broken%' AND state = 'pending'")
     verdicts = take_in(ledger, [make_report(lease) for lease in leases], 5.0)
     assert verdicts == [MessageVerdict.LATE, MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
-    states = {record.run: record.state for record in ledger.fetch_runs()}
+    states = {record.run: record.state for record in ledger.runs.fetch_page()}
     assert states == {
         "broken-1": RunState.FAILED,
         "sound": RunState.RUNNING,
@@ -160,11 +161,11 @@ def test_a_run_that_fails_closes_its_window(
 ) -> None:
     """It was active until then."""
     lease = cut()
-    ledger.apply([make_claim(lease)], 5.0)
+    ledger.leases.apply([make_claim(lease)], 5.0)
     hand.execute("DELETE FROM slices WHERE state = 'pending'")
     with pytest.raises(BreachError):
-        ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 9.0)
-    record = ledger.fetch_run("r1")
+        ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 9.0)
+    record = ledger.runs.fetch("r1")
     assert (record.active_s, record.active_since, record.ended_at) == (6.0, None, 9.0)
 
 
@@ -172,16 +173,16 @@ def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
     ledger: Ledger, path: Path, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport
 ) -> None:
     """Who looks at it is told, also one who only reads."""
-    ledger.apply([make_report(cut(100))], 5.0)
-    assert ledger.fetch_snapshot("r1").breach is None
+    ledger.leases.apply([make_report(cut(100))], 5.0)
+    assert ledger.runs.fetch_snapshot("r1").breach is None
     hand.execute("UPDATE workers SET requests = 99")
     reader = Ledger(path, read_only=True)
     for reading in (ledger, reader):
-        snapshot = reading.fetch_snapshot("r1")
+        snapshot = reading.runs.fetch_snapshot("r1")
         assert snapshot.record.state == RunState.COMPLETED
         assert snapshot.breach == "the workers' requests sum to 99, accounted are 100"
         with pytest.raises(BreachError):
-            reading.fetch_lengths("r1")
+            reading.check("r1")
     reader.close()
 
 
@@ -191,9 +192,9 @@ def test_a_run_that_does_not_balance_can_be_looked_at(
 ) -> None:
     """A snapshot has what there is, and says what is wrong."""
     done, *_ = cut(), cut(), cut()
-    ledger.apply([make_report(done)], 5.0)
+    ledger.leases.apply([make_report(done)], 5.0)
     hand.execute(tampering)
-    snapshot = ledger.fetch_snapshot("r1")
+    snapshot = ledger.runs.fetch_snapshot("r1")
     assert snapshot.breach
     assert snapshot.record.accounted == sum(
         json.loads(hand.execute("SELECT outcomes FROM runs").fetchone()[0])
@@ -207,6 +208,6 @@ def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
     for run in ("a", "broken", "c"):
         cut(run=run)
     hand.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
-    ledger.park_interrupted(9.0)
-    states = {record.run: record.state for record in ledger.fetch_runs()}
+    ledger.runs.park_interrupted(9.0)
+    states = {record.run: record.state for record in ledger.runs.fetch_page()}
     assert states == {"a": RunState.PAUSED, "broken": RunState.FAILED, "c": RunState.PAUSED}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
@@ -27,18 +28,18 @@ STEPS = 10_000
 def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClaim, run: str) -> list[Claim]:
     """A run with a row in every table, paused; gives what may still be said of its leases."""
     leases = [cut(10, run=run) for _ in range(3)]
-    ledger.apply([make_claim(leases[0]), make_claim(leases[0], execution="e2")], 3.0)
+    ledger.leases.apply([make_claim(leases[0]), make_claim(leases[0], execution="e2")], 3.0)
     reports = [make_report(lease, busy_share=0.99) for lease in leases]
-    ledger.apply(reports, 4.0)
+    ledger.leases.apply(reports, 4.0)
     sample = Sample(
         at=5.0, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
     event = Event(at=5.0, type=EventType.STATE, text="x")
-    ledger.keep_sample(run, sample, [(LineKind.TICK, [{"x": 1}])], [event])
-    ledger.keep_processes(run, [ProcessSummary(name="broker", peak_mb=1.0)])
-    ledger.note_servers(run, ["a", "b"], 5.0)
-    ledger.change_state(run, RunState.PAUSED, 6.0)
+    ledger.history.keep_sample(run, sample, [(LineKind.TICK, [{"x": 1}])], [event])
+    ledger.runs.keep_processes(run, [ProcessSummary(name="broker", peak_mb=1.0)])
+    ledger.runs.note_servers(run, ["a", "b"], 5.0)
+    ledger.runs.change_state(run, RunState.PAUSED, 6.0)
     return [make_claim(lease, execution="e3") for lease in leases]
 
 
@@ -63,10 +64,10 @@ def count_rows(path: Path, run: str) -> dict[str, int]:
 def clear(ledger: Ledger) -> int:
     """Remove all that is left of deleted runs; in how many transactions."""
     for steps in range(STEPS):
-        run = ledger.find_deletion()
+        run = ledger.deletions.find()
         if run is None:
             return steps
-        ledger.delete_some(run)
+        ledger.deletions.delete_some(run)
     raise AssertionError("it does not come to an end")
 
 
@@ -81,30 +82,30 @@ def test_nothing_is_left_of_a_deleted_run(
 ) -> None:
     """In no table, whatever the steps are in which it goes; of others nothing is missing."""
     for most in (1, 2, 7, 500):
-        monkeypatch.setattr("oku_coordinator.ledger.ledger._DELETED_AT_ONCE", most)
+        monkeypatch.setattr("oku_coordinator.ledger.ledger_deletions.DELETED_AT_ONCE", most)
         file = path.with_name(f"{most}.sqlite3")
         with closing(Ledger(file, publishes=True)) as ledger:
 
             def cut(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
-                lease = ledger.cut_lease(run, size, 2.0)
+                lease = cut_lease(ledger, run, size, 2.0)
                 assert lease is not None
                 return lease
 
             for run in ("r1", "r2"):
-                ledger.create_run(run, Spec(requests=100), 0.0)
-                ledger.change_state(run, RunState.RUNNING, 1.0)
+                ledger.runs.create(run, Spec(requests=100), 0.0)
+                ledger.runs.change_state(run, RunState.RUNNING, 1.0)
                 claims = fill(ledger, cut, make_report, make_claim, run)
             before = count_rows(file, "r2")
             assert len(before) >= 13
-            record, lengths = ledger.fetch_run("r2"), ledger.fetch_lengths("r2")
-            lines = ledger.measure_outbox().lines
-            assert ledger.begin_deletion("r1") == lines / 2
+            record, lengths = ledger.runs.fetch("r2"), ledger.check("r2")
+            lines = ledger.outbox.measure().lines
+            assert ledger.deletions.begin("r1") == lines / 2
             clear(ledger)
             assert count_rows(file, "r1") == {}
             assert count_rows(file, "r2") == before
-            assert (ledger.fetch_run("r2"), ledger.fetch_lengths("r2")) == (record, lengths)
-            assert ledger.measure_outbox().lines == lines / 2
-            assert ledger.apply(claims, 9.0) == [MessageVerdict.STRAY] * 3
+            assert (ledger.runs.fetch("r2"), ledger.check("r2")) == (record, lengths)
+            assert ledger.outbox.measure().lines == lines / 2
+            assert ledger.leases.apply(claims, 9.0) == [MessageVerdict.STRAY] * 3
 
 
 def test_a_deleted_run_is_found_by_nobody(
@@ -113,17 +114,17 @@ def test_a_deleted_run_is_found_by_nobody(
     """From the first moment on, also by late messages of its workers, which harm nobody."""
     claims = fill(ledger, cut, make_report, make_claim, "r1")
     other = cut(run="r2")
-    ledger.begin_deletion("r1")
-    assert [listed.run for listed in ledger.fetch_runs()] == ["r2"]
-    for call in (ledger.fetch_run, ledger.fetch_snapshot, ledger.begin_deletion):
+    ledger.deletions.begin("r1")
+    assert [listed.run for listed in ledger.runs.fetch_page()] == ["r2"]
+    for call in (ledger.runs.fetch, ledger.runs.fetch_snapshot, ledger.deletions.begin):
         with pytest.raises(UnknownRunError):
             call("r1")
-    verdicts = ledger.apply([*claims, make_report(other)], 9.0)
+    verdicts = ledger.leases.apply([*claims, make_report(other)], 9.0)
     assert verdicts == [*[MessageVerdict.UNKNOWN] * 3, MessageVerdict.ACCOUNTED]
     clear(ledger)
-    ledger.note("r1", [Event(at=9.0, type=EventType.STATE, text="x")])
-    assert ledger.fetch_history("r1").events == []
-    assert ledger.fetch_lengths("r2").accounted == other.length
+    ledger.history.note("r1", [Event(at=9.0, type=EventType.STATE, text="x")])
+    assert ledger.history.fetch("r1").events == []
+    assert ledger.check("r2").accounted == other.length
 
 
 @pytest.mark.parametrize("state", [RunState.PENDING, RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
@@ -132,27 +133,27 @@ def test_a_run_that_is_not_at_rest_is_not_deleted(
 ) -> None:
     """It is said in which state it is."""
     if state == RunState.PENDING:
-        ledger.create_run("r1", Spec(requests=1), 0.0)
+        ledger.runs.create("r1", Spec(requests=1), 0.0)
     else:
         cut()
     if state not in (RunState.PENDING, RunState.RUNNING):
-        ledger.change_state("r1", state, 3.0)
+        ledger.runs.change_state("r1", state, 3.0)
     with pytest.raises(RunInUseError, match=f"run r1 is {state}, it cannot be deleted before"):
-        ledger.begin_deletion("r1")
-    assert ledger.fetch_run("r1").state == state
+        ledger.deletions.begin("r1")
+    assert ledger.runs.fetch("r1").state == state
 
 
 def test_a_deletion_goes_on_where_a_process_ended(path: Path) -> None:
     """The ledger knows of which run something is left."""
     make_long_ledger(path, runs=2, leases=3000, samples=5)
     with closing(Ledger(path)) as ledger:
-        ledger.begin_deletion(LONG_RUN)
-        assert ledger.delete_some(LONG_RUN)
+        ledger.deletions.begin(LONG_RUN)
+        assert ledger.deletions.delete_some(LONG_RUN)
     with closing(Ledger(path)) as again:
-        assert again.find_deletion() == LONG_RUN
+        assert again.deletions.find() == LONG_RUN
         assert clear(again) > 3
         assert count_rows(path, LONG_RUN) == {}
-        assert [listed.run for listed in again.fetch_runs()] == ["run-0", "run-1"]
+        assert [listed.run for listed in again.runs.fetch_page()] == ["run-0", "run-1"]
 
 
 def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,10 +169,10 @@ def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", open_counted)
     with closing(Ledger(path)) as ledger:
-        ledger.begin_deletion(LONG_RUN)
+        ledger.deletions.begin(LONG_RUN)
         while True:
             before = opened[-1].total_changes
-            more = ledger.delete_some(LONG_RUN)
+            more = ledger.deletions.delete_some(LONG_RUN)
             changes.append(opened[-1].total_changes - before)
             if not more:
                 break
@@ -184,12 +185,12 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
     make_long_ledger(path, runs=2, leases=20_000, samples=5)
     before = path.stat().st_size
     with closing(Ledger(path)) as ledger:
-        ledger.begin_deletion(LONG_RUN)
+        ledger.deletions.begin(LONG_RUN)
         clear(ledger)
         steps = 1
-        while ledger.give_back():
+        while ledger.deletions.give_back():
             steps += 1
-        assert not ledger.give_back()
+        assert not ledger.deletions.give_back()
     assert 3 <= steps < 30
     assert path.stat().st_size < before / 5
 
@@ -203,35 +204,35 @@ def test_an_older_ledger_gives_space_back_once_it_is_written_anew(path: Path) ->
         database.execute("VACUUM")
     before = path.stat().st_size
     with closing(Ledger(path)) as ledger:
-        ledger.begin_deletion(LONG_RUN)
+        ledger.deletions.begin(LONG_RUN)
         clear(ledger)
-        assert not ledger.give_back()
-        ledger.rebuild()
-        ledger.rebuild()
-        assert ledger.fetch_lengths("run-1").accounted == 4000
+        assert not ledger.deletions.give_back()
+        ledger.deletions.rebuild()
+        ledger.deletions.rebuild()
+        assert ledger.check("run-1").accounted == 4000
     assert path.stat().st_size < before / 5
 
 
 def test_runs_that_are_too_many_or_too_old_are_found(ledger: Ledger, cut: Cut) -> None:
     """The oldest first; what is not over is kept."""
     for number in range(5):
-        ledger.create_run(f"r{number}", Spec(requests=1), float(number))
-        ledger.change_state(f"r{number}", RunState.CANCELLED, 10.0 + number)
-    ledger.create_run("paused", Spec(requests=1), 0.0)
-    ledger.change_state("paused", RunState.PAUSED, 0.0)
-    assert ledger.find_surplus(None, None) == []
-    assert ledger.find_surplus(3, None) == ["r0", "r1"]
-    assert ledger.find_surplus(0, None) == ["r0", "r1", "r2", "r3", "r4"]
-    assert ledger.find_surplus(None, 13.0) == ["r0", "r1", "r2"]
-    assert ledger.find_surplus(4, 11.5) == ["r0", "r1"]
+        ledger.runs.create(f"r{number}", Spec(requests=1), float(number))
+        ledger.runs.change_state(f"r{number}", RunState.CANCELLED, 10.0 + number)
+    ledger.runs.create("paused", Spec(requests=1), 0.0)
+    ledger.runs.change_state("paused", RunState.PAUSED, 0.0)
+    assert ledger.deletions.find_surplus(None, None) == []
+    assert ledger.deletions.find_surplus(3, None) == ["r0", "r1"]
+    assert ledger.deletions.find_surplus(0, None) == ["r0", "r1", "r2", "r3", "r4"]
+    assert ledger.deletions.find_surplus(None, 13.0) == ["r0", "r1", "r2"]
+    assert ledger.deletions.find_surplus(4, 11.5) == ["r0", "r1"]
 
 
 def test_a_run_whose_lines_wait_for_loki_is_kept_by_retention(published: Ledger) -> None:
     """Until Loki has them."""
-    published.create_run("r1", Spec(requests=1), 0.0)
-    published.change_state("r1", RunState.CANCELLED, 1.0)
-    published.put_summary("r1", {"x": 1}, [], 1.0)
-    assert published.find_surplus(0, None) == []
-    published.remove_lines(published.take_lines(100, 10**6, 2.0))
-    assert published.find_surplus(0, None) == ["r1"]
+    published.runs.create("r1", Spec(requests=1), 0.0)
+    published.runs.change_state("r1", RunState.CANCELLED, 1.0)
+    published.outbox.put_summary("r1", {"x": 1}, [], 1.0)
+    assert published.deletions.find_surplus(0, None) == []
+    published.outbox.remove(published.outbox.take(100, 10**6, 2.0))
+    assert published.deletions.find_surplus(0, None) == ["r1"]
     published.close()

@@ -38,14 +38,14 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
     begin_run()
     whole = [build_sample(float(at)) for at in range(1, MOST + 140)]
     for place, sample in enumerate(whole, 1):
-        ledger.keep_sample("r1", sample)
+        ledger.history.keep_sample("r1", sample)
         if place > MOST and place % 10 == 0:
-            kept = ledger.fetch_history("r1").samples
+            kept = ledger.history.fetch("r1").samples
             assert len(kept) <= MOST + 70
             assert sum(each.ended for each in kept) == 3 * place
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
-    kept = ledger.fetch_history("r1").samples
+    kept = ledger.history.fetch("r1").samples
     assert merge(kept).latency == merge(whole).latency
     assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
     assert {each.seconds for each in kept[1:30]} == {4.0}
@@ -57,13 +57,13 @@ def test_merging_goes_on_where_a_process_ended(
     """What is merged and what is not is in the ledger."""
     begin_run()
     for at in range(MOST + 3):
-        ledger.keep_sample("r1", build_sample(float(at)))
+        ledger.history.keep_sample("r1", build_sample(float(at)))
     ledger.close()
     again = Ledger(path)
-    begun = len(again.fetch_history("r1").samples)
+    begun = len(again.history.fetch("r1").samples)
     for at in range(MOST + 3, MOST + 10):
-        again.keep_sample("r1", build_sample(float(at)))
-    kept = again.fetch_history("r1").samples
+        again.history.keep_sample("r1", build_sample(float(at)))
+    kept = again.history.fetch("r1").samples
     again.close()
     assert MOST / 4 + 20 < begun <= MOST + 3
     assert len(kept) < MOST / 4 + 20
@@ -76,5 +76,5 @@ def test_a_run_keeps_so_many_events_and_no_more(
     """The first ones, in their order."""
     monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_EVENTS", 5)
     begin_run()
-    ledger.note("r1", [Event(at=float(at), type=EventType.STATE, text=f"{at}") for at in range(9)])
-    assert [event.text for event in ledger.fetch_history("r1").events][-3:] == ["0", "1", "2"]
+    ledger.history.note("r1", [Event(at=float(at), type=EventType.STATE, text=f"{at}") for at in range(9)])
+    assert [event.text for event in ledger.history.fetch("r1").events][-3:] == ["0", "1", "2"]

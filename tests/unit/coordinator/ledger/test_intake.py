@@ -18,17 +18,17 @@ MakeReport = Callable[..., Report]
 
 def fetch_resent(ledger: Ledger, run: str = "r1") -> int:
     """How many requests may have been sent again."""
-    return ledger.fetch_run(run).resent_at_most
+    return ledger.runs.fetch(run).resent_at_most
 
 
 def test_a_claim_tells_who_has_a_lease(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
     """It opens the window of activity and accounts nothing."""
     lease = cut()
-    assert ledger.apply([make_claim(lease)], 5.0) == [MessageVerdict.CLAIMED]
-    assert ledger.fetch_active_leases("r1")[0].worker == "w1"
-    record = ledger.fetch_run("r1")
+    assert ledger.leases.apply([make_claim(lease)], 5.0) == [MessageVerdict.CLAIMED]
+    assert ledger.leases.fetch_active("r1")[0].worker == "w1"
+    record = ledger.runs.fetch("r1")
     assert (record.started_at, record.active_since, record.windows) == (3.0, 3.0, 1)
-    assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
+    assert ledger.check("r1") == Lengths(pending=90, leased=10, accounted=0)
 
 
 def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
@@ -37,8 +37,8 @@ def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
     """What was cut off may have been sent and is pending again, with what was never taken."""
     lease = cut(20)
     report = make_report(lease, done=10, unfinished=[4, 7])
-    assert ledger.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
-    assert ledger.fetch_slices("r1") == [
+    assert ledger.leases.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
+    assert ledger.leases.fetch_slices("r1") == [
         Slice(0, 4, SliceState.ACCOUNTED),
         Slice(4, 5, SliceState.PENDING),
         Slice(5, 7, SliceState.ACCOUNTED),
@@ -46,7 +46,7 @@ def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
         Slice(8, 10, SliceState.ACCOUNTED),
         Slice(10, 100, SliceState.PENDING),
     ]
-    assert ledger.fetch_snapshot("r1").account.outcomes == [8, 0, 0, 0, 0, 0]
+    assert ledger.runs.fetch_snapshot("r1").account.outcomes == [8, 0, 0, 0, 0, 0]
     assert fetch_resent(ledger) == 2
 
 
@@ -55,9 +55,9 @@ def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
 ) -> None:
     """Nothing was sent, so nothing is sent again and no window opens."""
     lease = cut()
-    assert ledger.apply([make_report(lease, done=lease.start)], 5.0) == [MessageVerdict.ACCOUNTED]
-    assert ledger.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
-    record = ledger.fetch_run("r1")
+    assert ledger.leases.apply([make_report(lease, done=lease.start)], 5.0) == [MessageVerdict.ACCOUNTED]
+    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
+    record = ledger.runs.fetch("r1")
     assert (record.resent_at_most, record.started_at, record.windows) == (0, None, 0)
 
 
@@ -69,10 +69,10 @@ def test_a_doubled_report_counts_once(
     lease = cut()
     claim, report = make_claim(lease), make_report(lease)
     first: list[Message] = [claim, claim, report, report] if is_claimed else [report, report]
-    verdicts = ledger.apply(first, 5.0)
+    verdicts = ledger.leases.apply(first, 5.0)
     assert verdicts.count(MessageVerdict.ACCOUNTED) == 1
-    assert ledger.apply([report, claim], 6.0) == [MessageVerdict.REPEATED, MessageVerdict.REPEATED]
-    assert ledger.fetch_lengths("r1").accounted == 10
+    assert ledger.leases.apply([report, claim], 6.0) == [MessageVerdict.REPEATED, MessageVerdict.REPEATED]
+    assert ledger.check("r1").accounted == 10
     assert fetch_resent(ledger) == 0
 
 
@@ -83,19 +83,19 @@ def test_the_first_execution_of_a_lease_counts_and_the_second_is_sent_again(
     lease = cut()
     second_claim = make_claim(lease, execution="e2", worker="w2", incarnation="b2")
     second = make_report(lease, execution="e2", worker="w2", incarnation="b2")
-    assert ledger.apply([make_claim(lease), second_claim, second_claim], 5.0) == [
+    assert ledger.leases.apply([make_claim(lease), second_claim, second_claim], 5.0) == [
         MessageVerdict.CLAIMED,
         MessageVerdict.STRAY,
         MessageVerdict.STRAY,
     ]
     assert fetch_resent(ledger) == 10
-    assert ledger.apply([second, make_report(lease), second], 6.0) == [
+    assert ledger.leases.apply([second, make_report(lease), second], 6.0) == [
         MessageVerdict.STRAY,
         MessageVerdict.ACCOUNTED,
         MessageVerdict.STRAY,
     ]
     assert fetch_resent(ledger) == 10
-    assert [worker.name for worker in ledger.fetch_snapshot("r1").workers] == ["w1"]
+    assert [worker.name for worker in ledger.runs.fetch_snapshot("r1").workers] == ["w1"]
 
 
 def test_a_second_execution_that_was_never_claimed_adds_what_it_sent(
@@ -108,7 +108,7 @@ def test_a_second_execution_that_was_never_claimed_adds_what_it_sent(
         make_report(lease, done=lease.start, execution="e2"),
         make_report(lease, done=lease.start + 4, unfinished=[1], execution="e3"),
     ]
-    assert ledger.apply(reports, 5.0) == [
+    assert ledger.leases.apply(reports, 5.0) == [
         MessageVerdict.ACCOUNTED,
         MessageVerdict.STRAY,
         MessageVerdict.STRAY,
@@ -121,12 +121,12 @@ def test_what_comes_after_a_lease_was_taken_back_is_late(
 ) -> None:
     """Its requests were added to those sent again when it expired, and are not added twice."""
     lease = cut()
-    ledger.expire_leases([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
-    verdicts = ledger.apply([make_claim(lease), make_report(lease), make_report(lease)], 5.0)
+    ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
+    verdicts = ledger.leases.apply([make_claim(lease), make_report(lease), make_report(lease)], 5.0)
     assert verdicts == [MessageVerdict.LATE, MessageVerdict.LATE, MessageVerdict.LATE]
-    assert ledger.fetch_lengths("r1") == Lengths(pending=100, leased=0, accounted=0)
+    assert ledger.check("r1") == Lengths(pending=100, leased=0, accounted=0)
     assert fetch_resent(ledger) == 10
-    assert ledger.fetch_run("r1").started_at is None
+    assert ledger.runs.fetch("r1").started_at is None
 
 
 @pytest.mark.parametrize("first_speaks_by", ["claim", "report"])
@@ -135,10 +135,10 @@ def test_a_second_execution_of_a_lease_that_was_taken_back_is_sent_again(
 ) -> None:
     """The expiry has reckoned with one execution only."""
     lease = cut()
-    ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 4.0)
+    ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 4.0)
     first: Message = make_claim(lease) if first_speaks_by == "claim" else make_report(lease)
     second = make_report(lease, execution="e2")
-    assert ledger.apply([first, second], 5.0) == [MessageVerdict.LATE, MessageVerdict.STRAY]
+    assert ledger.leases.apply([first, second], 5.0) == [MessageVerdict.LATE, MessageVerdict.STRAY]
     assert fetch_resent(ledger) == 20
 
 
@@ -147,17 +147,17 @@ def test_a_lease_that_the_broker_took_although_it_said_no_is_sent_again(
 ) -> None:
     """The expiry has reckoned with nobody, so whoever speaks is added, once each."""
     claimed, reported = cut(), cut()
-    ledger.expire_leases([claimed.id, reported.id], ExpiryReason.NOT_SENT, 4.0)
+    ledger.leases.expire([claimed.id, reported.id], ExpiryReason.NOT_SENT, 4.0)
     assert fetch_resent(ledger) == 0
-    assert ledger.apply([make_claim(claimed)], 5.0) == [MessageVerdict.LATE]
+    assert ledger.leases.apply([make_claim(claimed)], 5.0) == [MessageVerdict.LATE]
     assert fetch_resent(ledger) == 10
     messages: list[Message] = [make_report(claimed), make_claim(claimed)]
-    assert ledger.apply(messages, 5.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
+    assert ledger.leases.apply(messages, 5.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
     assert fetch_resent(ledger) == 10
     messages = [make_report(reported, done=reported.start + 6), make_claim(reported)]
-    assert ledger.apply(messages, 6.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
+    assert ledger.leases.apply(messages, 6.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
     assert fetch_resent(ledger) == 16
-    assert ledger.apply([make_claim(reported, execution="e2")], 7.0) == [MessageVerdict.STRAY]
+    assert ledger.leases.apply([make_claim(reported, execution="e2")], 7.0) == [MessageVerdict.STRAY]
     assert fetch_resent(ledger) == 26
 
 
@@ -167,10 +167,10 @@ def test_a_report_that_cannot_be_true_is_dropped_and_said(
     """Its lease stays out, and the log has why."""
     lease = cut()
     with caplog.at_level(logging.WARNING):
-        assert ledger.apply([make_report(lease, bytes_received=-1)], 5.0) == [MessageVerdict.UNTRUE]
+        assert ledger.leases.apply([make_report(lease, bytes_received=-1)], 5.0) == [MessageVerdict.UNTRUE]
     assert f"worker w1 reports what cannot be true of lease {lease.id}: bytes_received is -1" in caplog.text
-    assert ledger.fetch_lengths("r1").leased == 10
-    assert ledger.fetch_active_leases("r1")[0].worker is None
+    assert ledger.check("r1").leased == 10
+    assert ledger.leases.fetch_active("r1")[0].worker is None
 
 
 @pytest.mark.parametrize("field", ["lease", "execution", "worker", "incarnation"])
@@ -183,8 +183,8 @@ def test_a_message_whose_names_cannot_be_written_is_of_no_lease(
         make_claim(lease, **{field: "\ud800"}),
         make_report(lease, **{field: "\udfff"}),
     ]
-    assert ledger.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
-    assert ledger.fetch_active_leases("r1")[0].worker is None
+    assert ledger.leases.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
+    assert ledger.leases.fetch_active("r1")[0].worker is None
 
 
 def test_a_message_on_an_unknown_lease_is_dropped(
@@ -196,7 +196,7 @@ def test_a_message_on_an_unknown_lease_is_dropped(
         make_claim(lease, lease="r1.1.00000000"),
         make_report(lease, lease="r1.1.00000000"),
     ]
-    assert ledger.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
+    assert ledger.leases.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
 
 
 def test_a_batch_is_taken_in_for_several_runs_at_once(
@@ -204,10 +204,11 @@ def test_a_batch_is_taken_in_for_several_runs_at_once(
 ) -> None:
     """Each message changes the run of its lease."""
     first, second = cut(run="r1"), cut(run="r2", requests=10)
-    assert ledger.apply([make_report(second), make_report(first)], 5.0) == [MessageVerdict.ACCOUNTED] * 2
-    assert ledger.fetch_run("r1").accounted == ledger.fetch_run("r2").accounted == 10
-    assert ledger.fetch_run("r1").state == RunState.RUNNING
-    assert ledger.fetch_run("r2").state == RunState.COMPLETED
+    verdicts = ledger.leases.apply([make_report(second), make_report(first)], 5.0)
+    assert verdicts == [MessageVerdict.ACCOUNTED] * 2
+    assert ledger.runs.fetch("r1").accounted == ledger.runs.fetch("r2").accounted == 10
+    assert ledger.runs.fetch("r1").state == RunState.RUNNING
+    assert ledger.runs.fetch("r2").state == RunState.COMPLETED
 
 
 def test_nothing_is_accounted_for_a_run_that_has_failed(
@@ -215,12 +216,12 @@ def test_nothing_is_accounted_for_a_run_that_has_failed(
 ) -> None:
     """Workers may still have its leases: its account stays as it was, its leases stay out."""
     lease = cut()
-    ledger.change_state("r1", RunState.FAILED, 4.0, "a reason")
-    ledger.apply([make_claim(lease)], 5.0)
-    assert ledger.apply([make_report(lease)], 5.0) == [MessageVerdict.LATE]
-    assert ledger.expire_leases([lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
-    assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
-    record = ledger.fetch_run("r1")
+    ledger.runs.change_state("r1", RunState.FAILED, 4.0, "a reason")
+    ledger.leases.apply([make_claim(lease)], 5.0)
+    assert ledger.leases.apply([make_report(lease)], 5.0) == [MessageVerdict.LATE]
+    assert ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
+    assert ledger.check("r1") == Lengths(pending=90, leased=10, accounted=0)
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.reason, record.active_since) == (RunState.FAILED, "a reason", None)
 
 
@@ -231,16 +232,16 @@ def test_a_window_opens_when_the_worker_began(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, worker_time: float, begin: float
 ) -> None:
     """By the worker's clock, as far as that can be: after the lease was cut at 2 s, before now at 5 s."""
-    ledger.apply([make_claim(cut(), at=worker_time)], 5.0)
-    assert ledger.fetch_run("r1").started_at == begin
+    ledger.leases.apply([make_claim(cut(), at=worker_time)], 5.0)
+    assert ledger.runs.fetch("r1").started_at == begin
 
 
 def test_a_report_opens_a_window_when_its_claim_was_lost(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
     """Else its requests would have been made in no time."""
-    ledger.apply([make_report(cut(100), started_at=3.5)], 8.0)
-    record = ledger.fetch_run("r1")
+    ledger.leases.apply([make_report(cut(100), started_at=3.5)], 8.0)
+    record = ledger.runs.fetch("r1")
     assert (record.started_at, record.windows, record.active_s) == (3.5, 1, 4.5)
 
 
@@ -250,10 +251,10 @@ def test_a_lease_that_a_worker_refuses_is_for_others(
     """All of it is given back, and the run goes on."""
     refused, out = cut(), cut()
     report = make_report(refused, done=refused.start, refusal="ca.pem: no such file")
-    assert ledger.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
-    assert ledger.fetch_lengths("r1") == Lengths(pending=90, leased=10, accounted=0)
-    assert ledger.fetch_run("r1").state == RunState.RUNNING
-    assert ledger.apply([make_report(out)], 6.0) == [MessageVerdict.ACCOUNTED]
+    assert ledger.leases.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
+    assert ledger.check("r1") == Lengths(pending=90, leased=10, accounted=0)
+    assert ledger.runs.fetch("r1").state == RunState.RUNNING
+    assert ledger.leases.apply([make_report(out)], 6.0) == [MessageVerdict.ACCOUNTED]
 
 
 def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(
@@ -261,6 +262,6 @@ def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(
 ) -> None:
     """It does not go round any more, and may be resumed with other workers."""
     lease = cut()
-    ledger.change_state("r1", RunState.PAUSING, 4.0)
-    ledger.apply([make_report(lease, done=lease.start, refusal="no such engine")], 5.0)
-    assert ledger.fetch_run("r1").state == RunState.PAUSED
+    ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
+    ledger.leases.apply([make_report(lease, done=lease.start, refusal="no such engine")], 5.0)
+    assert ledger.runs.fetch("r1").state == RunState.PAUSED

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord
@@ -21,16 +22,17 @@ def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, cut: Cut) -> No
     assert (lease.run, lease.start, lease.stop, lease.length, lease.cut_at) == ("r1", 0, 30, 30, 7.0)
     assert lease.state == LeaseState.ACTIVE
     assert (lease.execution, lease.worker, lease.incarnation) == (None, None, None)
-    assert ledger.fetch_slices("r1") == [Slice(0, 30, SliceState.LEASED), Slice(30, 100, SliceState.PENDING)]
-    assert ledger.fetch_pending("r1") == 70
+    slices = ledger.leases.fetch_slices("r1")
+    assert slices == [Slice(0, 30, SliceState.LEASED), Slice(30, 100, SliceState.PENDING)]
+    assert ledger.leases.count_pending("r1") == 70
 
 
 def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, cut: Cut) -> None:
     """After it there is nothing to lease."""
     cut(99)
     assert cut(50).length == 1
-    assert ledger.fetch_pending("r1") == 0
-    assert ledger.cut_lease("r1", 50, 3.0) is None
+    assert ledger.leases.count_pending("r1") == 0
+    assert cut_lease(ledger, "r1", 50, 3.0) is None
 
 
 def test_a_lease_does_not_reach_over_what_is_accounted(
@@ -38,18 +40,18 @@ def test_a_lease_does_not_reach_over_what_is_accounted(
 ) -> None:
     """Requests that were cut off are leased again one by one, in order, and the run is completed."""
     lease = cut(100)
-    ledger.apply([make_report(lease, done=60, unfinished=[3, 4, 50])], 5.0)
+    ledger.leases.apply([make_report(lease, done=60, unfinished=[3, 4, 50])], 5.0)
     again = [cut(1000) for _ in range(3)]
     assert [(lease.start, lease.stop) for lease in again] == [(3, 5), (50, 51), (60, 100)]
-    ledger.apply([make_report(lease) for lease in reversed(again)], 6.0)
-    assert ledger.fetch_run("r1").state == RunState.COMPLETED
-    assert ledger.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
+    ledger.leases.apply([make_report(lease) for lease in reversed(again)], 6.0)
+    assert ledger.runs.fetch("r1").state == RunState.COMPLETED
+    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
 
 def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut: Cut) -> None:
     """The same range gets another one when it is given out again, and a part of it is random."""
     first = cut(100)
-    ledger.expire_leases([first.id], ExpiryReason.NOT_CLAIMED, 3.0)
+    ledger.leases.expire([first.id], ExpiryReason.NOT_CLAIMED, 3.0)
     second = cut(100)
     assert first.id != second.id
     assert first.id.rpartition(".")[0] == "r1.000000001"
@@ -60,15 +62,15 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut
 def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
     """Bring a run that has one lease out from running to another state."""
     if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
-        ledger.expire_leases([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
+        ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
     steps = {
         RunState.PENDING: [RunState.PAUSING, RunState.PENDING],
         RunState.PAUSED: [RunState.PAUSING],
         RunState.CANCELLED: [RunState.CANCELLING],
     }
     for step in steps.get(state, [state]):
-        ledger.change_state("r1", step, 5.0)
-    assert ledger.fetch_run("r1").state == state
+        ledger.runs.change_state("r1", step, 5.0)
+    assert ledger.runs.fetch("r1").state == state
 
 
 @pytest.mark.parametrize(
@@ -85,10 +87,10 @@ def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
 def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut, state: RunState) -> None:
     """The dispatcher may have seen it running a moment ago."""
     lead_to(ledger, state, cut())
-    before = ledger.fetch_slices("r1")
-    assert ledger.fetch_pending("r1") > 0
-    assert ledger.cut_lease("r1", 10, 6.0) is None
-    assert ledger.fetch_slices("r1") == before
+    before = ledger.leases.fetch_slices("r1")
+    assert ledger.leases.count_pending("r1") > 0
+    assert cut_lease(ledger, "r1", 10, 6.0) is None
+    assert ledger.leases.fetch_slices("r1") == before
 
 
 def test_the_leases_that_are_out_are_listed(
@@ -96,16 +98,16 @@ def test_the_leases_that_are_out_are_listed(
 ) -> None:
     """Neither reported ones nor those of other runs, and each with who has it."""
     reported, late, early = cut(now=2.0), cut(now=5.0), cut(now=4.0)
-    ledger.apply([make_report(reported), make_claim(early)], 6.0)
-    ledger.create_run("r2", Spec(requests=1), 0.0)
-    leases = ledger.fetch_active_leases("r1")
+    ledger.leases.apply([make_report(reported), make_claim(early)], 6.0)
+    ledger.runs.create("r2", Spec(requests=1), 0.0)
+    leases = ledger.leases.fetch_active("r1")
     leases.sort(key=lambda lease: lease.cut_at)
     assert [lease.id for lease in leases] == [early.id, late.id]
     assert [(lease.execution, lease.worker, lease.incarnation) for lease in leases] == [
         ("e1", "w1", "b1"),
         (None, None, None),
     ]
-    assert ledger.fetch_active_leases("r2") == []
+    assert ledger.leases.fetch_active("r2") == []
 
 
 def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
@@ -113,10 +115,10 @@ def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
 ) -> None:
     """Nobody waits for it any more; for one that is active or was reported somebody does or did."""
     expired, active, reported, other = cut(), cut(), cut(), cut(run="r2")
-    ledger.expire_leases([expired.id], ExpiryReason.WORKER_LOST, 3.0)
-    ledger.apply([make_report(reported)], 4.0)
+    ledger.leases.expire([expired.id], ExpiryReason.WORKER_LOST, 3.0)
+    ledger.leases.apply([make_report(reported)], 4.0)
     names = [lease.id for lease in (expired, active, reported, other)] + ["unknown", "\ud800"]
-    assert ledger.find_void(names) == [expired.id]
-    ledger.change_state("r2", RunState.FAILED, 5.0)
-    assert sorted(ledger.find_void(names)) == sorted([expired.id, other.id])
-    assert ledger.find_void([]) == []
+    assert ledger.leases.find_void(names) == [expired.id]
+    ledger.runs.change_state("r2", RunState.FAILED, 5.0)
+    assert sorted(ledger.leases.find_void(names)) == sorted([expired.id, other.id])
+    assert ledger.leases.find_void([]) == []

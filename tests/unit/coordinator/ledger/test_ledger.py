@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.records import LeaseRecord
@@ -18,23 +19,23 @@ Cut = Callable[..., LeaseRecord]
 
 def test_the_whole_request_space_of_a_new_run_is_pending(ledger: Ledger) -> None:
     """Nothing of a run is accounted or leased when it is entered, and it waits for its turn."""
-    record = ledger.create_run("r1", Spec(requests=1_000_000, name="soak"), 5.0)
+    record = ledger.runs.create("r1", Spec(requests=1_000_000, name="soak"), 5.0)
     assert (record.run, record.name, record.state, record.created_at) == ("r1", "soak", RunState.PENDING, 5.0)
     assert record.spec == Spec(requests=1_000_000, name="soak")
-    assert ledger.fetch_lengths("r1") == Lengths(pending=1_000_000, leased=0, accounted=0)
-    assert ledger.fetch_slices("r1") == [Slice(0, 1_000_000, SliceState.PENDING)]
-    assert ledger.fetch_run("r1") == record
+    assert ledger.check("r1") == Lengths(pending=1_000_000, leased=0, accounted=0)
+    assert ledger.leases.fetch_slices("r1") == [Slice(0, 1_000_000, SliceState.PENDING)]
+    assert ledger.runs.fetch("r1") == record
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda ledger: ledger.fetch_run("r9"),
-        lambda ledger: ledger.fetch_snapshot("r9"),
-        lambda ledger: ledger.fetch_lengths("r9"),
-        lambda ledger: ledger.change_state("r9", RunState.RUNNING, 0.0),
-        lambda ledger: ledger.cut_lease("r9", 10, 0.0),
-        lambda ledger: ledger.set_served("r9", 10),
+        lambda ledger: ledger.runs.fetch("r9"),
+        lambda ledger: ledger.runs.fetch_snapshot("r9"),
+        lambda ledger: ledger.check("r9"),
+        lambda ledger: ledger.runs.change_state("r9", RunState.RUNNING, 0.0),
+        lambda ledger: cut_lease(ledger, "r9", 10, 0.0),
+        lambda ledger: ledger.runs.set_served("r9", 10),
     ],
 )
 def test_a_run_that_is_not_there_is_named(ledger: Ledger, ask: Callable[[Ledger], object]) -> None:
@@ -51,11 +52,11 @@ def test_a_run_goes_from_pending_to_completed(
         lease = cut(30, requests=100)
         assert (lease.start, lease.stop) == (30 * number, min(100, 30 * number + 30))
         claim, report = make_claim(lease), make_report(lease)
-        assert ledger.apply([claim, report], 10.0 + number) == [
+        assert ledger.leases.apply([claim, report], 10.0 + number) == [
             MessageVerdict.CLAIMED,
             MessageVerdict.ACCOUNTED,
         ]
-    snapshot = ledger.fetch_snapshot("r1")
+    snapshot = ledger.runs.fetch_snapshot("r1")
     assert snapshot.record.state == RunState.COMPLETED
     assert snapshot.record.ended_at == 13.0
     assert snapshot.record.resent_at_most == 0
@@ -65,7 +66,7 @@ def test_a_run_goes_from_pending_to_completed(
     assert snapshot.account.bytes_received == 1300
     assert (snapshot.account.histogram.total, snapshot.account.histogram.sum_us) == (100, 100_000)
     assert [(worker.name, worker.requests, worker.cpu_s) for worker in snapshot.workers] == [("w1", 100, 2.0)]
-    assert ledger.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
+    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
 
 def test_a_ledger_that_is_opened_again_has_everything(
@@ -73,18 +74,18 @@ def test_a_ledger_that_is_opened_again_has_everything(
 ) -> None:
     """Runs, ranges, leases, the account and what was sent again are as they were."""
     first, second, third = cut(), cut(), cut()
-    ledger.apply([make_report(first), make_claim(second, at=3.5)], 10.0)
-    ledger.expire_leases([third.id], ExpiryReason.NOT_CLAIMED, 11.0)
-    before = ledger.fetch_snapshot("r1")
+    ledger.leases.apply([make_report(first), make_claim(second, at=3.5)], 10.0)
+    ledger.leases.expire([third.id], ExpiryReason.NOT_CLAIMED, 11.0)
+    before = ledger.runs.fetch_snapshot("r1")
     again = Ledger(path)
-    after = again.fetch_snapshot("r1")
+    after = again.runs.fetch_snapshot("r1")
     assert after.record == before.record
     assert (after.lengths, after.workers) == (before.lengths, before.workers)
     assert after.account.outcomes == before.account.outcomes
     assert after.account.histogram.counts == before.account.histogram.counts
     assert after.account.histogram.sum_us == before.account.histogram.sum_us
-    assert again.fetch_slices("r1") == ledger.fetch_slices("r1")
-    assert again.fetch_active_leases("r1") == ledger.fetch_active_leases("r1")
+    assert again.leases.fetch_slices("r1") == ledger.leases.fetch_slices("r1")
+    assert again.leases.fetch_active("r1") == ledger.leases.fetch_active("r1")
     again.close()
 
 
@@ -93,9 +94,9 @@ def test_a_snapshot_does_not_change_any_more(
 ) -> None:
     """What is reported after it was taken is not in it."""
     first, second = cut(), cut()
-    ledger.apply([make_report(first)], 10.0)
-    snapshot = ledger.fetch_snapshot("r1")
-    ledger.apply([make_report(second)], 11.0)
+    ledger.leases.apply([make_report(first)], 10.0)
+    snapshot = ledger.runs.fetch_snapshot("r1")
+    ledger.leases.apply([make_report(second)], 11.0)
     assert snapshot.account.outcomes == [10, 0, 0, 0, 0, 0]
     assert sum(snapshot.account.histogram.counts) == snapshot.account.histogram.total == 10
     assert snapshot.account.statuses == {"200": 10}
@@ -107,10 +108,10 @@ def test_a_reader_follows_a_ledger_that_another_process_writes(
     """Each time it looks it sees the state of one moment, whatever it has seen before."""
     reader = Ledger(path, read_only=True)
     first, second = cut(), cut()
-    ledger.apply([make_report(first)], 10.0)
-    assert reader.fetch_snapshot("r1").account.accounted == 10
-    ledger.apply([make_report(second)], 11.0)
-    snapshot = reader.fetch_snapshot("r1")
+    ledger.leases.apply([make_report(first)], 10.0)
+    assert reader.runs.fetch_snapshot("r1").account.accounted == 10
+    ledger.leases.apply([make_report(second)], 11.0)
+    snapshot = reader.runs.fetch_snapshot("r1")
     assert snapshot.account.accounted == snapshot.lengths.accounted == 20
     assert snapshot.breach is None
     reader.close()

@@ -11,6 +11,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord, Snapshot
@@ -105,12 +106,16 @@ def executions(draw: st.DrawFn, lease: LeaseRecord, number: int) -> Execution:
     return Execution(Claim(**names, at=draw(st.floats(0, 1000))), report)
 
 
+MEMORY = Path("/dev/shm")
+"""Where files are, if there is such a place: what a power cut does is not tried here, and disks are slow."""
+
+
 class LedgerLaws(RuleBasedStateMachine):
     """Coordinator, broker and workers in every order; the ledger must keep its laws after every step."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
         self.now = 0.0
         self.numbers = itertools.count()
         self.leases: dict[str, ModelLease] = {}
@@ -123,8 +128,6 @@ class LedgerLaws(RuleBasedStateMachine):
     def open(self) -> None:
         """Open the file, as a coordinator does that comes back."""
         self.ledger = Ledger(Path(self.folder.name) / "ledger.sqlite3")
-        # What a power cut would do is not tried here, and disks are slow.
-        self.ledger._file._database.execute("PRAGMA synchronous = OFF")
 
     def teardown(self) -> None:
         """Close the file."""
@@ -138,7 +141,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     def state(self, run: str) -> RunState:
         """The state of a run."""
-        return self.ledger.fetch_run(run).state
+        return self.ledger.runs.fetch(run).state
 
     # What may happen
 
@@ -152,24 +155,24 @@ class LedgerLaws(RuleBasedStateMachine):
     def submit(self, requests: int) -> None:
         """Another run is put into the queue."""
         run = RUNS[len(self.counted)]
-        self.ledger.create_run(run, Spec(requests=requests), self.tick())
+        self.ledger.runs.create(run, Spec(requests=requests), self.tick())
         self.counted[run] = Counter()
         self.outcomes[run] = [0] * len(OUTCOMES)
 
     @rule()
     def give_turn(self) -> None:
         """The dispatcher lets the run begin that has its turn."""
-        run = self.ledger.fetch_current_run()
+        run = self.ledger.runs.fetch_current()
         if run is not None and run.state == RunState.PENDING:
-            self.ledger.change_state(run.run, RunState.RUNNING, self.tick())
+            self.ledger.runs.change_state(run.run, RunState.RUNNING, self.tick())
 
     @rule(run=st.sampled_from(RUNS), size=st.integers(1, 50))
     def cut(self, run: str, size: int) -> None:
         """The dispatcher cuts a lease, as seen late by the state of the run as it may be."""
         if run not in self.counted:
             return
-        may_cut = self.state(run) == RunState.RUNNING and self.ledger.fetch_pending(run) > 0
-        lease = self.ledger.cut_lease(run, size, self.tick())
+        may_cut = self.state(run) == RunState.RUNNING and self.ledger.leases.count_pending(run) > 0
+        lease = cut_lease(self.ledger, run, size, self.tick())
         assert (lease is not None) == may_cut
         if lease is not None:
             assert 1 <= lease.length <= size
@@ -190,7 +193,7 @@ class LedgerLaws(RuleBasedStateMachine):
     def deliver(self, data: st.DataObject) -> None:
         """Messages come in a batch: early, late, doubled, in any order; others are lost."""
         batch = data.draw(st.lists(st.sampled_from(self.messages), min_size=1, max_size=4))
-        verdicts = self.ledger.apply([message for _, _, message in batch], self.tick())
+        verdicts = self.ledger.leases.apply([message for _, _, message in batch], self.tick())
         assert not {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN} & set(verdicts)
         for (lease, execution, message), verdict in zip(batch, verdicts, strict=True):
             execution.is_known = True
@@ -224,16 +227,16 @@ class LedgerLaws(RuleBasedStateMachine):
         ]
         lie = msgspec.structs.replace(report, **data.draw(st.sampled_from(lies)))
         before = {run: self.describe(run) for run in self.counted}
-        verdicts = self.ledger.apply([lie], self.tick())
+        verdicts = self.ledger.leases.apply([lie], self.tick())
         assert set(verdicts) <= {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN}
         assert {run: self.describe(run) for run in self.counted} == before
 
     def describe(self, run: str) -> object:
         """Everything that the ledger has of a run."""
-        snapshot = self.ledger.fetch_snapshot(run)
+        snapshot = self.ledger.runs.fetch_snapshot(run)
         account = snapshot.account
         return (
-            self.ledger.fetch_slices(run), snapshot.record, self.ledger.fetch_standing(run),
+            self.ledger.leases.fetch_slices(run), snapshot.record, self.ledger.runs.fetch_standing(run),
             snapshot.workers, snapshot.flags,
             account.outcomes, account.statuses, account.bytes_received, account.histogram.counts,
         )  # fmt: skip
@@ -244,7 +247,7 @@ class LedgerLaws(RuleBasedStateMachine):
         """The coordinator takes leases back, for whatever reason, rightly or not, also twice."""
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
         for name in names:
-            if self.ledger.expire_leases([name], reason, self.tick()):
+            if self.ledger.leases.expire([name], reason, self.tick()):
                 assert self.leases[name].expired is None
                 self.leases[name].expired = reason
 
@@ -254,16 +257,16 @@ class LedgerLaws(RuleBasedStateMachine):
         wanted = {RunState.PAUSING, RunState.PENDING, RunState.CANCELLING}
         if run not in self.counted or state not in wanted or state not in TRANSITIONS[self.state(run)]:
             return
-        self.ledger.change_state(run, state, self.tick())
+        self.ledger.runs.change_state(run, state, self.tick())
 
     @rule(but=st.none() | st.sampled_from(RUNS))
     def park(self, but: str | None) -> None:
         """The stack was killed as a whole, and another one is about to start."""
-        leases = [lease for run in self.counted for lease in self.ledger.fetch_active_leases(run)]
-        self.ledger.park_interrupted(self.tick(), but=but)
+        leases = [lease for run in self.counted for lease in self.ledger.leases.fetch_active(run)]
+        self.ledger.runs.park_interrupted(self.tick(), but=but)
         for lease in leases:
             self.leases[lease.id].expired = ExpiryReason.STACK_LOST
-        assert all(self.ledger.fetch_run(run).is_at_rest for run in self.counted if run != but)
+        assert all(self.ledger.runs.fetch(run).is_at_rest for run in self.counted if run != but)
 
     @rule()
     def come_back(self) -> None:
@@ -278,7 +281,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @invariant()
     def keeps_the_laws(self) -> None:
         """After every step, for every run."""
-        snapshots = [self.ledger.fetch_snapshot(run) for run in self.counted]
+        snapshots = [self.ledger.runs.fetch_snapshot(run) for run in self.counted]
         for snapshot in snapshots:
             self.check_conservation(snapshot)
             self.check_account(snapshot)
@@ -290,11 +293,11 @@ class LedgerLaws(RuleBasedStateMachine):
     def check_conservation(self, snapshot: Snapshot) -> None:
         """The ranges are disjoint and together the request space; each index is accounted at most once."""
         run = snapshot.record.run
-        slices = self.ledger.fetch_slices(run)
+        slices = self.ledger.leases.fetch_slices(run)
         assert check_partition(slices, snapshot.record.spec.requests) == snapshot.lengths
         assert snapshot.breach is None
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
-        active = [self.leases[name].record for name in self.ledger.fetch_standing(run).leases]
+        active = [self.leases[name].record for name in self.ledger.runs.fetch_standing(run).leases]
         assert leased == sorted((lease.start, lease.stop) for lease in active)
         accounted = [piece for piece in slices if piece.state == SliceState.ACCOUNTED]
         indices = {index for piece in accounted for index in range(piece.start, piece.stop)}
@@ -324,7 +327,7 @@ class LedgerLaws(RuleBasedStateMachine):
         if record.state in FINAL_STATES:
             self.final[record.run] = record.state
         if record.is_at_rest:
-            assert not self.ledger.fetch_active_leases(record.run)
+            assert not self.ledger.leases.fetch_active(record.run)
             assert record.active_since is None
         assert (record.state == RunState.COMPLETED) == (record.accounted == record.spec.requests)
         assert (record.ended_at is not None) == (record.state in FINAL_STATES)

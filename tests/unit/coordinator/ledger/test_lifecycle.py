@@ -19,17 +19,17 @@ MakeReport = Callable[..., Report]
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
     """Any other is refused by name, and nothing changes."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
     with pytest.raises(TransitionError, match="run r1 is pending, it cannot become pausing"):
-        ledger.change_state("r1", RunState.PAUSING, 1.0)
-    assert ledger.fetch_run("r1").state == RunState.PENDING
+        ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
+    assert ledger.runs.fetch("r1").state == RunState.PENDING
 
 
 def test_a_reason_is_kept_until_the_next_state(ledger: Ledger) -> None:
     """It says why a run is in the state that it is in."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
-    assert ledger.change_state("r1", RunState.PAUSED, 1.0, "a reason").reason == "a reason"
-    assert ledger.change_state("r1", RunState.PENDING, 2.0).reason == ""
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    assert ledger.runs.change_state("r1", RunState.PAUSED, 1.0, "a reason").reason == "a reason"
+    assert ledger.runs.change_state("r1", RunState.PENDING, 2.0).reason == ""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_run_with_nothing_out_rests_at_once(
 ) -> None:
     """There is no worker to wait for."""
     begin_run()
-    assert ledger.change_state("r1", closing, 2.0).state == closed
+    assert ledger.runs.change_state("r1", closing, 2.0).state == closed
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_a_run_rests_with_the_last_report(
 ) -> None:
     """What was in flight is accounted first, the rest of the lease is given back."""
     first, second = cut(), cut()
-    assert ledger.change_state("r1", closing, 4.0).state == closing
-    ledger.apply([make_report(first, done=4)], 5.0)
-    assert ledger.fetch_run("r1").state == closing
-    ledger.apply([make_report(second, done=second.start + 3)], 6.0)
-    record = ledger.fetch_run("r1")
+    assert ledger.runs.change_state("r1", closing, 4.0).state == closing
+    ledger.leases.apply([make_report(first, done=4)], 5.0)
+    assert ledger.runs.fetch("r1").state == closing
+    ledger.leases.apply([make_report(second, done=second.start + 3)], 6.0)
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.accounted) == (closed, 7)
     assert record.ended_at == (6.0 if closed in FINAL_STATES else None)
 
@@ -68,21 +68,21 @@ def test_a_run_that_is_stopped_right_at_its_end_is_completed(
 ) -> None:
     """Nothing was left to stop; and it cannot be stopped after that."""
     lease = cut(100)
-    ledger.change_state("r1", closing, 4.0)
-    ledger.apply([make_report(lease)], 5.0)
-    record = ledger.fetch_run("r1")
+    ledger.runs.change_state("r1", closing, 4.0)
+    ledger.leases.apply([make_report(lease)], 5.0)
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.ended_at) == (RunState.COMPLETED, 5.0)
     with pytest.raises(TransitionError, match="run r1 is completed"):
-        ledger.change_state("r1", closing, 6.0)
+        ledger.runs.change_state("r1", closing, 6.0)
 
 
 def test_a_pausing_run_can_still_be_cancelled(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
     """Its last report then ends it for good."""
     lease = cut()
-    ledger.change_state("r1", RunState.PAUSING, 3.0)
-    ledger.change_state("r1", RunState.CANCELLING, 4.0)
-    ledger.apply([make_report(lease, done=lease.start)], 5.0)
-    assert ledger.fetch_run("r1").state == RunState.CANCELLED
+    ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
+    ledger.runs.change_state("r1", RunState.CANCELLING, 4.0)
+    ledger.leases.apply([make_report(lease, done=lease.start)], 5.0)
+    assert ledger.runs.fetch("r1").state == RunState.CANCELLED
 
 
 def test_a_run_that_is_resumed_goes_on_where_it_stood(
@@ -90,23 +90,23 @@ def test_a_run_that_is_resumed_goes_on_where_it_stood(
 ) -> None:
     """Only what is not accounted is leased again."""
     lease = cut(50)
-    ledger.change_state("r1", RunState.PAUSING, 3.0)
-    ledger.apply([make_report(lease, done=40, unfinished=[5])], 5.0)
-    ledger.change_state("r1", RunState.PENDING, 6.0)
-    ledger.change_state("r1", RunState.RUNNING, 7.0)
+    ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
+    ledger.leases.apply([make_report(lease, done=40, unfinished=[5])], 5.0)
+    ledger.runs.change_state("r1", RunState.PENDING, 6.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 7.0)
     again = [cut(1000), cut(1000)]
     assert [(lease.start, lease.stop) for lease in again] == [(5, 6), (40, 100)]
-    ledger.apply([make_report(lease) for lease in again], 9.0)
-    record = ledger.fetch_run("r1")
+    ledger.leases.apply([make_report(lease) for lease in again], 9.0)
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
 
 
 def test_a_run_that_is_over_does_not_fail_any_more(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
     """Whatever is found out about it later."""
-    ledger.apply([make_report(cut(100))], 5.0)
-    before = ledger.fetch_run("r1")
-    ledger._file.change(lambda transaction: fail(transaction, "r1", "a reason", 9.0))
-    assert ledger.fetch_run("r1") == before
+    ledger.leases.apply([make_report(cut(100))], 5.0)
+    before = ledger.runs.fetch("r1")
+    ledger.file.change(lambda transaction: fail(transaction, "r1", "a reason", 9.0))
+    assert ledger.runs.fetch("r1") == before
     assert before.state == RunState.COMPLETED
 
 
@@ -115,19 +115,19 @@ def test_only_the_time_between_first_claim_and_rest_is_activity(
 ) -> None:
     """Neither the wait for workers, nor the pause, nor the wait for the next turn."""
     lease = cut()
-    assert ledger.fetch_run("r1").measure_active_s(3.0) == 0.0
-    ledger.apply([make_claim(lease, at=4.0)], 4.0)
-    assert ledger.fetch_run("r1").measure_active_s(9.0) == 5.0
-    ledger.change_state("r1", RunState.PAUSING, 10.0)
-    ledger.apply([make_report(lease)], 14.0)
-    assert ledger.fetch_run("r1").measure_active_s(99.0) == 10.0
-    ledger.change_state("r1", RunState.PENDING, 100.0)
-    ledger.change_state("r1", RunState.RUNNING, 200.0)
-    assert ledger.fetch_run("r1").measure_active_s(250.0) == 10.0
+    assert ledger.runs.fetch("r1").measure_active_s(3.0) == 0.0
+    ledger.leases.apply([make_claim(lease, at=4.0)], 4.0)
+    assert ledger.runs.fetch("r1").measure_active_s(9.0) == 5.0
+    ledger.runs.change_state("r1", RunState.PAUSING, 10.0)
+    ledger.leases.apply([make_report(lease)], 14.0)
+    assert ledger.runs.fetch("r1").measure_active_s(99.0) == 10.0
+    ledger.runs.change_state("r1", RunState.PENDING, 100.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 200.0)
+    assert ledger.runs.fetch("r1").measure_active_s(250.0) == 10.0
     lease = cut(90, now=300.0)
-    ledger.apply([make_claim(lease, at=300.0)], 300.0)
-    ledger.apply([make_report(lease)], 305.0)
-    record = ledger.fetch_run("r1")
+    ledger.leases.apply([make_claim(lease, at=300.0)], 300.0)
+    ledger.leases.apply([make_report(lease)], 305.0)
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.COMPLETED, 15.0, None)
     assert (record.started_at, record.windows) == (4.0, 2)
 
@@ -135,8 +135,8 @@ def test_only_the_time_between_first_claim_and_rest_is_activity(
 def test_all_claims_of_a_window_open_it_once(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
     """Two workers that begin are one begin."""
     first, second = cut(), cut()
-    ledger.apply([make_claim(first, at=3.0), make_claim(second, execution="e2", at=2.5)], 5.0)
-    record = ledger.fetch_run("r1")
+    ledger.leases.apply([make_claim(first, at=3.0), make_claim(second, execution="e2", at=2.5)], 5.0)
+    record = ledger.runs.fetch("r1")
     assert (record.active_since, record.windows) == (3.0, 1)
 
 
@@ -145,10 +145,10 @@ def test_a_coordinator_that_comes_back_finds_the_window_open(
 ) -> None:
     """The workers have gone on without it."""
     lease = cut(100)
-    ledger.apply([make_claim(lease)], 3.0)
+    ledger.leases.apply([make_claim(lease)], 3.0)
     again = Ledger(path)
-    again.apply([make_report(lease)], 63.0)
-    assert (again.fetch_run("r1").active_s, again.fetch_run("r1").windows) == (60.0, 1)
+    again.leases.apply([make_report(lease)], 63.0)
+    assert (again.runs.fetch("r1").active_s, again.runs.fetch("r1").windows) == (60.0, 1)
     again.close()
 
 
@@ -157,8 +157,8 @@ def test_a_clock_that_was_set_back_does_not_take_activity_away(
 ) -> None:
     """The window is then empty, not negative."""
     lease = cut()
-    ledger.apply([make_claim(lease)], 5.0)
-    assert ledger.fetch_run("r1").measure_active_s(1.0) == 0.0
-    ledger.change_state("r1", RunState.PAUSING, 1.0)
-    ledger.expire_leases([lease.id], ExpiryReason.REPORT_LOST, 1.0)
-    assert ledger.fetch_run("r1").active_s == 0.0
+    ledger.leases.apply([make_claim(lease)], 5.0)
+    assert ledger.runs.fetch("r1").measure_active_s(1.0) == 0.0
+    ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
+    ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 1.0)
+    assert ledger.runs.fetch("r1").active_s == 0.0

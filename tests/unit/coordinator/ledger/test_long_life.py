@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
@@ -48,22 +49,22 @@ class Work:
 
 def take_back(ledger: Ledger) -> None:
     """One lease that was cut before."""
-    active: list[LeaseRecord] = ledger.fetch_active_leases(LONG_RUN)
-    ledger.expire_leases([active[0].id], ExpiryReason.NOT_CLAIMED, LATER)
+    active: list[LeaseRecord] = ledger.leases.fetch_active(LONG_RUN)
+    ledger.leases.expire([active[0].id], ExpiryReason.NOT_CLAIMED, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
-    "the run that has its turn": lambda ledger: ledger.fetch_current_run(),
-    "the runs that owe a summary": lambda ledger: ledger.fetch_owing(),
-    "what a killed stack left": lambda ledger: ledger.park_interrupted(LATER, but=LONG_RUN),
-    "one run": lambda ledger: ledger.fetch_run(LONG_RUN),
-    "a standing": lambda ledger: ledger.fetch_standing(LONG_RUN),
-    "a snapshot": lambda ledger: ledger.fetch_snapshot(LONG_RUN),
-    "a lease": lambda ledger: ledger.cut_lease(LONG_RUN, 10, LATER),
-    "a moment": lambda ledger: ledger.keep_sample(LONG_RUN, build_sample(LATER + 1)),
-    "an event": lambda ledger: ledger.note(LONG_RUN, [build_event()]),
+    "the run that has its turn": lambda ledger: ledger.runs.fetch_current(),
+    "the runs that owe a summary": lambda ledger: ledger.outbox.find_owing(),
+    "what a killed stack left": lambda ledger: ledger.runs.park_interrupted(LATER, but=LONG_RUN),
+    "one run": lambda ledger: ledger.runs.fetch(LONG_RUN),
+    "a standing": lambda ledger: ledger.runs.fetch_standing(LONG_RUN),
+    "a snapshot": lambda ledger: ledger.runs.fetch_snapshot(LONG_RUN),
+    "a lease": lambda ledger: cut_lease(ledger, LONG_RUN, 10, LATER),
+    "a moment": lambda ledger: ledger.history.keep_sample(LONG_RUN, build_sample(LATER + 1)),
+    "an event": lambda ledger: ledger.history.note(LONG_RUN, [build_event()]),
     "a lease that is taken back": take_back,
-    "what exceeds the outbox": lambda ledger: ledger.drop_lines(0),
+    "what exceeds the outbox": lambda ledger: ledger.outbox.drop(0),
 }
 
 
@@ -84,9 +85,9 @@ def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Led
     """A ledger in which `LONG_RUN` is active."""
     make_long_ledger(path, runs=runs, leases=leases, samples=samples, body="x" * 10_000)
     ledger = Ledger(path)
-    ledger.change_state(LONG_RUN, RunState.PENDING, LATER)
-    ledger.change_state(LONG_RUN, RunState.RUNNING, LATER)
-    ledger.cut_leases(LONG_RUN, [lambda _: 10] * 3, LATER)
+    ledger.runs.change_state(LONG_RUN, RunState.PENDING, LATER)
+    ledger.runs.change_state(LONG_RUN, RunState.RUNNING, LATER)
+    ledger.leases.cut(LONG_RUN, [lambda _: 10] * 3, LATER)
     return ledger
 
 
@@ -125,8 +126,8 @@ def test_no_call_costs_more_the_longer_a_ledger_is(short: Ledger, long: Ledger, 
 def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
     """Its account is read when somebody asks for it, and not kept."""
     for number in range(100):
-        long.fetch_snapshot(f"run-{number}")
-        long.fetch_standing(f"run-{number}")
+        long.runs.fetch_snapshot(f"run-{number}")
+        long.runs.fetch_standing(f"run-{number}")
     gc.collect()
     assert sum(isinstance(thing, Account) for thing in gc.get_objects()) <= 2
 
@@ -134,13 +135,13 @@ def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
 def test_a_run_that_came_to_rest_takes_no_memory(tmp_path: Path) -> None:
     """Nor does one that has only been submitted."""
     ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, samples=5)
-    record = ledger.fetch_run(LONG_RUN)
+    record = ledger.runs.fetch(LONG_RUN)
     for number in range(20):
         run = f"other-{number}"
-        ledger.create_run(run, record.spec, LATER)
-        ledger.change_state(run, RunState.CANCELLED, LATER)
-        ledger.create_run(f"{run}-waiting", record.spec, LATER)
-    ledger.change_state(LONG_RUN, RunState.PAUSED, LATER)
+        ledger.runs.create(run, record.spec, LATER)
+        ledger.runs.change_state(run, RunState.CANCELLED, LATER)
+        ledger.runs.create(f"{run}-waiting", record.spec, LATER)
+    ledger.runs.change_state(LONG_RUN, RunState.PAUSED, LATER)
     gc.collect()
     assert sum(isinstance(thing, Account) for thing in gc.get_objects()) <= 1
     ledger.close()

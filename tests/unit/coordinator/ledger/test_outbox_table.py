@@ -29,12 +29,12 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 def take(ledger: Ledger, lines: int = 1000, size: int = 10**9, now: float = 10.0) -> list[OutboxLine]:
     """The oldest lines."""
-    return ledger.take_lines(lines, size, now)
+    return ledger.outbox.take(lines, size, now)
 
 
 def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
     """Events at these times."""
-    ledger.note(run, [Event(at=at, type=EventType.STATE, text="x" * 10) for at in times])
+    ledger.history.note(run, [Event(at=at, type=EventType.STATE, text="x" * 10) for at in times])
 
 
 def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
@@ -43,12 +43,12 @@ def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
         at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=100, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
-    ledger.keep_sample("r1", sample, [(LineKind.TICK, lines)])
+    ledger.history.keep_sample("r1", sample, [(LineKind.TICK, lines)])
 
 
 def empty(ledger: Ledger) -> None:
     """Take everything out."""
-    ledger.remove_lines(take(ledger))
+    ledger.outbox.remove(take(ledger))
 
 
 def test_a_report_enters_the_outbox_with_the_account(
@@ -57,7 +57,7 @@ def test_a_report_enters_the_outbox_with_the_account(
     """A line for its range, one for each status, one for the state that follows, at the same moment."""
     lease = cut(100)
     empty(ledger)
-    ledger.apply([make_report(lease, statuses={"200": 90, "201": 10})], 5.0)
+    ledger.leases.apply([make_report(lease, statuses={"200": 90, "201": 10})], 5.0)
     lines = take(ledger)
     assert [line.kind for line in lines] == [LineKind.RANGE, LineKind.STATUS, LineKind.STATUS, LineKind.EVENT]
     assert json.loads(lines[0].text)["requests"] == 100
@@ -69,9 +69,9 @@ def test_what_does_not_count_is_not_published(
 ) -> None:
     """A report that comes twice, and one that covers nothing."""
     first, second = cut(10), cut(10)
-    ledger.apply([make_report(first)], 5.0)
+    ledger.leases.apply([make_report(first)], 5.0)
     empty(ledger)
-    ledger.apply([make_report(first), make_report(second, done=second.start)], 6.0)
+    ledger.leases.apply([make_report(first), make_report(second, done=second.start)], 6.0)
     assert take(ledger) == []
 
 
@@ -82,23 +82,23 @@ def test_nothing_is_kept_without_a_loki(
     lease = cut(10)
     ledger.close()
     other = Ledger(path)
-    before = other.measure_outbox().lines
-    other.create_run("r2", Spec(requests=10), 0.0)
-    other.change_state("r2", RunState.RUNNING, 1.0)
-    assert other.measure_outbox().lines == before
-    other.change_state("r1", RunState.PAUSING, 2.0)
-    other.apply([make_report(lease)], 2.5)
-    paused = other.measure_outbox().lines
+    before = other.outbox.measure().lines
+    other.runs.create("r2", Spec(requests=10), 0.0)
+    other.runs.change_state("r2", RunState.RUNNING, 1.0)
+    assert other.outbox.measure().lines == before
+    other.runs.change_state("r1", RunState.PAUSING, 2.0)
+    other.leases.apply([make_report(lease)], 2.5)
+    paused = other.outbox.measure().lines
     assert paused > before
-    other.change_state("r1", RunState.PENDING, 3.0)
-    other.change_state("r1", RunState.CANCELLED, 4.0)
-    assert other.measure_outbox().lines == paused
+    other.runs.change_state("r1", RunState.PENDING, 3.0)
+    other.runs.change_state("r1", RunState.CANCELLED, 4.0)
+    assert other.outbox.measure().lines == paused
     other.close()
 
 
 def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> None:
     """Also when the clock does; another kind has times of its own."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
     empty(ledger)
     note(ledger, 5.0, 5.0, 3.0, 6.0)
     second = 10**9
@@ -109,7 +109,7 @@ def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> N
 
 def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Ledger) -> None:
     """And the coordinator was started anew."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
     note(ledger, 5.0)
     empty(ledger)
     ledger.close()
@@ -121,18 +121,18 @@ def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Le
 
 def test_a_line_stays_until_it_is_removed(ledger: Ledger) -> None:
     """What is taken is taken again, byte for byte."""
-    ledger.create_run("r1", Spec(requests=10, name="shop"), 0.0)
+    ledger.runs.create("r1", Spec(requests=10, name="shop"), 0.0)
     first = take(ledger)
     assert take(ledger) == first
     assert first[0].name == "shop"
-    ledger.remove_lines(first)
+    ledger.outbox.remove(first)
     assert take(ledger) == []
-    assert (ledger.measure_outbox().lines, ledger.measure_outbox().bytes) == (0, 0)
+    assert (ledger.outbox.measure().lines, ledger.outbox.measure().bytes) == (0, 0)
 
 
 def test_batches_are_bounded_in_lines_and_bytes(ledger: Ledger) -> None:
     """A line that is larger than the bound goes alone."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
     empty(ledger)
     keep(ledger, 1.0, *({"a": "x" * 100} for _ in range(10)))
     assert len(take(ledger, lines=3)) == 3
@@ -142,7 +142,7 @@ def test_batches_are_bounded_in_lines_and_bytes(ledger: Ledger) -> None:
 
 def test_lines_of_more_than_an_hour_ago_are_late(ledger: Ledger) -> None:
     """Decided when they are first taken: later they are the same lines still."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
     empty(ledger)
     note(ledger, 0.0, 100.0)
     now = HOUR_S + 50
@@ -156,54 +156,54 @@ def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
 ) -> None:
     """Never ranges, statuses, events or summaries; and says of which run how many."""
     lease = cut(10)
-    ledger.apply([make_report(lease)], 2.0)
+    ledger.leases.apply([make_report(lease)], 2.0)
     lasting = len(take(ledger))
     for at in range(20):
         keep(ledger, float(at), {"a": "x" * 1000, "at": at})
-    size = ledger.measure_outbox()
+    size = ledger.outbox.measure()
     assert size.lines == lasting + 20
-    assert ledger.drop_lines(size.bytes) == {}
-    assert ledger.drop_lines(size.bytes - 5000) == {"r1": 5}
+    assert ledger.outbox.drop(size.bytes) == {}
+    assert ledger.outbox.drop(size.bytes - 5000) == {"r1": 5}
     kept = take(ledger)
     assert [json.loads(line.text)["at"] for line in kept if line.kind == LineKind.TICK] == list(range(5, 20))
-    assert ledger.drop_lines(0) == {"r1": 15}
+    assert ledger.outbox.drop(0) == {"r1": 15}
     assert len(take(ledger)) == lasting
-    assert ledger.drop_lines(0) == {}
+    assert ledger.outbox.drop(0) == {}
 
 
 def test_lines_that_were_dropped_while_they_were_sent_are_removed_once(ledger: Ledger) -> None:
     """The size of the outbox stays right."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
     empty(ledger)
     keep(ledger, 1.0, {"a": 1}, {"a": 2})
     sent = take(ledger)
-    ledger.drop_lines(0)
-    ledger.remove_lines(sent)
-    assert (ledger.measure_outbox().lines, ledger.measure_outbox().bytes) == (0, 0)
+    ledger.outbox.drop(0)
+    ledger.outbox.remove(sent)
+    assert (ledger.outbox.measure().lines, ledger.outbox.measure().bytes) == (0, 0)
 
 
 def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     """A run at rest owes one until it is there; a resumed one owes another."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
-    assert ledger.fetch_owing() == []
-    ledger.change_state("r1", RunState.PAUSED, 1.0)
-    assert ledger.fetch_owing() == ["r1"]
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    assert ledger.outbox.find_owing() == []
+    ledger.runs.change_state("r1", RunState.PAUSED, 1.0)
+    assert ledger.outbox.find_owing() == ["r1"]
     empty(ledger)
     flag = Event(at=2.0, type=EventType.VALIDITY, text="resent")
-    assert ledger.put_summary("r1", {"run": "r1"}, [flag], 2.0)
-    assert not ledger.put_summary("r1", {"run": "r1"}, [flag], 2.0)
+    assert ledger.outbox.put_summary("r1", {"run": "r1"}, [flag], 2.0)
+    assert not ledger.outbox.put_summary("r1", {"run": "r1"}, [flag], 2.0)
     assert [line.kind for line in take(ledger)] == [LineKind.SUMMARY, LineKind.EVENT]
-    assert ledger.fetch_owing() == []
-    ledger.change_state("r1", RunState.PENDING, 3.0)
-    ledger.change_state("r1", RunState.CANCELLED, 4.0)
-    assert ledger.fetch_owing() == ["r1"]
+    assert ledger.outbox.find_owing() == []
+    ledger.runs.change_state("r1", RunState.PENDING, 3.0)
+    ledger.runs.change_state("r1", RunState.CANCELLED, 4.0)
+    assert ledger.outbox.find_owing() == ["r1"]
 
 
 def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..., LeaseRecord]) -> None:
     """With its range and why."""
     lease = cut(10)
     empty(ledger)
-    ledger.expire_leases([lease.id], ExpiryReason.NOT_CLAIMED, 5.0)
+    ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 5.0)
     line = json.loads(take(ledger)[0].text)
     assert (line["type"], line["reason"]) == ("lease_expired", "not_claimed")
     assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
@@ -212,7 +212,7 @@ def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..
 
 def begin(ledger: Ledger) -> None:
     """A run whose first lines are gone."""
-    ledger.create_run("r1", Spec(requests=100), 0.0)
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
     empty(ledger)
 
 
@@ -220,9 +220,9 @@ def test_lines_get_the_time_of_the_wall_clock_when_they_are_first_taken(ledger: 
     """Theirs is of a clock that does not jump; once told, a time stays, so that a line is not there twice."""
     begin(ledger)
     note(ledger, 100.0, 101.0)
-    first = ledger.take_lines(1000, 10**9, 102.0, wall_ahead_s=3600.0)
+    first = ledger.outbox.take(1000, 10**9, 102.0, wall_ahead_s=3600.0)
     assert [line.at_ns for line in first] == [3700 * 10**9, 3701 * 10**9]
-    again = ledger.take_lines(1000, 10**9, 103.0, wall_ahead_s=3660.0)
+    again = ledger.outbox.take(1000, 10**9, 103.0, wall_ahead_s=3660.0)
     assert [line.at_ns for line in again] == [line.at_ns for line in first]
 
 
@@ -230,8 +230,8 @@ def test_a_time_that_is_still_to_come_is_given_anew(ledger: Ledger) -> None:
     """The clock was set back: Loki would refuse such lines, and takes them with the new time."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
-    ledger.take_lines(1000, 10**9, 5001.0)
-    lines = ledger.take_lines(1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
+    ledger.outbox.take(1000, 10**9, 5001.0)
+    lines = ledger.outbox.take(1000, 10**9, 5002.0, wall_ahead_s=-3600.0)
     assert [line.at_ns for line in lines] == [1400 * 10**9, 1401 * 10**9]
 
 
@@ -239,7 +239,7 @@ def test_lines_of_a_process_whose_clock_was_ahead_have_the_time_of_now(ledger: L
     """Nobody knows any more how far it was."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
-    lines = ledger.take_lines(1000, 10**9, 1402.0)
+    lines = ledger.outbox.take(1000, 10**9, 1402.0)
     assert [line.at_ns for line in lines] == [1402 * 10**9, 1402 * 10**9 + 1]
 
 
@@ -247,14 +247,14 @@ def test_after_a_long_step_back_lines_go_where_loki_takes_them(ledger: Ledger) -
     """It refuses what is an hour older than the newest of a stream; there is one for what comes late."""
     begin(ledger)
     note(ledger, 10_000.0)
-    assert not ledger.take_lines(1000, 10**9, 10_000.0)[0].is_late
+    assert not ledger.outbox.take(1000, 10**9, 10_000.0)[0].is_late
     empty(ledger)
     note(ledger, 10_001.0)
-    [line] = ledger.take_lines(1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
+    [line] = ledger.outbox.take(1000, 10**9, 10_002.0, wall_ahead_s=-2 * HOUR_S)
     assert line.is_late
     empty(ledger)
     note(ledger, 10_003.0)
-    assert not ledger.take_lines(1000, 10**9, 10_003.0)[0].is_late
+    assert not ledger.outbox.take(1000, 10**9, 10_003.0)[0].is_late
 
 
 def test_a_new_process_with_its_clock_set_back_does_not_wait_for_the_old_time(

@@ -24,23 +24,23 @@ def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
 ) -> None:
     """All of it, once, however often it is taken back."""
     lease, other = cut(), cut()
-    assert ledger.expire_leases([lease.id, lease.id], reason, 5.0) == [lease.id]
-    assert ledger.expire_leases([lease.id, "unknown"], reason, 6.0) == []
-    assert ledger.fetch_slices("r1") == [
+    assert ledger.leases.expire([lease.id, lease.id], reason, 5.0) == [lease.id]
+    assert ledger.leases.expire([lease.id, "unknown"], reason, 6.0) == []
+    assert ledger.leases.fetch_slices("r1") == [
         Slice(0, 10, SliceState.PENDING),
         Slice(10, 20, SliceState.LEASED),
         Slice(20, 100, SliceState.PENDING),
     ]
-    assert ledger.fetch_run("r1").resent_at_most == 10
-    assert [lease.id for lease in ledger.fetch_active_leases("r1")] == [other.id]
+    assert ledger.runs.fetch("r1").resent_at_most == 10
+    assert [lease.id for lease in ledger.leases.fetch_active("r1")] == [other.id]
 
 
 def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, cut: Cut) -> None:
     """Its range is pending again and nothing is owned up to."""
     lease = cut()
-    assert ledger.expire_leases([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
-    assert ledger.fetch_run("r1").resent_at_most == 0
-    assert ledger.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
+    assert ledger.leases.expire([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
+    assert ledger.runs.fetch("r1").resent_at_most == 0
+    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
 
 
 def test_a_lease_that_somebody_has_was_sent(
@@ -48,10 +48,10 @@ def test_a_lease_that_somebody_has_was_sent(
 ) -> None:
     """When its claim is quicker than the broker's error, the error was wrong."""
     lease = cut()
-    ledger.apply([make_claim(lease)], 4.0)
-    assert ledger.expire_leases([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
-    assert ledger.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
-    assert ledger.fetch_run("r1").resent_at_most == 0
+    ledger.leases.apply([make_claim(lease)], 4.0)
+    assert ledger.leases.expire([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
+    assert ledger.leases.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
+    assert ledger.runs.fetch("r1").resent_at_most == 0
 
 
 def test_a_lost_worker_is_known_by_name_and_flag(
@@ -59,9 +59,9 @@ def test_a_lost_worker_is_known_by_name_and_flag(
 ) -> None:
     """What it had done before stays to its credit."""
     done, lost = cut(), cut()
-    ledger.apply([make_report(done), make_claim(lost)], 4.0)
-    ledger.expire_leases([lost.id], ExpiryReason.WORKER_LOST, 5.0)
-    snapshot = ledger.fetch_snapshot("r1")
+    ledger.leases.apply([make_report(done), make_claim(lost)], 4.0)
+    ledger.leases.expire([lost.id], ExpiryReason.WORKER_LOST, 5.0)
+    snapshot = ledger.runs.fetch_snapshot("r1")
     assert [(worker.name, worker.requests, worker.lost) for worker in snapshot.workers] == [("w1", 10, True)]
     assert snapshot.flags == [(Flag.WORKER_LOST, 10, 0.0)]
 
@@ -69,10 +69,10 @@ def test_a_lost_worker_is_known_by_name_and_flag(
 def test_a_reported_lease_is_not_taken_back(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
     """It is accounted, once and for all."""
     lease = cut()
-    ledger.apply([make_report(lease)], 4.0)
-    assert ledger.expire_leases([lease.id], ExpiryReason.REPORT_LOST, 5.0) == []
-    assert ledger.fetch_lengths("r1").accounted == 10
-    assert ledger.fetch_run("r1").resent_at_most == 0
+    ledger.leases.apply([make_report(lease)], 4.0)
+    assert ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 5.0) == []
+    assert ledger.check("r1").accounted == 10
+    assert ledger.runs.fetch("r1").resent_at_most == 0
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_a_run_that_stops_rests_when_its_last_lease_is_taken_back(
 ) -> None:
     """It does not wait for a worker that is dead."""
     first, second = cut(), cut()
-    ledger.change_state("r1", closing, 4.0)
-    ledger.expire_leases([first.id], ExpiryReason.WORKER_LOST, 5.0)
-    assert ledger.fetch_run("r1").state == closing
-    ledger.expire_leases([second.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert ledger.fetch_run("r1").state == closed
+    ledger.runs.change_state("r1", closing, 4.0)
+    ledger.leases.expire([first.id], ExpiryReason.WORKER_LOST, 5.0)
+    assert ledger.runs.fetch("r1").state == closing
+    ledger.leases.expire([second.id], ExpiryReason.WORKER_LOST, 6.0)
+    assert ledger.runs.fetch("r1").state == closed
 
 
 # Runs whose stack was killed
@@ -99,19 +99,19 @@ def test_a_run_whose_stack_was_killed_is_paused(
 ) -> None:
     """Nobody has its leases any more; what was accounted stays."""
     done, out = cut(), cut()
-    ledger.apply([make_report(done), make_claim(out)], 4.0)
-    ledger.park_interrupted(1000.0)
-    record = ledger.fetch_run("r1")
+    ledger.leases.apply([make_report(done), make_claim(out)], 4.0)
+    ledger.runs.park_interrupted(1000.0)
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.reason) == (RunState.PAUSED, ExpiryReason.STACK_LOST)
     assert (record.accounted, record.resent_at_most) == (10, 10)
-    assert ledger.fetch_active_leases("r1") == []
+    assert ledger.leases.fetch_active("r1") == []
 
 
 def test_a_run_that_waited_when_its_stack_was_killed_is_paused_too(ledger: Ledger) -> None:
     """The stack that comes is for another run."""
-    ledger.create_run("r1", Spec(requests=10), 0.0)
-    ledger.park_interrupted(5.0)
-    assert ledger.fetch_run("r1").state == RunState.PAUSED
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    ledger.runs.park_interrupted(5.0)
+    assert ledger.runs.fetch("r1").state == RunState.PAUSED
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,11 @@ def test_the_activity_of_a_killed_stack_ends_with_the_last_report(
 ) -> None:
     """Days may lie between, in which nothing was sent, whatever the run was about to do."""
     done, out = cut(), cut()
-    ledger.apply([make_claim(done), make_report(done), make_claim(out)], 8.0)
+    ledger.leases.apply([make_claim(done), make_report(done), make_claim(out)], 8.0)
     if closing != RunState.RUNNING:
-        ledger.change_state("r1", closing, 9.0)
-    ledger.park_interrupted(100_000.0)
-    record = ledger.fetch_run("r1")
+        ledger.runs.change_state("r1", closing, 9.0)
+    ledger.runs.park_interrupted(100_000.0)
+    record = ledger.runs.fetch("r1")
     assert record.state == (RunState.CANCELLED if closing == RunState.CANCELLING else RunState.PAUSED)
     assert (record.active_s, record.active_since) == (5.0, None)
 
@@ -135,9 +135,9 @@ def test_a_killed_stack_without_a_report_was_not_active(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim
 ) -> None:
     """Nothing is accounted for that time, so it would only spoil the rate."""
-    ledger.apply([make_claim(cut())], 4.0)
-    ledger.park_interrupted(100_000.0)
-    assert ledger.fetch_run("r1").active_s == 0.0
+    ledger.leases.apply([make_claim(cut())], 4.0)
+    ledger.runs.park_interrupted(100_000.0)
+    assert ledger.runs.fetch("r1").active_s == 0.0
 
 
 def test_a_report_before_the_window_does_not_make_it_shorter_than_nothing(
@@ -145,14 +145,14 @@ def test_a_report_before_the_window_does_not_make_it_shorter_than_nothing(
 ) -> None:
     """A run that was resumed and killed before its next report has been active until its pause."""
     lease = cut()
-    ledger.apply([make_claim(lease), make_report(lease)], 8.0)
-    ledger.change_state("r1", RunState.PAUSING, 10.0)
-    ledger.change_state("r1", RunState.PENDING, 20.0)
-    ledger.change_state("r1", RunState.RUNNING, 21.0)
-    ledger.apply([make_claim(cut(now=22.0), at=23.0)], 24.0)
-    assert ledger.fetch_run("r1").windows == 2
-    ledger.park_interrupted(100_000.0)
-    assert ledger.fetch_run("r1").active_s == 7.0
+    ledger.leases.apply([make_claim(lease), make_report(lease)], 8.0)
+    ledger.runs.change_state("r1", RunState.PAUSING, 10.0)
+    ledger.runs.change_state("r1", RunState.PENDING, 20.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 21.0)
+    ledger.leases.apply([make_claim(cut(now=22.0), at=23.0)], 24.0)
+    assert ledger.runs.fetch("r1").windows == 2
+    ledger.runs.park_interrupted(100_000.0)
+    assert ledger.runs.fetch("r1").active_s == 7.0
 
 
 def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
@@ -160,13 +160,13 @@ def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
 ) -> None:
     """The time without a stack is no activity of it either."""
     done, out = cut(), cut()
-    ledger.apply([make_claim(done), make_report(done), make_claim(out)], 8.0)
-    ledger.park_interrupted(100_000.0, but="r1")
-    record = ledger.fetch_run("r1")
+    ledger.leases.apply([make_claim(done), make_report(done), make_claim(out)], 8.0)
+    ledger.runs.park_interrupted(100_000.0, but="r1")
+    record = ledger.runs.fetch("r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.RUNNING, 5.0, None)
-    assert ledger.fetch_active_leases("r1") == []
-    ledger.apply([make_claim(cut(now=100_002.0), at=100_003.0)], 100_004.0)
-    assert ledger.fetch_run("r1").measure_active_s(100_013.0) == 15.0
+    assert ledger.leases.fetch_active("r1") == []
+    ledger.leases.apply([make_claim(cut(now=100_002.0), at=100_003.0)], 100_004.0)
+    assert ledger.runs.fetch("r1").measure_active_s(100_013.0) == 15.0
 
 
 def test_runs_at_rest_are_left_alone(
@@ -175,17 +175,17 @@ def test_runs_at_rest_are_left_alone(
     """A completed, a cancelled, a failed and a paused run are the same after it."""
     for run in ("completed", "cancelled", "failed", "paused"):
         begin_run(run, 10)
-    ledger.apply([make_report(cut(run="completed"))], 3.0)
-    ledger.change_state("cancelled", RunState.CANCELLING, 4.0)
+    ledger.leases.apply([make_report(cut(run="completed"))], 3.0)
+    ledger.runs.change_state("cancelled", RunState.CANCELLING, 4.0)
     cut(run="failed")
-    ledger.change_state("failed", RunState.FAILED, 4.0, "a reason")
-    ledger.change_state("paused", RunState.PAUSING, 4.0)
-    before = ledger.fetch_runs()
+    ledger.runs.change_state("failed", RunState.FAILED, 4.0, "a reason")
+    ledger.runs.change_state("paused", RunState.PAUSING, 4.0)
+    before = ledger.runs.fetch_page()
     assert {record.run: record.state for record in before} == {
         "completed": RunState.COMPLETED,
         "cancelled": RunState.CANCELLED,
         "failed": RunState.FAILED,
         "paused": RunState.PAUSED,
     }
-    ledger.park_interrupted(9.0)
-    assert ledger.fetch_runs() == before
+    ledger.runs.park_interrupted(9.0)
+    assert ledger.runs.fetch_page() == before

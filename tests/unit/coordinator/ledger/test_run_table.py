@@ -13,25 +13,25 @@ Begin = Callable[..., RunRecord]
 
 def find_next(ledger: Ledger) -> str | None:
     """The id of the run that has its turn."""
-    record = ledger.fetch_current_run()
+    record = ledger.runs.fetch_current()
     return record.run if record else None
 
 
 def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
     """Runs of the same moment are in the order in which they were entered."""
-    assert ledger.fetch_runs() == []
+    assert ledger.runs.fetch_page() == []
     for run, now in [("a", 1.0), ("c", 2.0), ("b", 2.0)]:
-        ledger.create_run(run, Spec(requests=1), now)
-    assert [record.run for record in ledger.fetch_runs()] == ["b", "c", "a"]
+        ledger.runs.create(run, Spec(requests=1), now)
+    assert [record.run for record in ledger.runs.fetch_page()] == ["b", "c", "a"]
 
 
 def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
     """Whatever its name; and none has when there is none."""
     assert find_next(ledger) is None
     for run, now in [("b", 1.0), ("a", 2.0)]:
-        ledger.create_run(run, Spec(requests=1), now)
+        ledger.runs.create(run, Spec(requests=1), now)
     assert find_next(ledger) == "b"
-    ledger.change_state("b", RunState.CANCELLED, 3.0)
+    ledger.runs.change_state("b", RunState.CANCELLED, 3.0)
     assert find_next(ledger) == "a"
 
 
@@ -40,12 +40,12 @@ def test_an_active_run_keeps_its_turn(
     ledger: Ledger, begin_run: Begin, cut: Callable[..., LeaseRecord], state: RunState
 ) -> None:
     """A run that waits does not get in between, although it was entered first."""
-    ledger.create_run("waiting", Spec(requests=1), -1.0)
+    ledger.runs.create("waiting", Spec(requests=1), -1.0)
     begin_run("r1")
     cut()
     if state != RunState.RUNNING:
-        ledger.change_state("r1", state, 2.0)
-    assert ledger.fetch_run("r1").state == state
+        ledger.runs.change_state("r1", state, 2.0)
+    assert ledger.runs.fetch("r1").state == state
     assert find_next(ledger) == "r1"
 
 
@@ -54,35 +54,35 @@ def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
 ) -> None:
     """Resuming puts a run at the end of the queue."""
     begin_run("first")
-    ledger.create_run("second", Spec(requests=1), 5.0)
-    ledger.change_state("first", RunState.PAUSING, 6.0)
+    ledger.runs.create("second", Spec(requests=1), 5.0)
+    ledger.runs.change_state("first", RunState.PAUSING, 6.0)
     assert find_next(ledger) == "second"
-    ledger.change_state("first", RunState.PENDING, 7.0)
+    ledger.runs.change_state("first", RunState.PENDING, 7.0)
     assert find_next(ledger) == "second"
-    ledger.change_state("second", RunState.PAUSED, 8.0)
+    ledger.runs.change_state("second", RunState.PAUSED, 8.0)
     assert find_next(ledger) == "first"
 
 
 def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begin_run: Begin) -> None:
     """While requests are under way their count would be of another moment than the account."""
     begin_run("r1")
-    ledger.set_served("r1", 5)
-    assert ledger.fetch_run("r1").served is None
-    ledger.change_state("r1", RunState.PAUSING, 2.0)
-    ledger.set_served("r1", 7)
-    assert ledger.fetch_run("r1").served == 7
+    ledger.runs.set_served("r1", 5)
+    assert ledger.runs.fetch("r1").served is None
+    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    ledger.runs.set_served("r1", 7)
+    assert ledger.runs.fetch("r1").served == 7
 
 
 def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger, begin_run: Begin) -> None:
     """It is about to send more than they have counted."""
     begin_run("r1")
-    ledger.change_state("r1", RunState.PAUSING, 2.0)
-    ledger.set_served("r1", 7)
-    ledger.change_state("r1", RunState.PENDING, 3.0)
-    assert ledger.fetch_run("r1").served is None
-    ledger.park_interrupted(4.0)
-    assert ledger.fetch_run("r1").reason == ExpiryReason.STACK_LOST
-    assert ledger.fetch_run("r1").served is None
+    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    ledger.runs.set_served("r1", 7)
+    ledger.runs.change_state("r1", RunState.PENDING, 3.0)
+    assert ledger.runs.fetch("r1").served is None
+    ledger.runs.park_interrupted(4.0)
+    assert ledger.runs.fetch("r1").reason == ExpiryReason.STACK_LOST
+    assert ledger.runs.fetch("r1").served is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
@@ -90,11 +90,11 @@ def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
     """Each once, from the newest, also those of one moment and when a new one comes in between."""
     times = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 3.0}
     for run, now in times.items():
-        ledger.create_run(run, Spec(requests=1), now)
-    page = ledger.fetch_runs(size)
-    ledger.create_run("new", Spec(requests=1), 4.0)
+        ledger.runs.create(run, Spec(requests=1), now)
+    page = ledger.runs.fetch_page(size)
+    ledger.runs.create("new", Spec(requests=1), 4.0)
     seen = list(page)
-    while page := ledger.fetch_runs(size, page[-1].cursor):
+    while page := ledger.runs.fetch_page(size, page[-1].cursor):
         assert len(page) <= size
         seen += page
     assert [listed.run for listed in seen] == ["e", "d", "c", "b", "a"]

@@ -110,11 +110,11 @@ def test_whoever_only_reads_does_not_upgrade_a_ledger(old: Path) -> None:
 def test_an_upgraded_ledger_has_its_run_with_account_and_history(old: Path) -> None:
     """All that version 8 kept of a run is read, packed samples, events and waiting lines included."""
     with closing(Ledger(old)) as ledger:
-        snapshot = ledger.fetch_snapshot("r1")
-        history = ledger.fetch_history("r1")
-        marks = [mark for page in ledger.read_leases("r1") for mark in page]
-        lines = ledger.take_lines(100, 10**6, 6.0)
-        assert ledger.fetch_servers("r1") == {"store-1": 4.0}
+        snapshot = ledger.runs.fetch_snapshot("r1")
+        history = ledger.history.fetch("r1")
+        marks = [mark for page in ledger.history.read_leases("r1") for mark in page]
+        lines = ledger.outbox.take(100, 10**6, 6.0)
+        assert ledger.runs.fetch_servers("r1") == {"store-1": 4.0}
     assert (snapshot.record.name, snapshot.record.spec.urls) == ("shop", ("http://shop.test/{i}",))
     assert (snapshot.record.state, snapshot.record.resent_at_most) == (RunState.RUNNING, 20)
     assert snapshot.lengths == (70, 20, 10)
@@ -137,12 +137,12 @@ def test_a_run_of_an_upgraded_ledger_is_resumed_to_its_end(
 ) -> None:
     """Its interrupted leases are taken back, and every request is accounted once."""
     with closing(Ledger(old)) as ledger:
-        ledger.park_interrupted(6.0)
-        ledger.change_state("r1", RunState.PENDING, 7.0)
-        ledger.change_state("r1", RunState.RUNNING, 8.0)
-        leases: list[LeaseRecord] = ledger.cut_leases("r1", [lambda pending: pending] * 5, 9.0)
-        ledger.apply([make_report(lease) for lease in leases], 10.0)
-        snapshot = ledger.fetch_snapshot("r1")
+        ledger.runs.park_interrupted(6.0)
+        ledger.runs.change_state("r1", RunState.PENDING, 7.0)
+        ledger.runs.change_state("r1", RunState.RUNNING, 8.0)
+        leases: list[LeaseRecord] = ledger.leases.cut("r1", [lambda pending: pending] * 5, 9.0)
+        ledger.leases.apply([make_report(lease) for lease in leases], 10.0)
+        snapshot = ledger.runs.fetch_snapshot("r1")
     assert (snapshot.record.state, snapshot.breach) == (RunState.COMPLETED, None)
     assert snapshot.account.accounted == 100
 

@@ -3,9 +3,9 @@ from oku_coordinator.ledger import Ledger
 
 def test_servers_are_kept_with_the_run_that_they_were_seen_with(ledger: Ledger) -> None:
     """Each once, with the time when it was last seen."""
-    ledger.note_servers("r1", ["a", "b"], 1.0)
-    ledger.note_servers("r1", ["b", "c"], 2.0)
-    ledger.note_servers("r2", [""], 3.0)
-    assert ledger.fetch_servers("r1") == {"a": 1.0, "b": 2.0, "c": 2.0}
-    assert ledger.fetch_servers("r2") == {"": 3.0}
-    assert ledger.fetch_servers("r3") == {}
+    ledger.runs.note_servers("r1", ["a", "b"], 1.0)
+    ledger.runs.note_servers("r1", ["b", "c"], 2.0)
+    ledger.runs.note_servers("r2", [""], 3.0)
+    assert ledger.runs.fetch_servers("r1") == {"a": 1.0, "b": 2.0, "c": 2.0}
+    assert ledger.runs.fetch_servers("r2") == {"": 3.0}
+    assert ledger.runs.fetch_servers("r3") == {}

@@ -1,8 +1,12 @@
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.conservation import change
 from oku_coordinator.ledger.records import BreachError, LeaseRecord
 from oku_coordinator.ledger.slice_table import fetch_slices
 from oku_coordinator.ledger.tally import Tally
@@ -47,19 +51,19 @@ def test_a_fault_of_our_own_is_found_at_the_commit_that_brings_it(
 ) -> None:
     """Whatever statement did it: nothing of the transaction stays, and the run has failed."""
     done, _, _ = cut(), cut(), cut()
-    ledger.apply([make_report(done)], 5.0)
-    before = ledger.fetch_slices("r1"), ledger.fetch_active_leases("r1")
+    ledger.leases.apply([make_report(done)], 5.0)
+    before = ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")
     with pytest.raises(BreachError):
-        ledger._change(lambda transaction: change_unseen(transaction, fault), 6.0)
-    assert (ledger.fetch_slices("r1"), ledger.fetch_active_leases("r1")) == before
-    assert ledger.fetch_run("r1").state == RunState.FAILED
+        change(ledger.file, lambda transaction: change_unseen(transaction, fault), 6.0)
+    assert (ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")) == before
+    assert ledger.runs.fetch("r1").state == RunState.FAILED
 
 
 def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, cut: Cut) -> None:
     """The rows tell of it."""
     cut()
     with pytest.raises(BreachError, match="became slices that cover"):
-        ledger._change(lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"), 6.0)
+        ledger.file.change(lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
 
 
 def test_a_tally_follows_every_change(
@@ -67,13 +71,13 @@ def test_a_tally_follows_every_change(
 ) -> None:
     """What it says is what all rows say."""
     first, second, third = cut(), cut(), cut(15)
-    ledger.apply([make_claim(second), make_claim(third, worker="w2", incarnation="b2")], 4.0)
-    ledger.apply([make_report(first, done=7, unfinished=[2, 5])], 5.0)
-    ledger.expire_leases([third.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert ledger.fetch_standing("r1").lengths == ledger.fetch_lengths("r1") == Lengths(85, 10, 5)
-    assert ledger.fetch_standing("r1").leases == {second.id}
-    assert ledger.count_held("r1") == {"w1": 1}
-    assert [lease.worker for lease in ledger.fetch_active_leases("r1")] == ["w1"]
+    ledger.leases.apply([make_claim(second), make_claim(third, worker="w2", incarnation="b2")], 4.0)
+    ledger.leases.apply([make_report(first, done=7, unfinished=[2, 5])], 5.0)
+    ledger.leases.expire([third.id], ExpiryReason.WORKER_LOST, 6.0)
+    assert ledger.runs.fetch_standing("r1").lengths == ledger.check("r1") == Lengths(85, 10, 5)
+    assert ledger.runs.fetch_standing("r1").leases == {second.id}
+    assert ledger.leases.count_held("r1") == {"w1": 1}
+    assert [lease.worker for lease in ledger.leases.fetch_active("r1")] == ["w1"]
 
 
 def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, cut: Cut) -> None:
@@ -85,18 +89,19 @@ def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, cut: Cut) -> None:
         raise RuntimeError("disk")
 
     with pytest.raises(RuntimeError, match="disk"):
-        ledger._change(fail, 3.0)
-    assert ledger.fetch_standing("r1").leases == {lease.id}
-    assert ledger.fetch_standing("r1").lengths == Lengths(90, 10, 0)
+        ledger.file.change(fail)
+    assert ledger.runs.fetch_standing("r1").leases == {lease.id}
+    assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
 
 
-def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, cut: Cut) -> None:
-    """As after a change of state, before the next commit."""
+def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path, cut: Cut) -> None:
+    """So it is when another process has written the file, until the next commit."""
     lease = cut()
-    ledger._file._tallies.clear()
-    assert ledger.fetch_standing("r1").lengths == Lengths(90, 10, 0)
-    assert ledger.count_held("r1") == {None: 1}
-    assert [active.id for active in ledger.fetch_active_leases("r1")] == [lease.id]
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE leases SET worker = 'w9'")
+    assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
+    assert ledger.leases.count_held("r1") == {"w9": 1}
+    assert [active.id for active in ledger.leases.fetch_active("r1")] == [lease.id]
 
 
 def test_a_tally_costs_no_look_at_other_rows(
@@ -111,9 +116,9 @@ def test_a_tally_costs_no_look_at_other_rows(
         return fetch_slices(transaction, run)
 
     monkeypatch.setattr("oku_coordinator.ledger.conservation.fetch_slices", look)
-    ledger.apply([make_report(lease)], 5.0)
+    ledger.leases.apply([make_report(lease)], 5.0)
     assert looks == []
-    ledger.change_state("r1", RunState.PAUSING, 6.0)
+    ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
     assert looks == ["r1"]
 
 

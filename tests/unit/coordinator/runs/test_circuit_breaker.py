@@ -1,8 +1,10 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.lifecycle import fail
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
 from oku_coordinator.workers.liveness import Roster
@@ -33,25 +35,25 @@ class World:
     def take_in(self, lease: LeaseRecord, worker: str = "w1", now: float = 0.0, **changes: object) -> None:
         """A worker reports."""
         report = self.make_report(lease, worker=worker, incarnation=worker.upper(), **changes)
-        self.ledger.apply([report], 5.0)
+        self.ledger.leases.apply([report], 5.0)
         self.breaker.note_reports([report], now)
 
     def refuse(self, worker: str, now: float = 0.0) -> None:
         """A worker refuses a lease."""
-        lease = self.ledger.cut_lease("r1", 10, 2.0)
+        lease = cut_lease(self.ledger, "r1", 10, 2.0)
         assert lease is not None
         self.take_in(lease, worker, now, done=lease.start, refusal=REFUSAL)
 
     def account(self) -> None:
         """A worker accounts for ten requests."""
-        lease = self.ledger.cut_lease("r1", 10, 2.0)
+        lease = cut_lease(self.ledger, "r1", 10, 2.0)
         assert lease is not None
         self.take_in(lease)
 
     @property
     def run(self) -> RunRecord:
         """The run."""
-        return self.ledger.fetch_run("r1")
+        return self.ledger.runs.fetch("r1")
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
     assert [worker.name for worker in world.roster.workers("r1")] == ["w2"]
     assert len(world.roster.workers()) == len(world.roster.workers("r2")) == 2
     told = [
-        event for event in world.ledger.fetch_history("r1").events if event.type == EventType.WORKER_BARRED
+        event for event in world.ledger.history.fetch("r1").events if event.type == EventType.WORKER_BARRED
     ]
     assert [(event.worker, event.text) for event in told] == [("w1", f"worker w1 cannot begin: {REFUSAL}")]
 
@@ -89,17 +91,17 @@ def test_a_run_that_nobody_can_begin_fails_after_a_while(
     world: World, make_claim: Callable[..., Claim]
 ) -> None:
     """With the reason, with all that was out taken back, and it can be resumed."""
-    claimed, _ = world.ledger.cut_leases("r1", [lambda _: 10, lambda _: 10], 2.0)
-    world.ledger.apply([make_claim(claimed)], 3.0)
+    claimed, _ = world.ledger.leases.cut("r1", [lambda _: 10, lambda _: 10], 2.0)
+    world.ledger.leases.apply([make_claim(claimed)], 3.0)
     world.refuse("w1", now=10.0)
     world.refuse("w2", now=11.0)
     world.breaker.look(11.0 + PATIENCE_S - 0.1)
     assert world.run.state == RunState.RUNNING
     world.breaker.look(11.0 + PATIENCE_S)
     assert (world.run.state, world.run.reason) == (RunState.FAILED, f"worker w1: {REFUSAL} (and 1 more)")
-    assert world.ledger.fetch_lengths("r1") == Lengths(pending=100, leased=0, accounted=0)
+    assert world.ledger.check("r1") == Lengths(pending=100, leased=0, accounted=0)
     assert world.run.resent_at_most == 10
-    assert world.ledger.change_state("r1", RunState.PENDING, 20.0).reason == ""
+    assert world.ledger.runs.change_state("r1", RunState.PENDING, 20.0).reason == ""
     assert world.roster.workers("r1") == []
     world.roster.forget_refusals("r1")
     assert len(world.roster.workers("r1")) == 2
@@ -151,6 +153,6 @@ def test_losses_are_in_a_row_only_while_nothing_is_accounted(world: World) -> No
 
 def test_a_run_whose_account_does_not_balance_is_not_resumed(world: World) -> None:
     """Nobody knows what is left of it."""
-    world.ledger._file._database.execute("UPDATE runs SET is_broken = 1, state = 'failed'")
+    world.ledger.file.change(lambda transaction: fail(transaction, "r1", "it does not balance", 19.0))
     with pytest.raises(TransitionError, match="run r1 is failed, it cannot become pending"):
-        world.ledger.change_state("r1", RunState.PENDING, 20.0)
+        world.ledger.runs.change_state("r1", RunState.PENDING, 20.0)

@@ -18,14 +18,14 @@ class World:
 
     def submit(self, run: str) -> None:
         """Enter a run."""
-        self.ledger.create_run(run, Spec(), self.wall_now)
+        self.ledger.runs.create(run, Spec(), self.wall_now)
         self.wall_now += 1.0
 
     def look(self, now: float) -> str:
         """One look; the run that has its turn after it."""
         self.wall_now += 1.0
         self.watch.look(now)
-        run = self.ledger.fetch_current_run()
+        run = self.ledger.runs.fetch_current()
         assert run is not None
         return run.run
 
@@ -44,7 +44,7 @@ def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(world: World) -> Non
         world.submit(run)
     turns = [world.look(now) for now in (0.0, 59.9, 60.0, 61.0, 121.0, 122.0, 182.0)]
     assert turns == ["r1", "r1", "r2", "r2", "r3", "r3", "r1"]
-    event = world.ledger.fetch_history("r1").events[-1]
+    event = world.ledger.history.fetch("r1").events[-1]
     assert event.type == EventType.TURN_GIVEN
     assert event.text == f"the run gives its turn to the next: {event.reason}"
     assert event.reason == "it has not begun within 60.0 s: waiting for workers: none is here"
@@ -69,12 +69,12 @@ def test_a_run_that_has_begun_keeps_its_turn(world: World) -> None:
     """However slow it is."""
     world.submit("r2")
     world.look(0.0)
-    world.ledger.change_state("r1", RunState.RUNNING, 1.0)
+    world.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     assert [world.look(now) for now in (100.0, 1000.0)] == ["r1", "r1"]
 
 
 def test_a_run_that_was_cancelled_meanwhile_is_left_alone(world: World) -> None:
     """It is in no queue any more."""
-    world.ledger.change_state("r1", RunState.CANCELLED, 1.0)
-    world.ledger.requeue("r1", 2.0, "a reason")
-    assert world.ledger.fetch_history("r1").events[-1].type == EventType.STATE
+    world.ledger.runs.change_state("r1", RunState.CANCELLED, 1.0)
+    world.ledger.runs.requeue("r1", 2.0, "a reason")
+    assert world.ledger.history.fetch("r1").events[-1].type == EventType.STATE

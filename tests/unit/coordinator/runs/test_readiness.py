@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
@@ -69,14 +70,14 @@ def world(ledger: Ledger) -> World:
 @pytest.fixture
 def pending(ledger: Ledger) -> RunRecord:
     """A run that has its turn."""
-    return ledger.create_run("r1", Spec(requests=100), 0.0)
+    return ledger.runs.create("r1", Spec(requests=100), 0.0)
 
 
 @pytest.fixture
 def running(ledger: Ledger, pending: RunRecord) -> RunRecord:
     """The same when it has begun, with a lease that is out."""
-    record = ledger.change_state(pending.run, RunState.RUNNING, 1.0)
-    ledger.cut_lease(pending.run, 10, 2.0)
+    record = ledger.runs.change_state(pending.run, RunState.RUNNING, 1.0)
+    cut_lease(ledger, pending.run, 10, 2.0)
     return record
 
 
@@ -92,7 +93,7 @@ def test_a_run_waits_for_a_worker(world: World, pending: RunRecord) -> None:
 def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: RunRecord) -> None:
     """Once it is being paused or cancelled it does not."""
     assert world.alone.build_notices(running) == [NOBODY]
-    pausing = world.ledger.change_state("r1", RunState.PAUSING, 3.0)
+    pausing = world.ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
     assert pausing.state == RunState.PAUSING
     assert world.alone.build_notices(pausing) == []
 
@@ -101,18 +102,18 @@ def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> No
     """Whatever is wrong."""
     world.pods.trouble = "gone"
     world.troubles = ["gone"]
-    world.ledger.create_run("r2", Spec(), 1.0)
+    world.ledger.runs.create("r2", Spec(), 1.0)
     for state in (RunState.PAUSED, RunState.CANCELLED):
-        assert world.in_cluster.build_notices(world.ledger.change_state(pending.run, state, 2.0)) == []
+        assert world.in_cluster.build_notices(world.ledger.runs.change_state(pending.run, state, 2.0)) == []
 
 
 def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
     """What keeps the run in front is said, too."""
-    waiting = world.ledger.create_run("r2", Spec(), 1.0)
+    waiting = world.ledger.runs.create("r2", Spec(), 1.0)
     world.pods.trouble = "gone"
     for state in (RunState.RUNNING, RunState.PAUSING):
         if state != running.state:
-            world.ledger.change_state("r1", state, 3.0)
+            world.ledger.runs.change_state("r1", state, 3.0)
         why = f": {NOBODY}" if state == RunState.RUNNING else ": Kubernetes: gone"
         assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is {state}{why}"]
     world.hear("w1")
@@ -122,7 +123,7 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
 
 def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
     """As the run itself is."""
-    waiting = world.ledger.create_run("r2", Spec(), 1.0)
+    waiting = world.ledger.runs.create("r2", Spec(), 1.0)
     world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
     obstacle = "waiting for workers: 0 of 3 are here: 0/3 nodes are available"
     assert world.in_cluster.build_notices(pending) == [obstacle]
@@ -131,11 +132,11 @@ def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending:
 
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
-    world.ledger.create_run("r2", Spec(), 1.0)
+    world.ledger.runs.create("r2", Spec(), 1.0)
     world.alone.most_queued = 2
     with pytest.raises(QueueFullError, match="2 runs wait or are active, no more than 2 may"):
         world.alone.check_queue()
-    world.ledger.change_state(pending.run, RunState.CANCELLED, 2.0)
+    world.ledger.runs.change_state(pending.run, RunState.CANCELLED, 2.0)
     world.alone.check_queue()
 
 

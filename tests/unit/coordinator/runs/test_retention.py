@@ -11,13 +11,13 @@ from oku_core.spec.spec import Spec
 
 def end_run(ledger: Ledger, run: str, now: float) -> None:
     """A run that is over at that time."""
-    ledger.create_run(run, Spec(requests=1), now)
-    ledger.change_state(run, RunState.CANCELLED, now)
+    ledger.runs.create(run, Spec(requests=1), now)
+    ledger.runs.change_state(run, RunState.CANCELLED, now)
 
 
 def list_runs(ledger: Ledger) -> list[str]:
     """The names of all runs, newest first."""
-    return [listed.run for listed in ledger.fetch_runs()]
+    return [listed.run for listed in ledger.runs.fetch_page()]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ async def test_what_is_left_of_deleted_runs_is_removed(
     retention.judge()
     assert "run r1 is deleted" in caplog.text
     await retention.clear()
-    assert ledger.find_deletion() is None
+    assert ledger.deletions.find() is None
     assert {name for name in os.listdir(tmp_path) if name.endswith("html")} == {"r2.html"}  # noqa: PTH208  # no more to it
     await retention.clear()

@@ -21,7 +21,7 @@ BOUND_MB = 8
 
 def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
     """The pieces of the dossier of a run at 9 s."""
-    return list(write_run_history(ledger, build_summary(ledger.fetch_snapshot(run), 9.0), 9.0))
+    return list(write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), 9.0), 9.0))
 
 
 def test_a_dossier_is_all_that_is_kept_of_a_run(
@@ -33,8 +33,8 @@ def test_a_dossier_is_all_that_is_kept_of_a_run(
         resent_at_most=0, in_flight=1.0, workers=1,
     )  # fmt: skip
     event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 is here", worker="w1")
-    ledger.apply([make_report(cut(10))], 4.0)
-    ledger.keep_sample("r1", sample, events=[event])
+    ledger.leases.apply([make_report(cut(10))], 4.0)
+    ledger.history.keep_sample("r1", sample, events=[event])
     text = b"".join(write(ledger))
     document = json.loads(text)
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
@@ -55,7 +55,7 @@ def test_leases_and_slices_come_in_pages(
     ledger: Ledger, cut: Callable[..., LeaseRecord], monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     """All of them, each once, as they were cut; of no other run."""
-    monkeypatch.setattr("oku_coordinator.ledger.ledger._PAGE", page)
+    monkeypatch.setattr("oku_coordinator.ledger.ledger_history.PAGE", page)
     leases = [cut(1) for _ in range(12)]
     cut(1, run="r1.x")
     cut(1, run="r")
@@ -68,7 +68,7 @@ def test_a_dossier_of_very_many_leases_takes_little_memory(path: Path) -> None:
     """It is written while it is read, and no call looks at more than a thousand rows."""
     make_long_ledger(path, runs=0, leases=50_000, samples=3)
     with closing(Ledger(path, read_only=True)) as ledger:
-        summary = build_summary(ledger.fetch_snapshot(LONG_RUN), 9.0)
+        summary = build_summary(ledger.runs.fetch_snapshot(LONG_RUN), 9.0)
         tracemalloc.start()
         lines = sum(piece.count(b"\n") for piece in write_run_history(ledger, summary, 9.0))
         peak_mb = tracemalloc.get_traced_memory()[1] / 1e6

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.records import LeaseRecord
@@ -62,7 +63,7 @@ def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
-    standing = ledger.fetch_standing(run)
+    standing = ledger.runs.fetch_standing(run)
     return TickMaker().build_tick(standing, workers=1, now=NOW)
 
 
@@ -108,10 +109,10 @@ def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
         RunState.CANCELLED: [RunState.CANCELLED],
     }
     for step in ways[state]:
-        ledger.change_state(run, step, NOW)
+        ledger.runs.change_state(run, step, NOW)
         if step == RunState.RUNNING:
-            ledger.cut_lease(run, 10, NOW)  # so that it does not come to rest at once
-    assert ledger.fetch_run(run).state == state
+            cut_lease(ledger, run, 10, NOW)  # so that it does not come to rest at once
+    assert ledger.runs.fetch(run).state == state
     return run
 
 
@@ -139,7 +140,7 @@ def test_a_run_is_paused_resumed_and_cancelled_from_where_it_is(
     """Telling it twice does no harm."""
     run = lead_to(runs, ledger, before)
     assert getattr(runs, action)(run).state == after
-    assert ledger.fetch_run(run).state == after
+    assert ledger.runs.fetch(run).state == after
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_what_cannot_be_is_refused(
     run = lead_to(runs, ledger, before)
     with pytest.raises(TransitionError, match=said):
         getattr(runs, action)(run)
-    assert ledger.fetch_run(run).state == before
+    assert ledger.runs.fetch(run).state == before
 
 
 def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[None]) -> None:
@@ -203,13 +204,13 @@ async def test_a_summary_has_what_the_servers_count_now(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
     """While the run is under way that is shown, and neither kept nor compared."""
-    ledger.apply([make_report(cut())], 5.0)
+    ledger.leases.apply([make_report(cut())], 5.0)
     served.served = 3
     summary = await runs.summarize("r1")
     assert summary.servers is not None
     assert summary.servers.served == 3
     assert Flag.UNBALANCED not in list_flags(summary)
-    assert ledger.fetch_run("r1").served is None
+    assert ledger.runs.fetch("r1").served is None
     served.served = None
     assert (await runs.summarize("r1")).servers is None
 
@@ -218,12 +219,12 @@ async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
     """They may be gone when somebody asks again; a server that was started anew has counted less."""
-    ledger.apply([make_report(cut(100))], 5.0)
+    ledger.leases.apply([make_report(cut(100))], 5.0)
     for count, kept in [(None, None), (100, 100), (None, 100), (40, 100), (130, 130)]:
         served.served = count
         summary = await runs.summarize("r1")
         assert (summary.servers.served if summary.servers else None) == kept
-        assert ledger.fetch_run("r1").served == kept
+        assert ledger.runs.fetch("r1").served == kept
     assert Flag.UNBALANCED in list_flags(summary)
 
 
@@ -232,13 +233,13 @@ async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
 ) -> None:
     """Somebody resumes it while the servers are asked."""
     lease = cut()
-    ledger.expire_leases([lease.id], ExpiryReason.REPORT_LOST, 3.0)
-    ledger.change_state("r1", RunState.PAUSING, 4.0)
+    ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 3.0)
+    ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
     served.served = 10
     served.on_fetch = lambda: runs.resume("r1")
     await runs.summarize("r1")
-    assert ledger.fetch_run("r1").state == RunState.PENDING
-    assert ledger.fetch_run("r1").served is None
+    assert ledger.runs.fetch("r1").state == RunState.PENDING
+    assert ledger.runs.fetch("r1").served is None
 
 
 async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
@@ -247,10 +248,10 @@ async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
     """The last report comes while they are asked."""
     report = make_report(cut(100))
     served.served = 97
-    served.on_fetch = lambda: ledger.apply([report], 5.0)
+    served.on_fetch = lambda: ledger.leases.apply([report], 5.0)
     summary = await runs.summarize("r1")
     assert (summary.state, summary.servers) == (RunState.COMPLETED, None)
-    assert ledger.fetch_run("r1").served is None
+    assert ledger.runs.fetch("r1").served is None
     assert Flag.UNBALANCED not in list_flags(summary)
 
 
@@ -300,8 +301,8 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
     runs.cancel(other)
     await asyncio.sleep(0)
     assert not task.done()
-    ledger.expire_leases(
-        [lease.id for lease in ledger.fetch_active_leases(run)], ExpiryReason.REPORT_LOST, NOW
+    ledger.leases.expire(
+        [lease.id for lease in ledger.leases.fetch_active(run)], ExpiryReason.REPORT_LOST, NOW
     )
     runs.pause(run)
     assert await task == ticks
@@ -327,7 +328,7 @@ async def test_the_end_of_a_run_is_announced(
     """It rests by a report, in another thread; the coordinator tells those who follow."""
     lease = cut(100)
     task = await begin_to_follow(runs, "r1")
-    ledger.apply([make_claim(lease), make_report(lease)], 5.0)
+    ledger.leases.apply([make_claim(lease), make_report(lease)], 5.0)
     await asyncio.sleep(0)
     assert not task.done()
     runs.announce_rest()
@@ -341,8 +342,8 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     tick = build_tick(ledger, run)
     for _ in range(1000):
         runs.publish(tick)
-    ledger.expire_leases(
-        [lease.id for lease in ledger.fetch_active_leases(run)], ExpiryReason.REPORT_LOST, NOW
+    ledger.leases.expire(
+        [lease.id for lease in ledger.leases.fetch_active(run)], ExpiryReason.REPORT_LOST, NOW
     )
     runs.pause(run)
     ticks: Any = await task
@@ -367,7 +368,7 @@ async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
     runs.cancel(run)
     served.served, served.processes = 0, [ProcessSummary(name="server-1", peak_mb=20.5)]
     await runs.end(run)
-    processes = ledger.fetch_snapshot(run).processes
+    processes = ledger.runs.fetch_snapshot(run).processes
     assert [process.name for process in processes] == ["broker", "coordinator", "server-1"]
     assert [process.peak_mb for process in processes[::2]] == [8.0, 20.5]
     assert processes[1].peak_mb > 5
@@ -377,9 +378,9 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
     """Nothing is kept until they say what they counted, and who follows the run is not told of its rest."""
-    ledger.apply([make_report(cut(100))], 5.0)
+    ledger.leases.apply([make_report(cut(100))], 5.0)
     assert not await runs.end("r1", waits=True)
-    assert ledger.fetch_snapshot("r1").processes == []
+    assert ledger.runs.fetch_snapshot("r1").processes == []
     following = await begin_to_follow(runs, "r1")
     runs.announce_rest()
     await asyncio.sleep(0)
@@ -388,15 +389,15 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     assert await runs.end("r1", waits=True)
     runs.announce_rest()
     assert await following == []
-    assert ledger.fetch_run("r1").served == 100
-    assert ledger.fetch_snapshot("r1").processes
+    assert ledger.runs.fetch("r1").served == 100
+    assert ledger.runs.fetch_snapshot("r1").processes
 
 
 async def test_a_count_that_stays_unknown_is_flagged(
     runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
     """The summary says that nothing was compared."""
-    ledger.apply([make_report(cut(100))], 5.0)
+    ledger.leases.apply([make_report(cut(100))], 5.0)
     assert await runs.end("r1")
     assert Flag.SERVED_UNKNOWN in list_flags(await runs.summarize("r1"))
 
@@ -405,7 +406,7 @@ async def test_servers_that_are_lost_for_good_are_not_waited_for(
     runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
     """Nor those of a run that has not begun."""
-    ledger.apply([make_report(cut(100))], 5.0)
-    ledger.note_servers("r1", [UNSEEN], 5.0)
+    ledger.leases.apply([make_report(cut(100))], 5.0)
+    ledger.runs.note_servers("r1", [UNSEEN], 5.0)
     assert await runs.end("r1", waits=True)
     assert await runs.end(lead_to(runs, ledger, RunState.CANCELLED), waits=True)

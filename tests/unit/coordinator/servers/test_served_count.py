@@ -120,16 +120,16 @@ async def test_nothing_is_known_when_a_store_that_was_seen_does_not_answer_any_m
 ) -> None:
     """A server that took the place of another one does not have its counts."""
     url = await start(web.json_response({"served": 3, "store": "new"}))
-    ledger.note_servers("r1", ["new"], 1.0)
+    ledger.runs.note_servers("r1", ["new"], 1.0)
     assert await fetch(url) == Served(3, [])
-    ledger.note_servers("r1", ["old"], 2.0)
+    ledger.runs.note_servers("r1", ["old"], 2.0)
     assert await fetch(url) is None
 
 
 async def test_a_server_that_came_later_counts_as_well(start: Start, fetch: Fetch, ledger: Ledger) -> None:
     """It need not have been seen before."""
     urls = [await start(web.json_response({"served": 3, "store": store})) for store in ("a", "b")]
-    ledger.note_servers("r1", ["a"], 1.0)
+    ledger.runs.note_servers("r1", ["a"], 1.0)
     assert await fetch(*urls) == Served(6, [])
 
 

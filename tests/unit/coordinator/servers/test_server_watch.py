@@ -52,7 +52,7 @@ class World:
     @property
     def seen(self) -> set[str]:
         """What the ledger knows."""
-        return set(self.ledger.fetch_servers("r1"))
+        return set(self.ledger.runs.fetch_servers("r1"))
 
     def _wake(self) -> None:
         self.wakes += 1
@@ -66,7 +66,7 @@ def world(ledger: Ledger) -> World:
 
 def submit(ledger: Ledger, **spec: str) -> RunRecord:
     """A run against the delay servers that waits for its turn."""
-    return ledger.create_run("r1", Spec(requests=10, **spec), 0.0)  # type: ignore[arg-type]
+    return ledger.runs.create("r1", Spec(requests=10, **spec), 0.0)  # type: ignore[arg-type]
 
 
 async def begin(world: World) -> RunRecord:
@@ -74,7 +74,7 @@ async def begin(world: World) -> RunRecord:
     run = submit(world.ledger)
     world.watch.may_begin(run)
     await world.watch.look()
-    return world.ledger.change_state("r1", RunState.RUNNING, world.now)
+    return world.ledger.runs.change_state("r1", RunState.RUNNING, world.now)
 
 
 async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> None:
@@ -90,7 +90,7 @@ async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> Non
 
 def test_a_run_with_a_target_of_its_own_needs_no_look(world: World) -> None:
     """It has no servers."""
-    run = world.ledger.create_run("r1", Spec(requests=10, urls=("http://h/",)), 0.0)
+    run = world.ledger.runs.create("r1", Spec(requests=10, urls=("http://h/",)), 0.0)
     assert world.watch.may_begin(run)
 
 
@@ -189,10 +189,10 @@ async def test_fixed_servers_are_looked_at_once(ledger: Ledger) -> None:
 async def test_a_run_that_is_resumed_is_looked_at_again(world: World) -> None:
     """Its servers may be others by now, and those of before are missing then."""
     await begin(world)
-    world.ledger.change_state("r1", RunState.PAUSING, world.now)
+    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
     world.now += 10_000
     await world.watch.look()
-    run = world.ledger.change_state("r1", RunState.PENDING, world.now)
+    run = world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
     assert not world.watch.may_begin(run)
     world.servers.stores = ["c"]
     await world.watch.look()

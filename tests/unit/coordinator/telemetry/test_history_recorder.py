@@ -25,9 +25,9 @@ from oku_core.spec.spec import Spec
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger whose runs are published, with one that has begun."""
     ledger = Ledger(path, publishes=True)
-    ledger.create_run("r1", Spec(requests=100), 0.0)
-    ledger.change_state("r1", RunState.RUNNING, 1.0)
-    ledger.remove_lines(ledger.take_lines(100, 10**6, 1.0))
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    ledger.outbox.remove(ledger.outbox.take(100, 10**6, 1.0))
     yield ledger
     ledger.close()
 
@@ -56,8 +56,8 @@ def hear(chronicle: HistoryRecorder, *workers: str, **changes: Any) -> None:
 
 def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
     """The lines of a kind, as objects; all others are removed, too."""
-    lines = ledger.take_lines(10_000, 10**9, 1.0)
-    ledger.remove_lines(lines)
+    lines = ledger.outbox.take(10_000, 10**9, 1.0)
+    ledger.outbox.remove(lines)
     return [json.loads(line.text) for line in lines if line.kind == kind]
 
 
@@ -66,13 +66,13 @@ def test_a_tick_is_kept_as_a_moment(ledger: Ledger) -> None:
     chronicle = HistoryRecorder(ledger, publishes=False)
     chronicle.keep_tick(build_tick(10.0))
     chronicle.keep_tick(build_tick(11.5, seconds=1.5))
-    samples = ledger.fetch_history("r1").samples
+    samples = ledger.history.fetch("r1").samples
     assert [(sample.at, sample.seconds, sample.done) for sample in samples] == [
         (10.0, 1.0, 15),
         (11.5, 1.5, 15),
     ]
     assert samples[1].rate_rps == 2.0
-    assert ledger.measure_outbox().lines == 0
+    assert ledger.outbox.measure().lines == 0
 
 
 def test_the_quantiles_of_a_moment_have_three_digits() -> None:
@@ -87,11 +87,11 @@ def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
     chronicle = HistoryRecorder(ledger, publishes=True)
     hear(chronicle, "w1")
     chronicle.keep_tick(build_tick(10.0))
-    lines = ledger.take_lines(1000, 10**6, 1.0)
+    lines = ledger.outbox.take(1000, 10**6, 1.0)
     counts = {kind: sum(line.kind == kind for line in lines) for kind in LineKind}
     assert (counts[LineKind.TICK], counts[LineKind.LATENCY], counts[LineKind.WORKER]) == (1, 2, 1)
     assert counts[LineKind.COVERAGE] == 50
-    ledger.remove_lines(lines)
+    ledger.outbox.remove(lines)
     for at in (11.0, 12.0, 14.9):
         chronicle.keep_tick(build_tick(at))
     assert take(ledger, LineKind.COVERAGE) == []
@@ -108,11 +108,11 @@ def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> Non
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
     hear(chronicle, *names)
     chronicle.keep_tick(build_tick(10.5), is_last=True)
-    lines = ledger.take_lines(10_000, 10**9, 1.0)
+    lines = ledger.outbox.take(10_000, 10**9, 1.0)
     assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
     assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
     chronicle.keep_tick(build_tick(10.6))
-    assert sum(line.kind == LineKind.COVERAGE for line in ledger.take_lines(10_000, 10**9, 1.0)) == 100
+    assert sum(line.kind == LineKind.COVERAGE for line in ledger.outbox.take(10_000, 10**9, 1.0)) == 100
 
 
 def test_many_workers_take_turns(ledger: Ledger) -> None:

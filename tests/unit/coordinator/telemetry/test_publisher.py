@@ -64,7 +64,7 @@ def pusher(monkeypatch: pytest.MonkeyPatch) -> type[FakePusher]:
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger with one run that is published."""
     ledger = Ledger(path, publishes=True)
-    ledger.create_run("r1", Spec(requests=10, name="shop"), 0.0)
+    ledger.runs.create("r1", Spec(requests=10, name="shop"), 0.0)
     yield ledger
     ledger.close()
 
@@ -76,7 +76,7 @@ def keep_ticks(ledger: Ledger, *times: float) -> None:
             at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=10, done=0,
             resent_at_most=0, in_flight=0, workers=1,
         )  # fmt: skip
-        ledger.keep_sample("r1", sample, [(LineKind.TICK, [{"a": "x" * 1000}])])
+        ledger.history.keep_sample("r1", sample, [(LineKind.TICK, [{"a": "x" * 1000}])])
 
 
 async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) -> Publisher:
@@ -94,7 +94,7 @@ async def test_lines_go_to_loki_in_order_and_leave_the_outbox(ledger: Ledger) ->
     """With their labels and times; late ones into a stream of their own."""
     now = float(int(time.time()))
     keep_ticks(ledger, now - 1, now)
-    await publish(ledger, lambda: not ledger.measure_outbox().lines)
+    await publish(ledger, lambda: not ledger.outbox.measure().lines)
     labels = [dict(entry.labels) for entry in FakePusher.taken]
     assert [label["kind"] for label in labels] == ["event", "tick", "tick"]
     common = {"app": "oku", "run": "r1", "name": "shop"}
@@ -108,10 +108,10 @@ async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
     keep_ticks(ledger, 1.0, 2.0)
     FakePusher.refuses = lambda entry: dict(entry.labels)["kind"] == "tick"
     publisher = await publish(
-        ledger, lambda: len(FakePusher.taken) == 2 and not ledger.measure_outbox().lines
+        ledger, lambda: len(FakePusher.taken) == 2 and not ledger.outbox.measure().lines
     )
     assert publisher.describe()["refused"] == 2
-    event = ledger.fetch_history("r1").events[-1]
+    event = ledger.history.fetch("r1").events[-1]
     assert event.type == EventType.LINES_REFUSED
     assert event.text == "Loki has refused 2 lines: 400 too far behind"
     assert [dict(entry.labels)["kind"] for entry in FakePusher.taken] == ["event", "event"]
@@ -120,9 +120,9 @@ async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
 async def test_an_event_that_is_refused_leads_to_no_other(ledger: Ledger) -> None:
     """Else it would never end."""
     FakePusher.refuses = lambda _: True
-    publisher = await publish(ledger, lambda: not ledger.measure_outbox().lines)
+    publisher = await publish(ledger, lambda: not ledger.outbox.measure().lines)
     assert publisher.describe()["refused"] == 1
-    assert [event.type for event in ledger.fetch_history("r1").events] == [EventType.STATE]
+    assert [event.type for event in ledger.history.fetch("r1").events] == [EventType.STATE]
 
 
 async def test_trouble_keeps_the_lines_and_is_said(ledger: Ledger) -> None:
@@ -143,7 +143,7 @@ async def test_at_the_end_what_waits_is_delivered(ledger: Ledger) -> None:
     publisher.start(Supervisor())
     keep_ticks(ledger, 1.0, 2.0)
     await publisher.end(5.0)
-    assert ledger.measure_outbox().lines == 0
+    assert ledger.outbox.measure().lines == 0
     assert len(FakePusher.taken) == 3
 
 
@@ -157,16 +157,16 @@ async def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
     await publisher.bound()
     dropped = publisher.describe()["dropped"]
     assert dropped > 20
-    assert ledger.measure_outbox().bytes < 20_000
-    events = [event for event in ledger.fetch_history("r1").events if event.type == EventType.LINES_DROPPED]
+    assert ledger.outbox.measure().bytes < 20_000
+    events = [event for event in ledger.history.fetch("r1").events if event.type == EventType.LINES_DROPPED]
     assert [event.requests for event in events] == [None]
     assert f"{dropped} lines" in events[0].text
 
 
 def test_an_event_of_a_run_that_is_gone_harms_nobody(ledger: Ledger) -> None:
     """It is kept beside."""
-    ledger.note("unknown", [Event(at=1.0, type=EventType.STATE, text="x")])
-    assert ledger.measure_outbox().lines == 1
+    ledger.history.note("unknown", [Event(at=1.0, type=EventType.STATE, text="x")])
+    assert ledger.outbox.measure().lines == 1
 
 
 async def test_lines_from_the_future_wait_until_their_time_is_right(
@@ -178,16 +178,16 @@ async def test_lines_from_the_future_wait_until_their_time_is_right(
     FakePusher.refuses = lambda entry: entry.at_ns > (time.time() + 600) * 1e9
     wall_s = time.time() + 3600
     clock = SteadyClock(lambda: wall_s, time.monotonic)
-    ledger.change_state("r1", RunState.CANCELLED, clock.now())
+    ledger.runs.change_state("r1", RunState.CANCELLED, clock.now())
     publisher = Publisher(ledger, TARGET, 10**9, Metrics(), clock)
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
         while "future" not in publisher.trouble:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
-        assert ledger.measure_outbox().lines
+        assert ledger.outbox.measure().lines
         wall_s -= 3600
         clock.find_step()
-        while ledger.measure_outbox().lines:  # noqa: ASYNC110
+        while ledger.outbox.measure().lines:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     await publisher.end(0.0)
     assert [entry.at_ns / 1e9 for entry in FakePusher.taken[1:]] == [pytest.approx(time.time(), abs=30)]

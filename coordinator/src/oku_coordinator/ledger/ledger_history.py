@@ -1,0 +1,88 @@
+"""The history of the runs of a ledger: samples, events, and what became of leases and slices."""
+
+import functools
+from collections.abc import Iterable, Iterator
+
+from oku_coordinator.ledger import account_table, history_table, outbox_table, slice_table
+from oku_coordinator.ledger.records import History
+from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_core.accounting.interval import Slice
+from oku_core.quantity import format_duration
+from oku_core.results.event import Event, EventType
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.lines import Fields, LineKind
+from oku_core.results.sample import Sample
+
+PAGE = 1000
+"""Rows that are read at once."""
+
+
+class LedgerHistory:
+    """The room of history."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
+
+    def keep_sample(
+        self,
+        run: str,
+        sample: Sample,
+        lines: Iterable[tuple[LineKind, Iterable[Fields]]] = (),
+        events: Iterable[Event] = (),
+    ) -> None:
+        """Keep a second of a run, with the lines that are made of it, and events."""
+
+        def keep(transaction: Transaction) -> None:
+            history_table.keep_sample(transaction, run, sample)
+            for kind, fields in lines:
+                outbox_table.put(transaction, run, kind, sample.at, fields)
+            for event in events:
+                history_table.note(transaction, run, event)
+
+        self._file.change(keep)
+
+    def note(self, run: str, events: Iterable[Event]) -> None:
+        """Keep events of a run."""
+
+        def note(transaction: Transaction) -> None:
+            for event in events:
+                history_table.note(transaction, run, event)
+
+        self._file.change(note)
+
+    def note_clock_step(self, run: str, step_s: float, now: float) -> None:
+        """The coordinator's clock was set while a run was active."""
+
+        def note(transaction: Transaction) -> None:
+            leased = slice_table.sum_lengths(transaction, run).leased
+            account_table.note_clock_step(transaction, run, leased, step_s)
+            how = f"{'forward' if step_s > 0 else 'back'} by {format_duration(abs(step_s))}"
+            text = f"the coordinator's clock was set {how}"
+            history_table.note(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))
+
+        self._file.change(note)
+
+    def fetch(self, run: str) -> History:
+        """How a run went, as of one instant."""
+        return self._file.read(
+            lambda transaction: History(
+                samples=history_table.fetch_samples(transaction, run),
+                events=history_table.fetch_events(transaction, run),
+            )
+        )
+
+    def read_leases(self, run: str) -> Iterator[list[LeaseSpan]]:
+        """What became of the leases of a run, as they were cut, some at a time, each time as it is then."""
+        after = ""
+        fetch = functools.partial(history_table.fetch_lease_spans, run=run, most=PAGE)
+        while spans := self._file.read(functools.partial(fetch, after=after)):
+            yield spans
+            after = spans[-1].id
+
+    def read_slices(self, run: str) -> Iterator[list[Slice]]:
+        """The request space of a run, some slices at a time, each time as it is then."""
+        start = 0
+        fetch = functools.partial(slice_table.fetch_some_slices, run=run, most=PAGE)
+        while slices := self._file.read(functools.partial(fetch, start=start)):
+            yield slices
+            start = slices[-1].stop

@@ -1,0 +1,61 @@
+"""The outbox of a ledger: the lines that wait for Loki, and the summaries that it is still owed."""
+
+from collections.abc import Iterable, Sequence
+
+from oku_coordinator.ledger import history_table, outbox_table, run_table
+from oku_coordinator.ledger.outbox_table import OutboxLine, OutboxSize
+from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_core.results.event import Event
+from oku_core.results.lines import Fields, LineKind
+
+
+class LedgerOutbox:
+    """The room of the outbox."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
+
+    def put_summary(self, run: str, fields: Fields, events: Iterable[Event], now: float) -> bool:
+        """Put the summary of a run at rest, and its flags as events, into the outbox, once for each rest.
+
+        Returns whether it was wanted: the run is published, and it was not there yet.
+        """
+
+        def put(transaction: Transaction) -> bool:
+            if not run_table.settle_summary(transaction, run):
+                return False
+            outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
+            for event in events:
+                history_table.note(transaction, run, event)
+            return True
+
+        return self._file.change(put)
+
+    def find_owing(self) -> list[str]:
+        """The runs at rest whose summary has not been put into the outbox."""
+        return self._file.read(run_table.find_owing)
+
+    def take(
+        self, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float = 0.0
+    ) -> list[OutboxLine]:
+        """The oldest lines of the outbox; they stay there until they are removed.
+
+        `wall_ahead_s` says how far the wall clock is ahead of the one that `now` is of.
+        """
+        return self._file.change(
+            lambda transaction: outbox_table.take_batch(
+                transaction, most_lines, most_bytes, now, wall_ahead_s
+            )
+        )
+
+    def remove(self, lines: Sequence[OutboxLine]) -> None:
+        """Remove lines that Loki has taken, or never will."""
+        self._file.change(lambda transaction: outbox_table.remove(transaction, lines))
+
+    def measure(self) -> OutboxSize:
+        """How much waits in the outbox."""
+        return self._file.read(outbox_table.measure)
+
+    def drop(self, most_bytes: int) -> dict[str, int]:
+        """Drop some of the oldest lines that may be lost while the outbox is too large; how many, by run."""
+        return self._file.change(lambda transaction: outbox_table.drop_oldest(transaction, most_bytes))

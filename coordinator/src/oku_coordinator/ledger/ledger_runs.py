@@ -1,0 +1,159 @@
+"""The runs of a ledger: their records and states, their turns, and what is kept beside their accounts."""
+
+import functools
+import logging
+from collections.abc import Iterable
+
+from oku_coordinator.ledger import (
+    account_table,
+    conservation,
+    lease_table,
+    lifecycle,
+    reclaim,
+    run_table,
+    server_table,
+    slice_table,
+)
+from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.records import BreachError, ListedRun, RunRecord, Snapshot, Standing
+from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import ProcessSummary
+from oku_core.spec.spec import Spec
+
+_log = logging.getLogger(__name__)
+
+
+class LedgerRuns:
+    """The room of runs.
+
+    Args:
+        file: of the ledger.
+        publishes: whether lines of the runs that are created or resumed here are kept for Loki.
+    """
+
+    def __init__(self, file: LedgerFile, *, publishes: bool) -> None:
+        self._file = file
+        self._publishes = publishes
+
+    def create(self, run: str, spec: Spec, now: float) -> RunRecord:
+        """Enter a new run; its whole request space is pending."""
+
+        def create(transaction: Transaction) -> RunRecord:
+            run_table.insert_run(transaction, run, spec, now, is_published=self._publishes)
+            lifecycle.note_submission(transaction, run, now)
+            return run_table.fetch_run(transaction, run)
+
+        return conservation.change(self._file, create, now)
+
+    def fetch(self, run: str) -> RunRecord:
+        """One run; `UnknownRunError` when there is none of that name."""
+        return self._file.read(lambda transaction: run_table.fetch_run(transaction, run))
+
+    def fetch_page(self, most: int = -1, after: str = "") -> list[ListedRun]:
+        """Runs, newest first, without their specs: all, or so many at most, behind the `cursor` of one."""
+        return self._file.read(functools.partial(run_table.fetch_runs, most=most, after=after))
+
+    def fetch_current(self) -> RunRecord | None:
+        """The run that has its turn: the active one, else the one that has waited longest."""
+        return self._file.read(run_table.fetch_current_run)
+
+    def count_queued(self) -> int:
+        """How many runs are not at rest: those that wait, and the active one."""
+        return len(self._file.read(run_table.fetch_live_runs))
+
+    def fetch_standing(self, run: str) -> Standing:
+        """How far a run is; costs the same however long it is."""
+        return self._file.read(lambda transaction: _build_standing(transaction, run))
+
+    def fetch_snapshot(self, run: str) -> Snapshot:
+        """A run with everything that is kept for it, as of one instant, also while another process writes."""
+        return self._file.read(lambda transaction: _build_snapshot(transaction, run))
+
+    def requeue(self, run: str, now: float, reason: str) -> None:
+        """Put a pending run at the end of the queue, for a reason."""
+        requeue = functools.partial(lifecycle.requeue, run=run, now=now, reason=reason)
+        conservation.change(self._file, requeue, now)
+
+    def change_state(self, run: str, state: RunState, now: float, reason: str = "") -> RunRecord:
+        """Put a run into another state.
+
+        Raises:
+            UnknownRunError: there is none.
+            TransitionError: it cannot get there from where it is.
+        """
+
+        def change(transaction: Transaction) -> RunRecord:
+            if state == RunState.PENDING:
+                run_table.set_published(transaction, run, is_published=self._publishes)
+            lifecycle.enter_state(transaction, run, state, now, reason)
+            lifecycle.follow_up(transaction, run, now)
+            return run_table.fetch_run(transaction, run)
+
+        return conservation.change(self._file, change, now)
+
+    def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:
+        """Take back all that is out of a running run, and put it into this state of rest."""
+        give_up = functools.partial(reclaim.give_up_run, run=run, state=state, now=now, reason=reason)
+        conservation.change(self._file, give_up, now)
+
+    def park_interrupted(self, now: float, *, but: str | None = None) -> None:
+        """Pause what a stack left running when it was killed; only for a stack that is about to start.
+
+        Its leases are taken back: nobody has them any more. The run `but` keeps its state, to go on. A run
+        that does not balance has failed after this, the others are parked all the same.
+        """
+        for run in self._file.read(run_table.fetch_live_runs):
+            park = functools.partial(reclaim.park_run, run=run, now=now, goes_on=run == but)
+            try:
+                conservation.change(self._file, park, now)
+            except BreachError:
+                _log.exception("a run has failed", extra={"run": run})
+
+    def set_served(self, run: str, served: int) -> None:
+        """Keep what the delay servers counted for a run, if it is at rest."""
+        self._file.change(lambda transaction: run_table.set_served(transaction, run, served))
+
+    def note_servers(self, run: str, stores: Iterable[str], now: float) -> None:
+        """These stores of delay servers were seen with a run now."""
+        self._file.change(lambda transaction: server_table.note_servers(transaction, run, stores, now))
+
+    def fetch_servers(self, run: str) -> dict[str, float]:
+        """The stores of the delay servers that were seen with a run, and when each was last seen."""
+        return self._file.read(lambda transaction: server_table.fetch_servers(transaction, run))
+
+    def keep_processes(self, run: str, processes: Iterable[ProcessSummary]) -> None:
+        """Keep the largest memory of the processes beside the workers."""
+        self._file.change(lambda transaction: account_table.keep_processes(transaction, run, processes))
+
+
+def _build_standing(transaction: Transaction, run: str) -> Standing:
+    return Standing(
+        record=run_table.fetch_run(transaction, run),
+        lengths=slice_table.sum_lengths(transaction, run),
+        outcomes=account_table.fetch_outcomes(transaction, run),
+        leases=lease_table.fetch_active_ids(transaction, run),
+    )
+
+
+def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
+    record = run_table.fetch_run(transaction, run)
+    breach = record.reason if record.is_broken else None
+    try:
+        lengths = conservation.check_run(transaction, run)
+    except BreachError as error:
+        breach = breach or error.detail
+        lengths = slice_table.sum_lengths(transaction, run)
+    try:
+        account = account_table.fetch_account(transaction, run).copy()
+    except BreachError:  # the check has said so
+        account = Account()
+    return Snapshot(
+        record=record,
+        lengths=lengths,
+        account=account,
+        workers=account_table.fetch_workers(transaction, run),
+        processes=account_table.fetch_processes(transaction, run),
+        flags=account_table.fetch_flags(transaction, run),
+        breach=breach,
+    )
