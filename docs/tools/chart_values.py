@@ -1,7 +1,7 @@
-"""Reads charts/oku/values.yaml with its comments; makes of them the JSON Schema and the table of the README.
+"""Makes the chart's JSON Schema and the tables of its README from charts/oku/values.yaml and its comments.
 
-A comment above a key says what the value means. A line `# @schema {…}` in it adds to the schema that follows
-from the value. A comment `# -- TITLE` begins a section. Mappings are closed: what the file lacks is refused.
+The comment above a key says what the value means. A line `# @schema {…}` in it adds to the schema derived
+from the value. A comment `# -- TITLE` begins a section. Mappings are closed: no other key is allowed.
 """
 
 import json
@@ -27,9 +27,9 @@ class Value:
         path: the keys that lead to it.
         section: title of the section that it stands in.
         meaning: what the comment says.
-        schema: what the comment adds to its schema.
-        default: what stands in the file.
-        children: the keys below it; none if its schema says itself what may stand there.
+        schema: what the comment adds to the schema.
+        default: the value in the file.
+        children: the keys below it; none if its own schema says what they may be.
     """
 
     path: tuple[str, ...]
@@ -41,7 +41,7 @@ class Value:
 
 
 def build_chart_files() -> dict[Path, str]:
-    """The schema and the README of the chart with what they must contain."""
+    """The schema and the README of the chart, each with the text that it must contain."""
     values = read_values((CHART / "values.yaml").read_text())
     readme = CHART / "README.md"
     before, rest = readme.read_text().split(_BEGIN)
@@ -101,14 +101,14 @@ def _find_section(lines: Sequence[str], line: int) -> str:
 
 
 def build_schema(values: Sequence[Value]) -> dict[str, Any]:
-    """The JSON Schema of all values. Draft 7 is what Helm of every version reads."""
+    """The JSON Schema of all values, in draft 7, which every version of Helm reads."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart oku",
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            # Helm hands it to charts that are part of another.
+            # Helm passes it to charts that are part of another one.
             "global": {"type": "object"},
             **{value.path[-1]: _build_property(value) for value in values},
         },
@@ -126,7 +126,7 @@ def _build_property(value: Value) -> dict[str, Any]:
 
 
 def build_tables(values: Sequence[Value]) -> str:
-    """A table for each section."""
+    """The values as Markdown, one table for each section."""
     parts: list[str] = []
     for section in dict.fromkeys(value.section for value in values):
         rows = [row for value in values if value.section == section for row in _build_rows(value)]

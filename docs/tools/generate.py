@@ -49,7 +49,7 @@ def build_architecture(text: str) -> str:
 
 
 def build_files() -> dict[Path, str]:
-    """All generated files but the manifests, with what they must contain."""
+    """All generated files except the manifests, each with the text that it must contain."""
     architecture = _DOCS / "architecture.md"
     return {
         _DOCS / "summary.schema.json": build_schema(),
@@ -61,9 +61,9 @@ def build_files() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Write, or with `--check` compare; the exit code."""
+    """Write the files or, with `--check`, compare them; return the exit code."""
     is_check = "--check" in sys.argv[1:]
-    # Helm renders manifests only from values that their schema, written before, has.
+    # Helm checks values against the schema of the chart, so manifests come after it.
     stale = [path for build in (build_files, build_manifests) for path in _write(build(), is_check=is_check)]
     return int(is_check and bool(stale))
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the coordinator's API: of the table of spec fields and the types that it sends."""
+"""Builds the OpenAPI document of the API from the table of spec fields and the types that the API sends."""
 
 import json
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "max-redirects": _count(0, 100),
     "cookies": _SWITCH,
 }
-"""What each field of a spec may be in JSON. Not every such value is allowed: the answer is 400 then."""
+"""What each field of a spec may be in JSON. Some of these values are still refused, with status 400."""
 
 
 def build_openapi() -> str:
@@ -89,7 +89,7 @@ def build_openapi() -> str:
         "info": {
             "title": "Oku's coordinator",
             "version": "0.1.0",
-            "description": "Runs are submitted, followed, paused, resumed, cancelled and deleted here.",
+            "description": "Submit, follow, pause, resume, cancel and delete runs.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "security": [{"token": []}],
@@ -110,13 +110,13 @@ def _build_schemas() -> Json:
     return {
         "Spec": {
             "type": "object",
-            "description": "A spec under the names of the flags of `oku run`; every key may be left out.",
+            "description": "A spec, under the names of the flags of `oku run`; every key is optional.",
             "properties": spec_properties,
             "additionalProperties": False,
         },
         "Run": {
             "type": "object",
-            "description": "A run as it stands.",
+            "description": "A run as it is now.",
             "required": ["run", "name", "state", "reason", "requests", "accounted", "created_at"],
             "properties": {
                 "run": {**_TEXT, "description": "Its id."},
@@ -124,7 +124,7 @@ def _build_schemas() -> Json:
                 "state": {"enum": [state.value for state in RunState]},
                 "reason": {
                     **_TEXT,
-                    "description": "Why it failed, or is paused; empty if nothing is to be said.",
+                    "description": "Why it failed or is paused; else empty.",
                 },
                 "requests": {"type": "integer"},
                 "accounted": {"type": "integer"},
@@ -134,14 +134,14 @@ def _build_schemas() -> Json:
         },
         "ListedRun": {
             "type": "object",
-            "description": "A run as a list has it, without its spec.",
+            "description": "A run in a list, without its spec.",
             "required": [*listed, "run", "state", "engine", "target", "requests", "accounted", "active_s"],
             "properties": {
                 **listed,
                 "run": {**_TEXT, "description": "Its id."},
                 "state": {"enum": [state.value for state in RunState]},
                 "engine": {"enum": [engine.value for engine in Engine]},
-                "target": {**_TEXT, "description": "What it asks, cut where it is long."},
+                "target": {**_TEXT, "description": "Its target, shortened if it is long."},
                 "requests": {"type": "integer"},
                 "accounted": {"type": "integer"},
                 "active_s": {"type": "number"},
@@ -163,12 +163,12 @@ def _build_paths() -> Json:
         "/api/runs": {
             "get": {
                 **_call(
-                    "A page of the runs, newest first; the header `Link` leads to the next one.",
+                    "List runs, newest first; the header `Link` leads to the next page.",
                     {"200": _json({"type": "array", "items": {"$ref": "#/components/schemas/ListedRun"}})},
                 ),
                 "parameters": [
                     _build_query("limit", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
-                    _build_query("after", {**_TEXT, "description": "As the header `Link` has it."}),
+                    _build_query("after", {**_TEXT, "description": "A cursor from the header `Link`."}),
                 ],
             },
             "post": {
@@ -181,22 +181,22 @@ def _build_paths() -> Json:
         },
         "/api/runs/{run}": {
             "parameters": [_RUN_ID],
-            "get": _call("The summary of a run.", {"200": _json(summary)}, 404),
+            "get": _call("Return the summary of a run.", {"200": _json(summary)}, 404),
             "delete": _call(
                 "Delete a run that is over or paused.",
-                {"204": {"description": "It is deleted."}},
+                {"204": {"description": "The run is deleted."}},
                 404,
                 409,
             ),
         },
         "/api/runs/{run}/history": {
             "parameters": [_RUN_ID],
-            "get": _call("All that is kept of a run, as a stream.", {"200": _json({"type": "object"})}, 404),
+            "get": _call("Stream everything that is kept of a run.", {"200": _json({"type": "object"})}, 404),
         },
         "/api/runs/{run}/ticks": {
             "parameters": [_RUN_ID],
             "get": _call(
-                "Server-sent events: `tick` each second, `end` with the summary once the run is at rest.",
+                "Stream server-sent events: `tick` each second, then `end` with the summary.",
                 {"200": {"description": "Events.", "content": {"text/event-stream": {"schema": _TEXT}}}},
                 404,
             ),
@@ -207,23 +207,23 @@ def _build_paths() -> Json:
                 "post": _call(said, {"202": _json(run)}, 404, 409, *([429] if action == "resume" else [])),
             }
             for action, said in (
-                ("pause", "Stop a run so that it can be resumed."),
-                ("resume", "Put a run that is at rest back into the queue."),
-                ("cancel", "End a run for good."),
+                ("pause", "Pause a run."),
+                ("resume", "Put a run that is paused or has failed back into the queue."),
+                ("cancel", "Cancel a run for good."),
             )
         },
-        "/api/outbox": {"get": _call("What waits for Loki; null without one.", {"200": _json(anything)})},
+        "/api/outbox": {"get": _call("Say what waits for Loki; null without one.", {"200": _json(anything)})},
         "/api/scaling": {
-            "get": _call("How many pods a run may have; null outside a cluster.", {"200": _json(anything)})
+            "get": _call("Say how many pods a run may have; null outside clusters.", {"200": _json(anything)})
         },
-        "/healthz": {"get": _probe("Whether the process answers.", {"200": _plain()})},
-        "/readyz": {"get": _probe("Whether it has a broker.", {"200": _plain(), "503": _plain()})},
-        "/metrics": {"get": _probe("Metrics for Prometheus.", {"200": _plain()})},
+        "/healthz": {"get": _probe("Check that the process answers.", {"200": _plain()})},
+        "/readyz": {"get": _probe("Check that it has a broker.", {"200": _plain(), "503": _plain()})},
+        "/metrics": {"get": _probe("Return metrics for Prometheus.", {"200": _plain()})},
     }
 
 
 def _call(summary: str, answers: Json, *errors: int) -> Json:
-    """A call that needs the token; it may fail for what every call may fail for, too."""
+    """A call that needs the token, with its own errors and those that every call may have."""
     failed = _json({"$ref": "#/components/schemas/Error"})
     return {
         "summary": summary,

@@ -1,7 +1,7 @@
-"""Makes docs/images/run.svg and docs/images/summary.svg from a real run; `./task docs:screens` calls it.
+"""Draws docs/images/run.svg and docs/images/summary.svg from a real run; `./task docs:screens` calls it.
 
-The local stack of `oku run` is started for a run of a minute, a worker is killed with -9 in the middle of it,
-and what the live view shows soon after and the end screen are drawn by the code that draws them for a user.
+It starts the local stack of `oku run` for a run of a minute and kills a worker (`kill -9`) in the middle. The
+code that draws the live view and the end screen for users draws both pictures.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _FLAGS = {"requests": "150k", "workers": "2", "delay": "lognormal:40ms,0.5", "na
 _VICTIM = "worker-2"
 _KILL_AFTER_S = 18.0
 _SHOW_AFTER_S = 26.0
-"""Both in seconds of activity; the run is not over by then."""
+"""Both in seconds of activity; the run is still going on then."""
 
 _COLUMNS = 90
 _THEME = TerminalTheme(
@@ -77,13 +77,13 @@ _FORMAT = """\
 </g>
 </svg>
 """
-"""Rich's own, without the fonts that it loads from elsewhere, and with spaces kept."""
+"""Rich's own format, without the fonts that it loads from elsewhere, and with spaces kept."""
 _ASPECT = 0.602
-"""Width to height of a character of these fonts."""
+"""Width of a character of these fonts, divided by its height."""
 
 
 class Recording:
-    """What is seen of one run: the lines above the live view, the moment to show, the summary."""
+    """What is seen of one run: the lines above the live view, the tick to show, the summary."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -91,12 +91,12 @@ class Recording:
         self.summary: Summary | None = None
 
     def log(self, line: str) -> None:
-        """A line of the stack."""
+        """Keep a line that the stack printed."""
         self.lines.append(line)
 
 
 async def record_run(spec: Spec, folder: Path) -> Recording:
-    """Carry a run out on a local stack in `folder`, kill a worker on the way, and keep what was seen."""
+    """Carry out a run on a local stack in `folder`, kill a worker on the way, and record what was seen."""
     recording = Recording()
     data_dir = DataDir(folder)
     data_dir.hold()
@@ -128,7 +128,7 @@ async def _follow(client: Client, run: str, data_dir: DataDir, recording: Record
 
 
 def draw(name: str, *parts: RenderableType) -> Path:
-    """Write what a terminal shows of `parts` to an image of that name."""
+    """Write what a terminal shows of `parts` into an image of that name."""
     console = Terminal(
         file=io.StringIO(), record=True, width=_COLUMNS, force_terminal=True,
         color_system="standard", legacy_windows=False,
@@ -138,7 +138,7 @@ def draw(name: str, *parts: RenderableType) -> Path:
     svg = console.export_svg(
         title="oku", theme=_THEME, code_format=_FORMAT, font_aspect_ratio=_ASPECT, unique_id=f"oku-{name}"
     )
-    # In a font that is wider or narrower, bars would have gaps.
+    # In a wider or narrower font, bars would have gaps.
     svg = svg.replace("textLength=", 'lengthAdjust="spacingAndGlyphs" textLength=')
     image = _IMAGES / f"{name}.svg"
     image.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
@@ -146,19 +146,19 @@ def draw(name: str, *parts: RenderableType) -> Path:
 
 
 def build_prompt() -> Text:
-    """The command line that does the same, without the `kill -9`."""
+    """The command line that does the same, except for the `kill -9`."""
     flags = " ".join(f"--{key} {value}" for key, value in _FLAGS.items())
     return Text.assemble(("$ ", ACCENT), f"oku run {flags}")
 
 
 def main() -> int:
-    """Run, draw, and say where the images are; the exit code."""
+    """Carry out the run, draw it, say where the images are, and return the exit code."""
     spec = parse_spec(Source(None, _FLAGS))
     with tempfile.TemporaryDirectory() as folder:
         recording = asyncio.run(record_run(spec, Path(folder)))
     shown, summary = recording.shown, recording.summary
     if shown is None or summary is None or summary.state != RunState.COMPLETED:
-        sys.stderr.write("the run did not complete: nothing is drawn\n")
+        sys.stderr.write("the run did not complete: nothing was drawn\n")
         return 1
     _IMAGES.mkdir(exist_ok=True)
     head = [build_prompt(), *map(Text, recording.lines)]
