@@ -15,7 +15,7 @@ from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers.simulated_worker import SimulatedWorker
 
-_REQUESTS = 600
+_REQUESTS = 200
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_worker_that_cannot_begin_ends_no_run(
         run_worker(broker_url, "bad", tmp_path / "data"),
         run_worker(broker_url, "good", certificates.folder),
     ):
-        wait_until(lambda: "oku_workers 2.0" in fetch_metrics(api), 30, "both workers are here")
+        wait_until(lambda: "oku_workers 2.0" in fetch_metrics(api), 30, "both workers are connected")
         run = submit(api, target, certificates)
         wait_for_notice(api, run, "worker bad gets none of it: cacert")
         summary = api.wait_for_state(run, "completed", 60)
@@ -100,7 +100,8 @@ def test_a_run_that_no_worker_can_begin_fails_and_can_be_resumed(
 
 def test_a_run_that_kills_worker_after_worker_fails_with_that_reason(tmp_path: Path) -> None:
     """Each worker comes back as a new process, takes a lease and dies; then the next run has its turn."""
-    with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
+    flags = ["--worker-timeout", "1s"]
+    with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data", *flags) as api:
         run = api.submit(requests=1000, url="http://127.0.0.1:9/", **{"range-size": "100"})
         for death in range(5):
             with SimulatedWorker(broker_url) as worker:

@@ -47,7 +47,7 @@ async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once
                 ) as (_, api),
             ):  # fmt: skip
                 run = await asyncio.to_thread(
-                    api.submit, requests=1000, **{"delay": "50ms", "concurrency": 10, "range-size": "100"}
+                    api.submit, requests=600, **{"delay": "50ms", "concurrency": 10, "range-size": "100"}
                 )
                 async with asyncio.timeout(_WITHIN_S):
                     while True:
@@ -106,7 +106,7 @@ def test_a_run_completes_although_every_task_of_its_worker_fails_once(tmp_path: 
         ):
             url = f"{start_server('--delay', '50ms').url}/{{i}}"
             with run_coordinator(broker_url, tmp_path / "data") as api:
-                run = api.submit(requests=1000, url=url, concurrency=10, **{"range-size": "100"})
+                run = api.submit(requests=600, url=url, concurrency=10, **{"range-size": "100"})
                 summary = api.wait_for_state(run, "completed", _WITHIN_S)
             worker.terminate()
     finally:

@@ -1,4 +1,4 @@
-"""Requests of others that name runs which nobody announced: the counts of real ones stay."""
+"""Requests of others that name runs which nobody announced: the counts of real runs stay."""
 
 import os
 import socket
@@ -14,10 +14,12 @@ from tests.kit.faults.abuse import Site, run_site
 from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_cli.exit_code import ExitCode
+from oku_server.counts.count_table import ROWS
 
-_NAMES = 100_000
+_NAMES = 10 * ROWS
+"""Ten times as many as a process has rows for."""
 _AT_ONCE = 50
-_REQUESTS = 20_000
+_REQUESTS = 8_000
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -48,7 +50,7 @@ def start_run(site: Site, stack: ExitStack) -> "subprocess.Popen[bytes]":
 
 
 def flood(site: Site) -> None:
-    """100,000 requests, each with a run of its own, over connections to both processes."""
+    """Ask for many runs, one request each, over connections to both processes."""
     parts = urlsplit(site.server.probe_url)
     address = (str(parts.hostname), int(parts.port or 0))
     with ExitStack() as stack:
@@ -57,7 +59,7 @@ def flood(site: Site) -> None:
             connection = connections[first // _AT_ONCE % len(connections)]
             connection.sendall(
                 b"".join(
-                    b"GET /x HTTP/1.1\r\nHost: x\r\nOku-Delay: 0s\r\nOku-Run: made-up-%d\r\n\r\n" % number
+                    b"GET /x HTTP/1.1\r\nHost: x\r\nOku-Delay: 0s\r\nOku-Run: unknown-%d\r\n\r\n" % number
                     for number in range(first, first + _AT_ONCE)
                 )
             )
