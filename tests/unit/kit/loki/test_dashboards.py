@@ -1,4 +1,4 @@
-"""The kit that asks a Loki what Grafana would ask it fills and names things as Grafana does."""
+"""The kit that asks a Loki what Grafana would ask fills in variables and names series as Grafana does."""
 
 import pytest
 from tests.kit.loki.dashboards import Grafana, Source, format_step, list_queries, parse_step_s
