@@ -27,7 +27,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.ledger import UnknownRunError
-from oku_coordinator.ledger.records import ListedRun, RunInUseError, RunRecord
+from oku_coordinator.ledger.records import RunInUseError, RunRecord, RunRow
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.summaries import format_time
@@ -136,7 +136,7 @@ def build_api(
     return api
 
 
-def build_listed_object(listed: ListedRun) -> dict[str, Any]:
+def build_listed_object(listed: RunRow) -> dict[str, Any]:
     """A run as the API lists it."""
     return {
         "run": listed.run,
@@ -168,7 +168,7 @@ def build_run_object(record: RunRecord) -> dict[str, Any]:
         "name": record.name,
         "state": record.state,
         "reason": record.reason,
-        "requests": record.spec.requests,
+        "requests": record.requests,
         "accounted": record.accounted,
         "created_at": format_time(record.created_at),
         "spec": build_mapping(record.spec),

@@ -4,14 +4,25 @@ An account is folded in memory and written once at the end of a transaction, how
 """
 
 import json
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Sequence
 
-from oku_coordinator.ledger.account import Account, build_account, build_account_columns
 from oku_coordinator.ledger.records import BreachError, UnknownRunError
+from oku_coordinator.ledger.run_account import Account
 from oku_coordinator.ledger.transaction import Transaction
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.outcome import is_account
 from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.results.validity import judge_report
+
+_LOW_LIMIT = 2**62
+"""An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
+_COLUMNS = (
+    "outcomes, statuses, bytes_received_high, bytes_received, sum_us_high, sum_us, min_us, max_us, histogram"
+)
+"""Of `runs`: what an account is kept in."""
 
 
 def fetch_account(transaction: Transaction, run: str) -> Account:
@@ -22,24 +33,13 @@ def fetch_account(transaction: Transaction, run: str) -> Account:
     """
     if account := transaction.accounts.get(run):
         return account
-    row = transaction.select_one("SELECT * FROM runs WHERE run = ?", run)
+    row = transaction.select_one(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", run)  # noqa: S608  # names of our own
     if row is None:
         raise UnknownRunError(run)
     try:
         return build_account(row)
     except ValueError as error:
         raise BreachError(run, f"its account cannot be read: {error}") from error
-
-
-def fetch_outcomes(transaction: Transaction, run: str) -> list[int]:
-    """The outcomes of that account alone, which cost nothing to read; unchecked."""
-    if account := transaction.accounts.get(run):
-        return list(account.outcomes)
-    row = transaction.select_one("SELECT outcomes FROM runs WHERE run = ?", run)
-    if row is None:
-        raise UnknownRunError(run)
-    outcomes: list[int] = json.loads(row["outcomes"])
-    return outcomes
 
 
 def add_report(transaction: Transaction, run: str, report: Report, now: float) -> None:
@@ -77,8 +77,7 @@ def write_accounts(transaction: Transaction) -> None:
     """Write the accounts that have changed in memory."""
     for run in transaction.reported:
         transaction.execute(
-            "UPDATE runs SET outcomes = ?, statuses = ?, bytes_received_high = ?, bytes_received = ?,"
-            " sum_us_high = ?, sum_us = ?, min_us = ?, max_us = ?, histogram = ? WHERE run = ?",
+            f"UPDATE runs SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE run = ?",  # noqa: S608  # names of our own
             *build_account_columns(transaction.accounts[run]), run,
         )  # fmt: skip
 
@@ -130,3 +129,45 @@ def _add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, fig
         " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
         run, flag, requests, figure,
     )  # fmt: skip
+
+
+def build_account(row: sqlite3.Row) -> Account:
+    """The account of a run as its row has it; `ValueError` when it cannot be read."""
+    histogram = Histogram()
+    if row["histogram"]:
+        latency = hdr.decode(row["histogram"])
+        histogram.add(
+            HistogramSnapshot(
+                buckets=latency.buckets,
+                sum_us=_join(row["sum_us_high"], row["sum_us"]),
+                min_us=row["min_us"],
+                max_us=row["max_us"],
+            )
+        )
+    outcomes = json.loads(row["outcomes"])
+    if not is_account(outcomes):
+        raise ValueError("the outcomes are not six counts")
+    return Account(
+        outcomes=outcomes,
+        statuses=json.loads(row["statuses"]),
+        bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
+        histogram=histogram,
+    )
+
+
+def build_account_columns(account: Account) -> Sequence[object]:
+    """An account as the values of its columns."""
+    histogram = account.histogram
+    return (
+        json.dumps(account.outcomes),
+        json.dumps(account.statuses, sort_keys=True),
+        *divmod(account.bytes_received, _LOW_LIMIT),
+        *divmod(histogram.sum_us, _LOW_LIMIT),
+        histogram.min_us,
+        histogram.max_us,
+        hdr.encode(histogram),
+    )
+
+
+def _join(high: int, low: int) -> int:
+    return high * _LOW_LIMIT + low

@@ -14,8 +14,8 @@ from oku_coordinator.ledger import (
     server_table,
     slice_table,
 )
-from oku_coordinator.ledger.account import Account
-from oku_coordinator.ledger.records import BreachError, ListedRun, RunRecord, Snapshot, Standing
+from oku_coordinator.ledger.records import BreachError, RunRecord, RunRow, Snapshot, Standing
+from oku_coordinator.ledger.run_account import Account
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import ProcessSummary
@@ -50,7 +50,7 @@ class LedgerRuns:
         """One run; `UnknownRunError` when there is none of that name."""
         return self._file.read(lambda transaction: run_table.fetch_run(transaction, run))
 
-    def fetch_page(self, most: int = -1, after: str = "") -> list[ListedRun]:
+    def fetch_page(self, most: int = -1, after: str = "") -> list[RunRow]:
         """Runs, newest first, without their specs: all, or so many at most, behind the `cursor` of one."""
         return self._file.read(functools.partial(run_table.fetch_runs, most=most, after=after))
 
@@ -131,7 +131,6 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
     return Standing(
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
-        outcomes=account_table.fetch_outcomes(transaction, run),
         leases=lease_table.fetch_active_ids(transaction, run),
     )
 

@@ -57,7 +57,7 @@ def follow_up(transaction: Transaction, run: str, now: float) -> None:
     if record.state not in ACTIVE_STATES:
         return
     lengths = sum_lengths(transaction, run)
-    if lengths.accounted == record.spec.requests:
+    if lengths.accounted == record.requests:
         enter_state(transaction, run, RunState.COMPLETED, now)
     elif lengths.leased == 0 and record.state in _CLOSING_STATES:
         enter_state(transaction, run, _CLOSING_STATES[record.state], now)

@@ -1,12 +1,9 @@
 """What the ledger keeps, as types: runs and leases as their rows have them, and what can be said of them."""
 
-import json
 import sqlite3
 from dataclasses import dataclass
 
-import msgspec
-
-from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.run_account import Account
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState
@@ -45,12 +42,22 @@ class BreachError(ConservationError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """A run as the ledger has it."""
+class RunRow:
+    """A run without its spec, which may be large: what lists show.
+
+    Attributes:
+        target: scheme, host and port of its first URL; empty for Oku's own delay servers.
+        outcomes: what is accounted, in the order of `OUTCOMES`.
+        windows: how many windows of activity it has had.
+        active_since: when the open window began.
+        number: orders runs that were created at the same time.
+    """
 
     run: str
     name: str
-    spec: Spec
+    requests: int
+    engine: str
+    target: str
     state: RunState
     reason: str
     created_at: float
@@ -62,14 +69,25 @@ class RunRecord:
     last_report_at: float | None
     resent_at_most: int
     served: int | None
-    accounted: int
-    is_broken: bool = False
-    is_published: bool = False
+    outcomes: list[int]
+    is_broken: bool
+    is_published: bool
+    number: int
+
+    @property
+    def accounted(self) -> int:
+        """How many requests have an outcome."""
+        return sum(self.outcomes)
 
     @property
     def is_at_rest(self) -> bool:
         """Whether it sends nothing and waits for nothing: it is over or paused."""
         return self.state in FINAL_STATES or self.state == RunState.PAUSED
+
+    @property
+    def cursor(self) -> str:
+        """Where a list of runs goes on behind this one."""
+        return f"{self.created_at!r}_{self.number}"
 
     def measure_active_s(self, now: float) -> float:
         """Seconds of activity until `now`, the open window included."""
@@ -78,26 +96,10 @@ class RunRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListedRun:
-    """A run as lists have it, without its spec.
+class RunRecord(RunRow):
+    """A run with its spec."""
 
-    `target` is scheme, host and port of its first URL, empty for Oku's own delay servers; `cursor` is where
-    the list goes on behind it.
-    """
-
-    run: str
-    name: str
-    state: RunState
-    reason: str
-    requests: int
-    accounted: int
-    engine: str
-    target: str
-    created_at: float
-    started_at: float | None
-    ended_at: float | None
-    active_s: float
-    cursor: str
+    spec: Spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +142,11 @@ class Standing:
     Attributes:
         record: its row.
         lengths: how much of it is pending, leased and accounted.
-        outcomes: what is accounted, in the order of `OUTCOMES`.
         leases: the ids of its active leases.
     """
 
     record: RunRecord
     lengths: Lengths
-    outcomes: list[int]
     leases: frozenset[str]
 
 
@@ -171,25 +171,6 @@ class Snapshot:
     processes: list[ProcessSummary]
     flags: list[tuple[Flag, int, float]]
     breach: str | None
-
-
-def build_run_record(row: sqlite3.Row) -> RunRecord:
-    """A row of `runs` as a record."""
-    values = {name: row[name] for name in RunRecord.__dataclass_fields__ if name != "accounted"}
-    values["accounted"] = sum(json.loads(row["outcomes"]))
-    values["spec"] = msgspec.json.decode(values["spec"], type=Spec)
-    values["state"] = RunState(values["state"])
-    values["is_broken"] = bool(values["is_broken"])
-    values["is_published"] = bool(values["is_published"])
-    return RunRecord(**values)
-
-
-def build_listed_run(row: sqlite3.Row) -> ListedRun:
-    """The columns of `runs` that lists have, with its rowid as `number`."""
-    values = {name: row[name] for name in row.keys() if name not in ("number", "outcomes")}  # noqa: SIM118  # a row is no mapping
-    values["state"] = RunState(values["state"])
-    values["accounted"] = sum(json.loads(row["outcomes"]))
-    return ListedRun(**values, cursor=f"{row['created_at']!r}_{row['number']}")
 
 
 def build_lease_record(row: sqlite3.Row) -> LeaseRecord:

@@ -1,17 +1,19 @@
 """The rows of runs in the ledger."""
 
+import json
 import math
+import sqlite3
 from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from oku_coordinator.ledger.records import (
-    ListedRun,
     RunRecord,
+    RunRow,
     UnknownRunError,
-    build_listed_run,
-    build_run_record,
 )
 from oku_coordinator.ledger.slice_table import insert_slices
 from oku_coordinator.ledger.transaction import Transaction
@@ -20,6 +22,11 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
 from oku_core.spec.spec import Spec
+
+MOST_SPECS = 8
+"""That are kept decoded; more of them are forgotten at once."""
+_COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name for field in fields(RunRow))
+"""Those of a `RunRow`: neither the statuses nor the histogram, which take long to read."""
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
@@ -37,10 +44,28 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
 
 def fetch_run(transaction: Transaction, run: str) -> RunRecord:
     """One run; `UnknownRunError` when there is none of that name."""
-    row = transaction.select_one("SELECT * FROM runs JOIN specs USING (run) WHERE run = ?", run)
+    row = transaction.select_one(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", run)  # noqa: S608  # names of our own
     if row is None:
         raise UnknownRunError(run)
-    return build_run_record(row)
+    return RunRecord(**_decode_columns(row), spec=_fetch_spec(transaction, run))
+
+
+def _fetch_spec(transaction: Transaction, run: str) -> Spec:
+    if spec := transaction.specs.get(run):
+        return spec
+    row = transaction.select("SELECT spec FROM specs WHERE run = ?", run)[0]
+    if len(transaction.specs) >= MOST_SPECS:
+        transaction.specs.clear()
+    return transaction.specs.setdefault(run, msgspec.json.decode(row["spec"], type=Spec))
+
+
+def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
+    columns = dict(row)
+    columns["state"] = RunState(row["state"])
+    columns["outcomes"] = json.loads(row["outcomes"])
+    columns["is_broken"] = bool(row["is_broken"])
+    columns["is_published"] = bool(row["is_published"])
+    return columns
 
 
 def fetch_state(transaction: Transaction, run: str) -> RunState | None:
@@ -49,7 +74,7 @@ def fetch_state(transaction: Transaction, run: str) -> RunState | None:
     return RunState(row["state"]) if row else None
 
 
-def fetch_runs(transaction: Transaction, most: int, after: str) -> list[ListedRun]:
+def fetch_runs(transaction: Transaction, most: int, after: str) -> list[RunRow]:
     """Runs, newest first, without their specs, which may be large.
 
     Args:
@@ -62,12 +87,11 @@ def fetch_runs(transaction: Transaction, most: int, after: str) -> list[ListedRu
     """
     created_at, number = _read_cursor(after)
     rows = transaction.select(
-        "SELECT rowid AS number, run, name, state, reason, requests, engine, target, created_at, started_at,"
-        " ended_at, active_s, outcomes FROM runs WHERE (created_at, rowid) < (?, ?)"
+        f"SELECT {_COLUMNS} FROM runs WHERE (created_at, rowid) < (?, ?)"  # noqa: S608  # names of our own
         " ORDER BY created_at DESC, rowid DESC LIMIT ?",
         created_at, number, most,
     )  # fmt: skip
-    return [build_listed_run(row) for row in rows]
+    return [RunRow(**_decode_columns(row)) for row in rows]
 
 
 def _read_cursor(text: str) -> tuple[float, int]:

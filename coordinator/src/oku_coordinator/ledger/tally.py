@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from oku_coordinator.ledger.records import LeaseRecord
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
 
@@ -134,8 +135,8 @@ def check_worker_requests(requests: int, lengths: Lengths) -> None:
         raise ConservationError(f"the workers' requests sum to {requests}, accounted are {lengths.accounted}")
 
 
-def watch(database: sqlite3.Connection, tallies: dict[str, Tally]) -> None:
-    """Let `tallies` follow whatever this connection does to the rows of their runs."""
+def watch(database: sqlite3.Connection, tallies: dict[str, Tally], specs: dict[str, Spec]) -> None:
+    """Let `tallies` follow whatever this connection does to the rows of their runs; changed specs go."""
 
     def note_slice(sign: int, run: str, start: int, stop: int, state: str) -> None:
         if tally := tallies.get(run):
@@ -156,6 +157,7 @@ def watch(database: sqlite3.Connection, tallies: dict[str, Tally]) -> None:
 
     def forget_run(run: str) -> None:
         tallies.pop(run, None)
+        specs.pop(run, None)
 
     for function, arguments in ((note_slice, 5), (note_lease, 11), (note_worker, 2), (forget_run, 1)):
         database.create_function(function.__name__, arguments, function)

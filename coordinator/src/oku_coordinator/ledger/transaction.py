@@ -7,14 +7,37 @@ returned survives the process and the machine.
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.run_account import Account
 from oku_coordinator.ledger.schema import open_database
 from oku_coordinator.ledger.tally import Tally, watch
+from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is true of the rows of runs as long as nobody else writes them, by the ids of the runs.
+
+    Attributes:
+        accounts: the folded accounts.
+        tallies: the sums of their rows.
+        specs: the decoded specs.
+    """
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    specs: dict[str, Spec] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Read everything anew."""
+        self.accounts.clear()
+        self.tallies.clear()
+        self.specs.clear()
 
 
 class Transaction:
@@ -22,16 +45,14 @@ class Transaction:
 
     Args:
         database: the open file.
-        accounts: the folded accounts of runs, kept in memory from one transaction to the next.
-        tallies: the sums of their rows, kept likewise.
+        memory: what is kept from one transaction to the next.
     """
 
-    def __init__(
-        self, database: sqlite3.Connection, accounts: dict[str, Account], tallies: dict[str, Tally]
-    ) -> None:
+    def __init__(self, database: sqlite3.Connection, memory: Memory) -> None:
         self._database = database
-        self.accounts = accounts
-        self.tallies = tallies
+        self.accounts = memory.accounts
+        self.tallies = memory.tallies
+        self.specs = memory.specs
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed: they are checked at the end."""
         self.reported: set[str] = set()
@@ -68,10 +89,9 @@ class LedgerFile:
         self._database = open_database(path, read_only=read_only)
         self._check = check
         self._mutex = threading.RLock()
-        self._accounts: dict[str, Account] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._memory = Memory()
         if not read_only:
-            watch(self._database, self._tallies)
+            watch(self._database, self._memory.tallies, self._memory.specs)
         self._version = self._read_version()
 
     def close(self) -> None:
@@ -94,7 +114,7 @@ class LedgerFile:
                 self._check(transaction)
                 self._database.execute("COMMIT")
             except BaseException:
-                self._forget()
+                self._memory.forget()
                 self._roll_back()
                 raise
             return result
@@ -133,12 +153,8 @@ class LedgerFile:
         # What is in memory holds only as long as nobody else has written.
         if (version := self._read_version()) != self._version:
             self._version = version
-            self._forget()
-        return Transaction(self._database, self._accounts, self._tallies)
-
-    def _forget(self) -> None:
-        self._accounts.clear()
-        self._tallies.clear()
+            self._memory.forget()
+        return Transaction(self._database, self._memory)
 
     def _read_version(self) -> int:
         """A number that changes when another connection has written (SQLite, PRAGMA data_version)."""

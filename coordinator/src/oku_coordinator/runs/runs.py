@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError, ListedRun, RunRecord
+from oku_coordinator.ledger.records import BreachError, RunRecord, RunRow
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_history import write_run_history
@@ -76,7 +76,7 @@ class Runs:
         self._wake()
         return record
 
-    def fetch_page(self, most: int, after: str) -> list[ListedRun]:
+    def fetch_page(self, most: int, after: str) -> list[RunRow]:
         """Runs, newest first: so many at most, behind the `cursor` of one."""
         return self._ledger.runs.fetch_page(most, after)
 

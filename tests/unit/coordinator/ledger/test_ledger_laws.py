@@ -294,7 +294,7 @@ class LedgerLaws(RuleBasedStateMachine):
         """The ranges are disjoint and together the request space; each index is accounted at most once."""
         run = snapshot.record.run
         slices = self.ledger.leases.fetch_slices(run)
-        assert check_partition(slices, snapshot.record.spec.requests) == snapshot.lengths
+        assert check_partition(slices, snapshot.record.requests) == snapshot.lengths
         assert snapshot.breach is None
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
         active = [self.leases[name].record for name in self.ledger.runs.fetch_standing(run).leases]
@@ -329,7 +329,7 @@ class LedgerLaws(RuleBasedStateMachine):
         if record.is_at_rest:
             assert not self.ledger.leases.fetch_active(record.run)
             assert record.active_since is None
-        assert (record.state == RunState.COMPLETED) == (record.accounted == record.spec.requests)
+        assert (record.state == RunState.COMPLETED) == (record.accounted == record.requests)
         assert (record.ended_at is not None) == (record.state in FINAL_STATES)
         assert record.measure_active_s(self.now) <= self.now - record.created_at
         assert (record.windows > 0) == (record.started_at is not None)

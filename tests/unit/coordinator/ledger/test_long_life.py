@@ -11,7 +11,7 @@ from tests.kit.coordinators.leases import cut_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.account import Account
+from oku_coordinator.ledger.run_account import Account
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType

@@ -4,6 +4,7 @@ import pytest
 
 from oku_coordinator.ledger.records import BreachError, RunRecord
 from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -11,9 +12,11 @@ from oku_core.spec.spec import Spec
 def build_record(**changes: Any) -> RunRecord:
     """A run, changed as wanted."""
     values: dict[str, Any] = {
-        "run": "r1", "name": "", "spec": Spec(), "state": RunState.RUNNING, "reason": "", "created_at": 0.0,
+        "run": "r1", "name": "", "requests": 1, "engine": "aiohttp", "target": "",
+        "spec": Spec(), "state": RunState.RUNNING, "reason": "", "created_at": 0.0,
         "started_at": None, "ended_at": None, "active_s": 0.0, "active_since": None, "windows": 0,
-        "last_report_at": None, "resent_at_most": 0, "served": None, "accounted": 0,
+        "last_report_at": None, "resent_at_most": 0, "served": None, "outcomes": build_no_counts(),
+        "is_broken": False, "is_published": False, "number": 1,
     }  # fmt: skip
     return RunRecord(**values | changes)
 

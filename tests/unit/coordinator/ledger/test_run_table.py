@@ -1,9 +1,13 @@
+import sqlite3
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.run_table import MOST_SPECS
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
@@ -98,3 +102,49 @@ def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
         assert len(page) <= size
         seen += page
     assert [listed.run for listed in seen] == ["e", "d", "c", "b", "a"]
+
+
+LONG_COLUMNS = {("runs", "histogram"), ("runs", "statuses")}
+
+
+def test_the_state_of_a_run_is_read_without_its_histogram(
+    path: Path, ledger: Ledger, begin_run: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it read for a list or a tick; the spec is read once, and for a list never."""
+    begin_run("r1")
+    reads: set[tuple[str, str]] = set()
+    connect = sqlite3.connect
+
+    def note(action: int, table: str | None, column: str | None, *_: object) -> int:
+        if action == sqlite3.SQLITE_READ:
+            reads.add((str(table), str(column)))
+        return sqlite3.SQLITE_OK
+
+    def open_noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        database: sqlite3.Connection = connect(*arguments, **options)
+        database.set_authorizer(note)
+        return database
+
+    monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", open_noted)
+    reader = ledger.open_reader()
+    assert [row.state for row in reader.runs.fetch_page()] == [RunState.RUNNING]
+    assert not reads & (LONG_COLUMNS | {("specs", "spec")})
+    assert reader.runs.fetch("r1").state == RunState.RUNNING
+    assert ("specs", "spec") in reads
+    reads.clear()
+    reader.runs.fetch_standing("r1")
+    reader.runs.fetch_current()
+    assert not reads & (LONG_COLUMNS | {("specs", "spec")})
+    reader.runs.fetch_snapshot("r1")
+    assert reads >= LONG_COLUMNS
+    reader.close()
+
+
+def test_a_spec_is_decoded_once(ledger: Ledger) -> None:
+    """It never changes; those of many runs are not all kept."""
+    for number in range(2 * MOST_SPECS):
+        ledger.runs.create(f"r{number}", Spec(requests=1, name=f"number {number}"), 1.0)
+    records = [ledger.runs.fetch(f"r{number}") for number in range(2 * MOST_SPECS)]
+    assert [record.spec.name for record in records] == [record.name for record in records]
+    assert ledger.runs.fetch(records[-1].run).spec is records[-1].spec
+    assert ledger.runs.fetch(records[0].run).spec is not records[0].spec

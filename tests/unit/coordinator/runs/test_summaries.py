@@ -8,8 +8,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from oku_coordinator.ledger.account import Account
 from oku_coordinator.ledger.records import RunRecord, Snapshot
+from oku_coordinator.ledger.run_account import Account
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
@@ -30,15 +30,16 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
     for number in range(1, 100):
         histogram.record(1000 * number)
     values: dict[str, Any] = {
-        "run": "r1", "name": "soak", "spec": Spec(requests=100), "state": RunState.COMPLETED, "reason": "",
+        "run": "r1", "name": "soak", "requests": 100, "engine": "aiohttp", "target": "",
+        "spec": Spec(requests=100), "state": RunState.COMPLETED, "reason": "",
         "created_at": 0.0, "started_at": 1_769_965_512.25, "ended_at": 1_769_965_522.25, "active_s": 10.0,
         "active_since": None, "windows": 1, "last_report_at": None, "resent_at_most": 0, "served": None,
-        "accounted": 100,
+        "outcomes": [98, 1, 1, 0, 0, 0], "is_broken": False, "is_published": False, "number": 1,
     }  # fmt: skip
     record = RunRecord(**values | changes)
     return Snapshot(
         record=record,
-        lengths=Lengths(pending=record.spec.requests - 100 - leased, leased=leased, accounted=100),
+        lengths=Lengths(pending=record.requests - 100 - leased, leased=leased, accounted=100),
         account=Account([98, 1, 1, 0, 0, 0], {"500": 1, "200": 98}, 1300, histogram),
         workers=[WORKER], processes=[PROCESS], flags=[(Flag.LOOP_LAG, 10, 0.2)], breach=breach,
     )  # fmt: skip
@@ -85,7 +86,7 @@ def test_a_summary_is_what_its_schema_says() -> None:
 def test_a_run_that_has_not_begun_has_no_figures() -> None:
     """No time, no rate, no latency; all six outcomes stand there all the same."""
     pending = build_snapshot(
-        state=RunState.PENDING, started_at=None, ended_at=None, active_s=0.0, windows=0, accounted=0
+        state=RunState.PENDING, started_at=None, ended_at=None, active_s=0.0, windows=0, outcomes=[0] * 6
     )
     lengths = Lengths(pending=100, leased=0, accounted=0)
     snapshot = replace(pending, lengths=lengths, account=Account(), workers=[], flags=[])

@@ -29,13 +29,15 @@ def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
 def build_standing(*leases: str, leased: int = 100) -> Standing:
     """A run that has been active since 10 s, with 300 requests accounted."""
     record = RunRecord(
-        run="r1", name="", spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
+        run="r1", name="", requests=1000, engine="aiohttp", target="",
+        spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
         started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, windows=1, last_report_at=None,
-        resent_at_most=7, served=None, accounted=300,
+        resent_at_most=7, served=None, outcomes=[290, 10, 0, 0, 0, 0], is_broken=False,
+        is_published=False, number=1,
     )  # fmt: skip
     return Standing(
         record=record, lengths=Lengths(pending=1000 - 300 - leased, leased=leased, accounted=300),
-        outcomes=[290, 10, 0, 0, 0, 0], leases=frozenset(leases),
+        leases=frozenset(leases),
     )  # fmt: skip
 
 
