@@ -1,17 +1,19 @@
 """Whatever bytes a target answers with, both engines make the same of them, and of each request something."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from tests.kit.faults.abuse import read_rss_mb
 from tests.kit.faults.mutation import mutate_one_of
-from tests.kit.servers.hostile_server import Exchange, HostileServer
+from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve
 from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
+from tests.kit.workers.engine_fixtures import serve, worker
 from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
+
+__all__ = ["serve", "worker"]
 
 EXAMPLES = 800
 BATCH = 40
@@ -21,15 +23,7 @@ SAMPLES = tuple(row.content for row in ROWS if row.method == "GET")
 
 
 @pytest.fixture
-def worker() -> Iterator[EngineWorker]:
-    """A lease runner on an event loop of its own, which must leave nothing behind."""
-    worker = EngineWorker()
-    yield worker
-    worker.close()
-
-
-@pytest.fixture
-async def server(seed: int) -> AsyncIterator[HostileServer]:
+async def server(seed: int, serve: Serve) -> HostileServer:
     """Answers request i with the i-th changed sample, and hangs up."""
 
     async def script(exchange: Exchange) -> None:
@@ -38,10 +32,7 @@ async def server(seed: int) -> AsyncIterator[HostileServer]:
             await exchange.send(mutate_one_of(SAMPLES, f"{seed} {number}"))
         exchange.hang_up()
 
-    server = HostileServer(script)
-    await server.start()
-    yield server
-    await server.end()
+    return await serve(script)
 
 
 async def ask(worker: EngineWorker, server: HostileServer, engine: Engine, start: int, count: int) -> Report:

@@ -164,7 +164,7 @@ async def test_a_server_that_takes_few_connections(
     """Those that it hangs up on are `disconnected`, all others are answered."""
 
     def greet(transport: asyncio.Transport) -> None:
-        if len(server._open) > 10:
+        if server.open_connections > 10:
             transport.close()
 
     async def script(exchange: Exchange) -> None:

@@ -120,6 +120,11 @@ class HostileServer:
         """Whether nobody is connected."""
         return not self._open
 
+    @property
+    def open_connections(self) -> int:
+        """How many are connected."""
+        return len(self._open)
+
     async def start(self) -> None:
         """Listen."""
         loop = asyncio.get_running_loop()

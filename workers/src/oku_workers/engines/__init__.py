@@ -25,7 +25,11 @@ class EngineProtocol(Protocol):
         ...
 
     def cut_off(self, execution: Execution) -> None:
-        """Drop the requests of a lease that are in flight and give their indices back."""
+        """Drop the requests of an execution that are in flight and give their indices back."""
+        ...
+
+    def sweep(self) -> None:
+        """End the requests that have taken longer than the limit; an engine does it itself all the time."""
         ...
 
     async def close(self) -> None:

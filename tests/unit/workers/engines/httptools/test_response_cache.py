@@ -15,7 +15,7 @@ def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
         parsed = (200, number, True)
         known.add(response, parsed)
         assert known.find(response) == (parsed if len(response) <= LONGEST_BYTES else None)
-    assert len(known._parsed) <= MOST
+    assert known.count <= MOST
 
 
 def test_it_is_quick_again_after_it_was_full() -> None:

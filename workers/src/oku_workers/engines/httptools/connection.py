@@ -10,7 +10,7 @@ import os
 from time import perf_counter_ns
 from typing import Protocol, cast
 
-from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.origin import Origin, OriginConnection
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
@@ -62,8 +62,8 @@ class Owner(Protocol):
         ...
 
 
-class Connection(asyncio.Protocol):
-    """See the module.
+class Connection(OriginConnection):
+    """One connection, with at most one request in flight on it.
 
     Attributes:
         origin: where it goes.
@@ -91,7 +91,12 @@ class Connection(asyncio.Protocol):
     _transport: asyncio.Transport
 
     def __init__(
-        self, owner: Owner, origin: Origin, execution: Execution, index: int, request: bytes
+        self,
+        owner: Owner,
+        origin: "Origin[Connection]",
+        execution: Execution,
+        index: int,
+        request: bytes,
     ) -> None:
         """A connection that is still to be made, for the first request on it."""
         self.origin = origin

@@ -82,7 +82,7 @@ class HttptoolsEngine:
     def start(self) -> None:
         """Begin to take from the feed."""
         start = self._supervisor.start
-        self._chores = [start("feed", self._follow_feed), start("timeouts", self._sweep)]
+        self._chores = [start("feed", self._follow_feed), start("timeouts", self._keep_sweeping)]
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
@@ -215,15 +215,19 @@ class HttptoolsEngine:
         if (connecting := self._connecting.get(connection)) is not None:
             connecting.cancel()
 
-    async def _sweep(self, health: Health) -> None:
+    def sweep(self) -> None:
+        """End the requests that have taken longer than the limit, and connections that were idle for long."""
+        now_ns = perf_counter_ns()
+        oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
+        for connection in list(self._connections):
+            if connection.since_ns < (oldest_idle_ns if connection.execution is None else oldest_ns):
+                self.lose(connection, TIMEOUT, "no complete response within the limit")
+
+    async def _keep_sweeping(self, health: Health) -> None:
         pause_s = min(SWEEP_S, max(self.limit_ns / 50e9, SHORTEST_SWEEP_S))
         while True:
             await asyncio.sleep(pause_s)
-            now_ns = perf_counter_ns()
-            oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
-            for connection in list(self._connections):
-                if connection.since_ns < (oldest_idle_ns if connection.execution is None else oldest_ns):
-                    self.lose(connection, TIMEOUT, "no complete response within the limit")
+            self.sweep()
             health.note_well()
 
 
@@ -239,10 +243,10 @@ def _choose_most_connections(window: int, origins: int) -> int:
 
 def _build_urls(
     spec: Spec, local_address: str | None, tls: ssl.SSLContext | None
-) -> list[tuple[BuildRequest, Origin | None]]:
+) -> list[tuple[BuildRequest, Origin[Connection] | None]]:
     """For each URL the bytes of its requests, and where they go; None where nobody can be asked."""
-    origins: dict[URL, Origin] = {}
-    urls: list[tuple[BuildRequest, Origin | None]] = []
+    origins: dict[URL, Origin[Connection]] = {}
+    urls: list[tuple[BuildRequest, Origin[Connection] | None]] = []
     for url in spec.urls:
         try:
             origin = parse_origin(url)

@@ -1,18 +1,30 @@
-"""Where connections of the httptools engine go, and what is idle there."""
+"""Where the connections of the httptools engine go, and which of them are idle there."""
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from typing import Generic, TypeVar
 
 from yarl import URL
 
 from oku_workers.engines.addresses import Addresses
 
-if TYPE_CHECKING:
-    from oku_workers.engines.httptools.connection import Connection
+
+class OriginConnection(asyncio.Protocol):
+    """A connection, as far as its origin knows it."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def is_usable(self) -> bool:
+        """Whether it can take a request."""
 
 
-class Origin:
+AnyConnection = TypeVar("AnyConnection", bound=OriginConnection)
+
+
+class Origin(Generic[AnyConnection]):
     """One scheme, host and port.
 
     Args:
@@ -22,14 +34,14 @@ class Origin:
     """
 
     def __init__(self, url: URL, tls: ssl.SSLContext | None, local_address: str | None = None) -> None:
-        self.idle: dict[Connection, None] = {}
+        self.idle: dict[AnyConnection, None] = {}
         """Connections that wait for a request, the one that was used last at the end."""
         self._host = url.raw_host or ""
         self._tls = tls
         self._port = url.port or 0
         self._addresses = Addresses(self._host, self._port, local_address)
 
-    def pop_idle(self) -> "Connection | None":
+    def pop_idle(self) -> AnyConnection | None:
         """A connection that can take a request, if there is one."""
         while self.idle:
             connection, _ = self.idle.popitem()
@@ -37,7 +49,7 @@ class Origin:
                 return connection
         return None
 
-    async def connect(self, connection: "Connection") -> None:
+    async def connect(self, connection: AnyConnection) -> None:
         """Make a connection to one of the addresses.
 
         Raises:

@@ -17,7 +17,12 @@ class ResponseCache:
     def __init__(self) -> None:
         self._parsed: dict[bytes, Parsed] = {}
         self.find = self._parsed.get
-        """The response that consists of these bytes, or None."""
+        """What was made of the response that consists of these bytes, or None."""
+
+    @property
+    def count(self) -> int:
+        """How many responses are remembered."""
+        return len(self._parsed)
 
     def add(self, response: bytes, parsed: Parsed) -> None:
         """Remember a response, unless it is long; when there are too many, all others are forgotten."""

@@ -1,0 +1,306 @@
+"""What every engine does, its races above all, with targets and a clock in memory."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from tests.kit.workers.engine_benches import BENCHES, EngineBench, settle
+
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Engine, Spec
+from oku_workers.engines import build_engine
+from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
+from oku_workers.executions.feed import Feed
+
+BuildBench = Callable[..., EngineBench]
+
+
+def test_each_engine_of_a_spec_has_a_bench() -> None:
+    """An engine that is new is held to this contract as well."""
+    assert {bench.kind for bench in BENCHES} == set(Engine)
+
+
+@pytest.fixture(params=BENCHES, ids=lambda bench: str(bench.kind))
+async def build_bench(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[BuildBench]:
+    """Makes a bench with a spec of the test; its engine is closed at the end."""
+    benches: list[EngineBench] = []
+
+    def build(**changes: object) -> EngineBench:
+        benches.append(request.param(monkeypatch, **changes))
+        return benches[-1]
+
+    yield build
+    for bench in benches:
+        await asyncio.wait_for(bench.engine.close(), 1)
+
+
+@pytest.fixture
+async def bench(build_bench: BuildBench) -> EngineBench:
+    """An engine that sends three requests at a time and has an hour for each."""
+    return build_bench()
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("is_started", [False, True])
+async def test_an_engine_without_work_can_be_closed(engine: Engine, *, is_started: bool) -> None:
+    """Nothing is in flight, whether it has begun or not."""
+    spec = Spec(urls=("http://127.0.0.1/",), engine=engine, concurrency=2)
+    built = build_engine(spec, Feed(), Supervisor())
+    if is_started:
+        built.start()
+    assert built.in_flight == 0
+    await built.close()
+
+
+async def test_it_keeps_the_window_full(bench: EngineBench) -> None:
+    """Each answer makes room for the next index, also where one lease ends and the next begins."""
+    first, second = bench.add(0, 4), bench.add(4, 8)
+    await settle()
+    assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 3)
+    for index in range(5):
+        bench.answer(index)
+        await settle()
+        assert bench.sent == list(range(index + 4))
+    assert first.finished.done()
+    assert second.in_flight == 3
+
+
+async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
+    """The engine goes on with the next lease."""
+    first = bench.add(0, 3)
+    await settle()
+    second = bench.add(3, 6)
+
+    bench.engine.cut_off(first)
+    await settle()
+
+    assert first.finished.done()
+    assert first.unfinished == [0, 1, 2]
+    assert (bench.sent, second.in_flight) == ([0, 1, 2, 3, 4, 5], 3)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: int) -> None:
+    """What was taken is given back, before its request is begun, while it is, and after."""
+    execution = bench.add(0, 10)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    taken = execution.next_index
+    bench.feed.withdraw(execution)
+    bench.engine.cut_off(execution)
+    await settle()
+    assert execution.unfinished == list(range(taken))
+    assert (bench.engine.in_flight, execution.finished.done()) == (0, True)
+
+    other = bench.add(10, 20)
+    await settle()
+    assert (other.in_flight, bench.engine.in_flight) == (3, 3)
+
+
+async def test_a_second_cut_does_nothing(bench: EngineBench) -> None:
+    """It does not matter whether it comes at once or later."""
+    first = bench.add(0, 3)
+    await settle()
+    bench.engine.cut_off(first)
+    bench.engine.cut_off(first)
+    await settle()
+    second = bench.add(3, 6)
+    await settle()
+    bench.engine.cut_off(first)
+    await settle()
+    assert (first.unfinished, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
+
+
+async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
+    """A request that is cut off for its time is a timeout, also when its lease ends at the same moment."""
+    first = bench.add(0, 1)
+    await settle()
+    bench.advance(3600)
+    second = bench.add(1, 3)
+    await settle()
+    bench.advance(1)
+    bench.engine.sweep()
+    bench.engine.cut_off(first)
+    bench.engine.cut_off(second)
+    await settle()
+    assert (first.outcomes[TIMEOUT], first.unfinished) == (1, [])
+    assert (second.outcomes[TIMEOUT], second.unfinished) == (0, [1, 2])
+    assert not any(task.cancelling() for task in asyncio.all_tasks())
+
+
+async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
+    """Not even those are cut off that follow on where requests of this lease were."""
+    first, second = bench.add(0, 4), bench.add(4, 9)
+    await settle()
+    for index in (0, 1):
+        bench.answer(index)
+    await settle()
+    assert bench.sent == [0, 1, 2, 3, 4]
+
+    bench.engine.cut_off(first)
+    bench.engine.cut_off(first)
+    await settle()
+
+    assert first.unfinished == [2, 3]
+    assert (second.unfinished, second.in_flight) == ([], 3)
+
+
+async def test_a_cut_while_nothing_is_in_flight(bench: EngineBench) -> None:
+    """The engine goes on waiting for an index."""
+    first = bench.add(0, 1)
+    await settle()
+    bench.answer(0)
+    await settle()
+    bench.engine.cut_off(first)
+    await settle()
+    second = bench.add(1, 4)
+    await settle()
+    assert second.in_flight == 3
+
+
+async def test_an_answer_after_a_cut_does_not_count(bench: EngineBench) -> None:
+    """The index was given back, and has one end."""
+    execution = bench.add(0, 3)
+    await settle()
+    bench.engine.cut_off(execution)
+    bench.answer(0)
+    await settle()
+    assert (execution.unfinished, execution.outcomes[OK]) == ([0, 1, 2], 0)
+
+
+async def test_closing_gives_back_what_is_in_flight(bench: EngineBench) -> None:
+    """Nothing more is taken."""
+    execution = bench.add(0, 10)
+    await settle()
+    await bench.engine.close()
+    assert sorted(execution.unfinished) == [0, 1, 2]
+    assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 0)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_closing_at_any_turn_of_the_event_loop(bench: EngineBench, turns: int) -> None:
+    """Nobody waits for a request that nobody sends any more."""
+    execution = bench.add(0, 10)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await asyncio.wait_for(bench.engine.close(), 1)
+    assert sorted(execution.unfinished) == list(range(execution.next_index))
+    assert bench.engine.in_flight == 0
+
+
+async def test_closing_right_after_a_cut(bench: EngineBench) -> None:
+    """The end of the cut is waited for once."""
+    execution = bench.add(0, 3)
+    await settle()
+    bench.engine.cut_off(execution)
+    await asyncio.wait_for(bench.engine.close(), 1)
+    assert execution.unfinished == [0, 1, 2]
+
+
+async def test_a_lease_that_comes_as_the_engine_closes_is_not_begun(bench: EngineBench) -> None:
+    """What was woken by it and has not taken an index takes none."""
+    await settle()
+    execution = bench.add(0, 3)
+    await bench.engine.close()
+    assert (bench.sent, execution.has_begun) == ([], False)
+
+
+async def test_a_lost_connection_is_the_end_of_one_request(bench: EngineBench) -> None:
+    """The request is not sent again."""
+    execution = bench.add(0, 4)
+    await settle()
+    bench.break_off(1, ConnectionResetError())
+    await settle()
+    assert execution.outcomes[DISCONNECTED] == 1
+    assert bench.sent == [0, 1, 2, 3]
+    assert execution.in_flight == 3
+
+
+async def test_connections_that_cannot_be_made_hold_nobody_up(bench: EngineBench) -> None:
+    """Each request has its outcome, and a lease of nothing but such requests leaves room for others."""
+    bench.refuses = True
+    execution = bench.add(0, 1000)
+    await settle()
+    assert 0 < execution.ended < 100
+    await asyncio.wait_for(execution.finished, 5)
+    assert execution.outcomes[CONNECT_ERROR] == 1000
+
+
+async def test_requests_that_cannot_be_written_hold_nobody_up(build_bench: BuildBench) -> None:
+    """They do not fill the stack either."""
+    bench = build_bench(urls=("http://h:port/{i}",))
+    execution = bench.add(0, 2000)
+    await settle()
+    assert 0 < execution.ended < 2000
+    await asyncio.wait_for(execution.finished, 5)
+    assert execution.outcomes[CONNECT_ERROR] == 2000
+
+
+async def test_the_first_error_of_a_kind_is_told(
+    bench: EngineBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told in one line; a count alone would not say what to mend."""
+    execution = bench.add(0, 20)
+    with caplog.at_level(logging.WARNING):
+        for index in range(20):
+            await settle()
+            bench.break_off(index, OSError("over\nand out"))
+        await asyncio.wait_for(execution.finished, 1)
+    assert caplog.messages == ["first disconnected: OSError: over and out"]
+
+
+async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:
+    """It ends as a timeout, and others take its place."""
+    first, second = bench.add(0, 3), bench.add(3, 6)
+    await settle()
+    bench.engine.sweep()
+    await settle()
+    assert first.ended == 0
+    bench.advance(3601)
+    bench.engine.sweep()
+    await settle()
+    assert (first.outcomes[TIMEOUT], first.finished.done(), second.in_flight) == (3, True, 3)
+
+
+async def test_an_answer_after_the_limit_is_a_timeout(bench: EngineBench) -> None:
+    """It counts as one although nobody has looked in time."""
+    execution = bench.add(0, 3)
+    await settle()
+    bench.advance(3601)
+    bench.answer(0)
+    await settle()
+    assert (execution.outcomes[OK], execution.outcomes[TIMEOUT]) == (0, 1)
+
+
+async def test_an_engine_sweeps_by_itself(build_bench: BuildBench) -> None:
+    """It looks often enough for the limit of its spec."""
+    bench = build_bench(timeout_s=0.02)
+    execution = bench.add(0, 3)
+    await settle()
+    bench.advance(0.03)
+    await asyncio.wait_for(execution.finished, 1)
+    assert execution.outcomes[TIMEOUT] == 3
+
+
+async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
+    bench: EngineBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever waits for the lease learns of it, and so does the log."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ArithmeticError("cannot count")
+
+    execution = bench.add(0, 3)
+    await settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "answer", fail)
+        bench.answer(0)
+        await settle()
+
+    with pytest.raises(ArithmeticError):
+        await asyncio.wait_for(execution.finished, 1)
+    assert "cannot count" in caplog.text
+    assert bench.engine.in_flight == 2
