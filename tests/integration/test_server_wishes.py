@@ -117,25 +117,3 @@ def test_a_run_elsewhere_has_the_delays_that_it_asks_for(tmp_path: Path, start: 
     assert none["latency_ms"]["max"] < 1000
     assert most["latency_ms"]["mean"] >= 900
     assert 100 <= one["latency_ms"]["mean"] < 900
-
-
-def test_a_run_does_not_ask_for_what_its_servers_have(tmp_path: Path, start: Start) -> None:
-    """The coordinator was told what they have: here wrongly, which shows that nothing is asked."""
-    server = start("--delay", "300ms")
-    told = ("--server-url", server.url, "--server-delay", "20ms")
-    with (
-        run_broker(tmp_path) as broker_url,
-        run_coordinator(broker_url, tmp_path / "data", *told) as api,
-        subprocess.Popen(
-            [*OKU, "worker", "--broker-url", broker_url, "--name", "w"], stderr=subprocess.DEVNULL
-        ) as worker,
-    ):
-        flags = ("--requests", "5", "--delay", "20ms", "--coordinator", api.url, "--token", TOKEN)
-        try:
-            ended = subprocess.run(
-                [*OKU, "run", *flags, "--json", "-", "--quiet"],
-                capture_output=True, text=True, timeout=60, check=True,
-            )  # fmt: skip
-        finally:
-            worker.terminate()
-    assert json.loads(ended.stdout)["latency_ms"]["min"] >= 1000 * (0.3 - TIMER_ERROR_S)

@@ -136,8 +136,7 @@ class Coordinator:
             self._ledger, settings.start_within_s, self._conditions.find_obstacle, self._clock.now
         )
         self._dispatcher = Dispatcher(
-            self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin,
-            settings.server_shape,
+            self._ledger, self._roster, self._broker, settings.server_urls, self._conditions.may_begin
         )  # fmt: skip
         self._breaker = CircuitBreaker(
             self._ledger, self._roster, self._conditions.expects_workers, self._clock.now

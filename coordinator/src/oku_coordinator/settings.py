@@ -37,19 +37,6 @@ class KubeSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerShape:
-    """What Oku's own delay servers were started with, as a spec says it; None is not known.
-
-    Args:
-        delay: of their answers.
-        seed: of their delays.
-    """
-
-    delay: str | None = None
-    seed: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class CoordinatorSettings:
     """Settings of one coordinator.
 
@@ -63,8 +50,6 @@ class CoordinatorSettings:
         port: port of the API; 0 takes a free one.
         listen_fd: number of an inherited socket that listens already, instead of host and port.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
-        server_shape: what they were started with, so that a run which wants just that need not say so in
-            each request.
         worker_timeout_s: a worker that is silent for longer is dead.
         start_within_s: a run that has its turn, and has not begun after so long, gives it to the next.
         most_queued: so many runs may wait, the active one included.
@@ -85,7 +70,6 @@ class CoordinatorSettings:
     port: int = 8700
     listen_fd: int | None = None
     server_urls: tuple[str, ...] = ()
-    server_shape: ServerShape = ServerShape()
     worker_timeout_s: float = 10.0
     start_within_s: float = START_WITHIN_S
     most_queued: int = MOST_QUEUED

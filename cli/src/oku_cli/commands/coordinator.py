@@ -4,7 +4,7 @@ import logging
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,11 +16,7 @@ from oku_cli.options.retention_options import pick_retention, retention_options
 from oku_cli.process.logs import log_options
 from oku_cli.remote.api_token import read_token
 from oku_core.errors import UserError
-from oku_core.quantity import parse_count, parse_duration_between
-from oku_core.spec.delay import parse_delay
-
-if TYPE_CHECKING:
-    from oku_coordinator.settings import ServerShape
+from oku_core.quantity import parse_duration_between
 
 _log = logging.getLogger(__name__)
 
@@ -82,12 +78,6 @@ _log = logging.getLogger(__name__)
     help="Where Oku's own delay servers are.",
 )
 @click.option(
-    "--server-delay",
-    metavar="DELAY",
-    help="Delay that they were started with: a run that wants just that need not say so in each request.",
-)
-@click.option("--server-seed", metavar="N", help="Seed that they were started with, likewise.")
-@click.option(
     "--worker-timeout",
     envvar="OKU_WORKER_TIMEOUT",
     default="10s",
@@ -129,7 +119,6 @@ def command(
     worker_timeout_s = _parse_between("--worker-timeout", worker_timeout, ("1s", "2h"))
     start_within_s = _parse_between("--start-within", start_within, ("1s", "24h"))
     retention = pick_retention(settings)
-    shape = _pick_server_shape(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
     serve(
@@ -139,7 +128,6 @@ def command(
             worker_timeout_s=worker_timeout_s,
             start_within_s=start_within_s,
             retention=retention,
-            server_shape=shape,
             loki=loki.build_target(),
             most_outbox_bytes=loki.read_outbox_bytes(),
             kube=kube,
@@ -164,18 +152,3 @@ def _choose_token(given: str | None) -> str:
     token = secrets.token_urlsafe(24)
     _log.warning("no token is given, API calls must bear %s until this process ends", token)
     return token
-
-
-def _pick_server_shape(options: dict[str, Any]) -> "ServerShape":
-    from oku_coordinator.settings import ServerShape  # noqa: PLC0415  # its package takes long to load
-
-    delay, seed = options.pop("server_delay"), options.pop("server_seed")
-    try:
-        delay = None if delay is None else parse_delay(delay).text
-    except ValueError as error:
-        raise UserError(f"--server-delay: {error}") from error
-    try:
-        seed = None if seed is None else parse_count(seed)
-    except ValueError as error:
-        raise UserError(f"--server-seed: {error}") from error
-    return ServerShape(delay=delay, seed=seed)

@@ -204,8 +204,7 @@ class LocalStack:
         # Kept with the folder: the broker may still have messages of a stack that was killed.
         data_dir.keep_message_key()
         key = str(data_dir.message_key)
-        shape = ["--server-delay", plan.delay, "--server-seed", str(plan.seed)]
-        server_flags = ["--server-url", self._server_url, *shape] if self._server_url else []
+        server_flags = ["--server-url", self._server_url] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags,

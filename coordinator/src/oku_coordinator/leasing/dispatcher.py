@@ -16,7 +16,6 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.sizing import size_lease
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
-from oku_coordinator.settings import ServerShape
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
@@ -30,7 +29,6 @@ _log = logging.getLogger(__name__)
 _START_WITHIN_S = 60.0
 """A lease message older than this is stale."""
 _STOP_EVERY_S = 1.0
-_UNKNOWN = ServerShape()
 _BATCH = 100
 """So many leases are cut in one transaction; then others have their turn."""
 
@@ -44,7 +42,6 @@ class Dispatcher:
         broker: where leases go.
         server_urls: of Oku's own delay servers.
         may_begin: says whether what a run needs beside workers is there.
-        server_shape: what those servers were started with.
     """
 
     def __init__(
@@ -54,14 +51,12 @@ class Dispatcher:
         broker: Broker,
         server_urls: Sequence[str],
         may_begin: Callable[[RunRecord], bool] = lambda _: True,
-        server_shape: ServerShape = _UNKNOWN,
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._broker = broker
         self._server_urls = tuple(server_urls)
         self._may_begin = may_begin
-        self._server_shape = server_shape
         self._stopped_at = -math.inf
         self.has_more = False
         """Whether hands are still free after the last step."""
@@ -101,7 +96,7 @@ class Dispatcher:
             partial(size_lease, run.spec, workers=len(workers), rate_rps=worker.rate_rps or mean_rps)
             for worker in hands[:_BATCH]
         ]
-        spec = build_sent_spec(run, self._server_urls, self._server_shape)
+        spec = build_sent_spec(run, self._server_urls)
         start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
         leases = [
             Lease(id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec)
@@ -136,18 +131,19 @@ def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, in
     return hands[held.get(None, 0) :]
 
 
-def build_sent_spec(run: RunRecord, server_urls: Sequence[str], shape: ServerShape = _UNKNOWN) -> Spec:
-    """The spec as workers get it: for our own delay servers with their addresses and what they must be told.
+def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
+    """The spec as workers get it.
 
-    That is the run's name, and the delay and seed that it asks for where the servers have others.
+    For our own delay servers it has their addresses and the headers that tell them the run, and the delay and
+    the seed that it asks for.
     """
     spec = run.spec
     if not spec.brings_servers:
         return spec
     headers = [f"{RUN_HEADER}: {run.run}"]
-    if spec.delay is not None and spec.delay != shape.delay:
+    if spec.delay is not None:
         headers.append(f"{DELAY_HEADER}: {spec.delay}")
-    if spec.seed is not None and spec.seed != shape.seed:
+    if spec.seed is not None:
         headers.append(f"{SEED_HEADER}: {spec.seed}")
     urls = tuple(f"{url.rstrip('/')}/{{i}}" for url in server_urls)
     return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

@@ -2,7 +2,7 @@ import pytest
 from click.testing import CliRunner
 
 from oku_cli.commands.coordinator import command
-from oku_coordinator.settings import CoordinatorSettings, ServerShape
+from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
 
 
@@ -22,24 +22,11 @@ def run(*arguments: str, token: str | None = "t") -> None:
     runner.invoke(command, ["--broker-url", "redis://h", *arguments], catch_exceptions=False)
 
 
-def test_what_its_servers_were_started_with_is_not_known_unless_said(
-    served: list[CoordinatorSettings],
-) -> None:
-    """A delay and a seed as the servers' own flags take them."""
-    run()
-    run("--server-url", "http://s:1", "--server-delay", " 0..3s ", "--server-seed", "1k")
-    assert [settings.server_shape for settings in served] == [
-        ServerShape(),
-        ServerShape(delay="0..3s", seed=1000),
-    ]
-    assert served[1].server_urls == ("http://s:1",)
-
-
 @pytest.mark.parametrize(
     ("flag", "value", "message"),
     [
-        ("--server-delay", "soon", "--server-delay: soon is not a delay such as"),
-        ("--server-seed", "x", "--server-seed: x is not a number"),
+        ("--worker-timeout", "soon", "--worker-timeout: soon is not a duration"),
+        ("--start-within", "25h", "--start-within: 25h is not between 1s and 24h"),
     ],
 )
 def test_what_cannot_be_read_is_answered_with_one_line(

@@ -46,14 +46,11 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -
     ]  # fmt: skip
 
 
-async def test_a_coordinator_knows_what_its_servers_were_started_with(build: Build) -> None:
-    """So that requests need not say it again."""
-    commands = {child.name: child.command for child in build().children}
-    told, started = list(commands["coordinator"]), list(commands["server"])
-    for flag, value in (("delay", "0..3s"), ("seed", "7")):
-        assert told[told.index(f"--server-{flag}") + 1] == started[started.index(f"--{flag}") + 1] == value
-    without = dataclasses.replace(PLAN, servers=0)
-    assert "--server-delay" not in build(without).children[1].command
+async def test_the_delay_servers_are_started_with_the_delay_and_seed_of_the_plan(build: Build) -> None:
+    """A run that asks for none has these."""
+    command = list(next(child.command for child in build().children if child.name == "server"))
+    for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
+        assert command[command.index(flag) + 1] == value
 
 
 async def test_files_of_the_user_may_be_named(build: Build) -> None:

@@ -9,7 +9,6 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.dispatcher import Dispatcher, build_sent_spec, find_free_hands
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
-from oku_coordinator.settings import ServerShape
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.celery_app import build_app
@@ -105,24 +104,20 @@ def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: Callable[.
 
 
 @pytest.mark.parametrize(
-    ("asked", "shape", "said"),
+    ("asked", "said"),
     [
-        ({}, ServerShape(), []),
-        ({}, ServerShape(delay="20ms", seed=3), []),
-        ({"delay": "0..3s", "seed": 7}, ServerShape(), ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
-        ({"delay": "0..3s", "seed": 7}, ServerShape(delay="0..3s", seed=7), []),
-        ({"delay": "0..3s", "seed": 7}, ServerShape(delay="0..3s", seed=0), ["Oku-Seed: 7"]),
-        ({"delay": "0..3s"}, ServerShape(delay="0s", seed=0), ["Oku-Delay: 0..3s"]),
-        ({"delay": "0s"}, ServerShape(), ["Oku-Delay: 0s"]),
-        ({"seed": 0}, ServerShape(), ["Oku-Seed: 0"]),
+        ({}, []),
+        ({"delay": "0..3s", "seed": 7}, ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
+        ({"delay": "0s"}, ["Oku-Delay: 0s"]),
+        ({"seed": 0}, ["Oku-Seed: 0"]),
     ],
 )
-def test_own_servers_are_told_what_they_were_not_started_with(
-    begin_run: Callable[..., RunRecord], asked: dict[str, Any], shape: ServerShape, said: list[str]
+def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
+    begin_run: Callable[..., RunRecord], asked: dict[str, Any], said: list[str]
 ) -> None:
-    """Delay and seed of a run that says them; of one that does not, what the servers have holds."""
+    """A run that asks for none has what the servers were started with."""
     run = begin_run("r1", **asked)
-    assert build_sent_spec(run, ["http://s1:1"], shape).headers == ("Oku-Run: r1", *said)
+    assert build_sent_spec(run, ["http://s1:1"]).headers == ("Oku-Run: r1", *said)
 
 
 def test_a_target_of_others_is_told_nothing(begin_run: Callable[..., RunRecord]) -> None:
@@ -171,18 +166,6 @@ async def test_every_hand_gets_a_lease(
     assert broker.leases[0].spec == build_sent_spec(
         ledger.runs.fetch("r1"), ["http://127.0.0.1:1", "http://127.0.0.1:2"]
     )
-
-
-async def test_leases_say_no_delay_that_the_servers_have(
-    ledger: Ledger, roster: Roster, broker: BrokerTwin
-) -> None:
-    """A dispatcher that is told what its servers were started with adds nothing to requests for just that."""
-    shape = ServerShape(delay="1s", seed=0)
-    dispatcher = Dispatcher(ledger, roster, broker, ["http://s:1"], server_shape=shape)
-    ledger.runs.create("r1", Spec(requests=10, delay="1s", seed=4), 0.0)
-    hear(roster, "w1")
-    await dispatcher.step(0.0, 0.0)
-    assert broker.leases[0].spec.headers == ("Oku-Run: r1", "Oku-Seed: 4")
 
 
 async def test_a_lease_is_cut_to_the_rate_of_its_worker(
