@@ -9,8 +9,10 @@ import pytest
 from hypothesis import settings
 from tests.kit.coordinators.leases import cut_lease
 
+from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim, Report
@@ -102,3 +104,21 @@ def make_report() -> Callable[..., Report]:
         return msgspec.structs.replace(report, **changes)
 
     return make
+
+
+@pytest.fixture
+def coordinator_settings(tmp_path: Path) -> CoordinatorSettings:
+    """Settings of a coordinator whose broker is never asked."""
+    return CoordinatorSettings(
+        broker_url="redis://127.0.0.1:1", message_key=b"k" * 16, data_dir=tmp_path, token="t"
+    )
+
+
+@pytest.fixture
+def parts(coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Assembly]:
+    """The parts of a coordinator that was not started; it hears its workers, and tells them nothing."""
+    parts = Assembly(coordinator_settings)
+    parts.inbound.progress.is_connected = True
+    monkeypatch.setattr(parts.rounds.interval_announcer, "step", lambda *_: None)
+    yield parts
+    parts.close()

@@ -1,4 +1,4 @@
-"""Log lines that strangers can cause: one of a kind a minute, with a count of those that were left out."""
+"""Bounds the log lines that callers without a token can cause: one of a kind a minute, with a count."""
 
 import logging
 from collections.abc import Callable

@@ -48,8 +48,8 @@ class Broker:
             try:
                 send_lease(self._app, lease)
             except self._errors as error:
-                facts = {"run": lease.run, "lease": lease.id}
-                _log.warning("the broker did not take lease %s: %s", lease.id, error, extra=facts)
+                context = {"run": lease.run, "lease": lease.id}
+                _log.warning("the broker did not take lease %s: %s", lease.id, error, extra=context)
                 return sent
         return len(leases)
 
@@ -95,7 +95,7 @@ class Broker:
         try:
             send_order(self._app, order)
         except self._errors as error:
-            facts = {"run": order.run} if isinstance(order, Stop) else {}
+            context = {"run": order.run} if isinstance(order, Stop) else {}
             _log.warning(
-                "the broker did not take the order %s: %s", order.__struct_config__.tag, error, extra=facts
+                "the broker did not take the order %s: %s", order.__struct_config__.tag, error, extra=context
             )

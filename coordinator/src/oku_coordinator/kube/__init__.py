@@ -1,6 +1,6 @@
-"""The coordinator's Kubernetes part: the workers and delay servers of a run as pods.
+"""Scales a run's workers and delay servers as pods of a Kubernetes cluster.
 
-`plan` and `pods` are rules without I/O, `cluster` speaks to the API and is the only module that imports the
-client library, `scaler` ties them together, `servers` finds the delay servers, `part` is the door for the
-coordinator. Nothing of it is imported outside a cluster.
+`scale_plan`, `pods` and `pod_readiness` are rules without I/O; `cluster` speaks to the API and is the only
+module that imports the client library; `dns` and `pod_servers` find the delay servers; `scaler` ties them
+together, and `facade` is what the coordinator sees. Outside a cluster none of it is imported.
 """

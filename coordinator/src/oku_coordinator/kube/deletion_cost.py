@@ -13,7 +13,7 @@ _GONE = 404
 
 
 class CostMarker:
-    """See the module.
+    """Marks busy workers with a higher deletion cost.
 
     Args:
         cluster: the API.

@@ -36,8 +36,8 @@ async def look_up(host: str) -> set[str]:
     return {str(address[0]) for *_, address in found}
 
 
-class ServerName:
-    """See the module.
+class ServerDns:
+    """Compares what DNS says of the delay servers' name with their pods.
 
     Args:
         host: the name.

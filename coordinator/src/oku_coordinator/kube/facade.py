@@ -1,11 +1,11 @@
-"""The Kubernetes part as the coordinator sees it: one object, or none outside a cluster."""
+"""Kubernetes as the coordinator sees it: one object, or none outside a cluster."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from oku_coordinator.kube.cluster import enter_cluster
-from oku_coordinator.kube.dns import ServerName
+from oku_coordinator.kube.dns import ServerDns
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.kube.pod_servers import PodServers
 from oku_coordinator.kube.scale_plan import check_bounds
@@ -19,7 +19,7 @@ from oku_core.spec.spec import Spec
 
 
 class KubeFacade:
-    """See the module. `UserError` when this process is no pod.
+    """Scales the pods of runs and finds their delay servers. `UserError` when this process is not a pod.
 
     Args:
         settings: names and bounds.
@@ -34,8 +34,9 @@ class KubeFacade:
     ) -> None:
         self._settings = settings
         self._cluster = enter_cluster(settings.namespace)
-        name = ServerName(urlsplit(server_urls[0]).hostname or "") if has_one_name(server_urls) else None
-        self._scaler = Scaler(settings, self._cluster, ledger, wake, name)
+        self.dns = ServerDns(urlsplit(server_urls[0]).hostname or "") if has_one_name(server_urls) else None
+        """Waits for the name of the delay servers, if they have one for all."""
+        self._scaler = Scaler(settings, self._cluster, ledger, wake, self.dns)
         self.servers = (
             PodServers(self._cluster, settings.servers, server_urls[0]) if settings.servers else None
         )

@@ -65,10 +65,10 @@ class IdleClock:
         self._since, self._is_told = math.inf, False
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time, with no run at `now` in monotonic seconds; so until `tell` was called."""
+        """Whether it is time, with no run at `now` in monotonic seconds; so until `note_done` was called."""
         self._since = min(self._since, now)
         return not self._is_told and now - self._since >= self._idle_s
 
-    def tell(self) -> None:
+    def note_done(self) -> None:
         """What was due is done."""
         self._is_told = True

@@ -17,7 +17,7 @@ from typing import Any
 
 from oku_coordinator.kube.cluster import Cluster, ClusterError
 from oku_coordinator.kube.deletion_cost import CostMarker
-from oku_coordinator.kube.dns import ServerName
+from oku_coordinator.kube.dns import ServerDns
 from oku_coordinator.kube.pod_readiness import (
     PodReadiness,
     build_server_readiness,
@@ -38,14 +38,14 @@ _LOOK_S = 2.0
 
 
 class Scaler:
-    """See the module.
+    """Scales the Deployments of workers and delay servers.
 
     Args:
         settings: names and bounds.
         cluster: the API.
         ledger: says which run has its turn, and who holds its leases.
         wake: called when a run may begin that could not before.
-        name: by which workers find the delay servers; None when they need none.
+        dns: by which workers find the delay servers; None when they need none.
         clock: monotonic seconds.
     """
 
@@ -55,22 +55,22 @@ class Scaler:
         cluster: Cluster,
         ledger: Ledger,
         wake: Callable[[], None],
-        name: ServerName | None = None,
+        dns: ServerDns | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._ledger = ledger
         self._wake = wake
-        self._name = name
+        self._dns = dns
         self._clock = clock
         self._idle = IdleClock(settings.idle_s)
         self._has_looked = False
         self._scaled_for: str | None = None
         self._scaled_at = 0.0
-        self._served: str | None = None
+        self._ready_for: str | None = None
         """The run whose delay servers are there."""
-        self._costs = CostMarker(cluster, clock)
+        self._cost_marker = CostMarker(cluster, clock)
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why the last look came to nothing; empty when it did not."""
@@ -89,7 +89,7 @@ class Scaler:
 
     def has_servers(self, run: RunRecord) -> bool:
         """Whether the delay servers of a run are there, or it wants none."""
-        return not run.spec.brings_servers or not self._settings.servers or self._served == run.run
+        return not run.spec.brings_servers or not self._settings.servers or self._ready_for == run.run
 
     async def look(self) -> None:
         """One look; what the API does not do is noted as trouble."""
@@ -98,12 +98,12 @@ class Scaler:
             if run is None:
                 await self._rest()
             else:
-                await self._serve(run)
+                await self._prepare(run)
             self._has_looked = True
         except ClusterError as error:
             self._note_trouble(str(error))
         else:
-            self._note_trouble(self._costs.trouble)
+            self._note_trouble(self._cost_marker.trouble)
 
     async def _watch(self, health: Health) -> None:
         while True:
@@ -112,35 +112,35 @@ class Scaler:
             await asyncio.sleep(_LOOK_S)
 
     async def _rest(self) -> None:
-        self._scaled_for = self._served = None
+        self._scaled_for = self._ready_for = None
         self.workers = self.servers = PodReadiness()
         if not self._idle.is_due(self._clock()):
             return
         await self._resize(self._settings.workers, lambda _: 0)
         if self._settings.servers:
             await self._resize(self._settings.servers, lambda now: min(now, self._settings.min_servers))
-        self._idle.tell()
+        self._idle.note_done()
 
-    async def _serve(self, run: RunRecord) -> None:
+    async def _prepare(self, run: RunRecord) -> None:
         self._idle.note_run()
         if self._scaled_for != run.run:
             await self._scale_for(run)
         is_active = run.state in ACTIVE_STATES
         if is_active:
-            self._served = run.run
+            self._ready_for = run.run
         elif self._settings.servers and run.spec.brings_servers:
             await self._await_servers(run)
-        are_costs_due = is_active and self._costs.is_due
+        are_costs_due = is_active and self._cost_marker.is_due
         if not is_active or are_costs_due or not self.workers.is_complete:
             pods = await self._look_at_workers()
             if are_costs_due:
-                await self._costs.mark(pods, self._ledger.leases.count_held(run.run))
+                await self._cost_marker.mark(pods, self._ledger.leases.count_held(run.run))
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings
         is_found = not self._has_looked and run.state in ACTIVE_STATES
         self.workers = self.servers = PodReadiness()
-        self._served = None
+        self._ready_for = None
         wanted = await self._resize(
             settings.workers,
             lambda current: current if is_found and current else choose_workers(spec, settings),
@@ -167,15 +167,15 @@ class Scaler:
         pods = await self._cluster.fetch_pods(scale.selector)
         servers = build_server_readiness(pods, self.servers.wanted)
         may_begin = is_enough(servers, self._clock() - self._scaled_at)
-        if may_begin and self._name is not None:
+        if may_begin and self._dns is not None:
             self.servers = replace(servers, obstacle=self.servers.obstacle)  # till DNS has answered
-            obstacle = await self._name.find_obstacle([pod for pod in pods if pod.is_ready])
+            obstacle = await self._dns.find_obstacle([pod for pod in pods if pod.is_ready])
             servers, may_begin = replace(servers, obstacle=obstacle), not obstacle
         if not may_begin:
-            self._served = None
+            self._ready_for = None
             servers = await self._explain(servers, self._settings.servers)
-        elif self._served != run.run:
-            self._served = run.run
+        elif self._ready_for != run.run:
+            self._ready_for = run.run
             self._wake()
         self.servers = servers
 
@@ -186,11 +186,11 @@ class Scaler:
         self.workers = await self._explain(workers, self._settings.workers)
         return pods
 
-    async def _explain(self, turnout: PodReadiness, deployment: str) -> PodReadiness:
+    async def _explain(self, readiness: PodReadiness, deployment: str) -> PodReadiness:
         """Where no pod says why some are missing, they may have been refused, as by a quota."""
-        if turnout.is_complete or turnout.obstacle:
-            return turnout
-        return replace(turnout, obstacle=await self._cluster.fetch_failure(deployment))
+        if readiness.is_complete or readiness.obstacle:
+            return readiness
+        return replace(readiness, obstacle=await self._cluster.fetch_failure(deployment))
 
     def _note_trouble(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:

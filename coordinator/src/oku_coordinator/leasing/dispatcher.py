@@ -34,7 +34,7 @@ _BATCH = 100
 
 
 class Dispatcher:
-    """See the module.
+    """Begins runs, deals them out and calls their leases back.
 
     Args:
         ledger: the truth.
@@ -59,7 +59,7 @@ class Dispatcher:
         self._may_begin = may_begin
         self._stopped_at = -math.inf
         self.has_more = False
-        """Whether hands are still free after the last step."""
+        """Whether lease slots are still free after the last step."""
 
     async def step(self, now: float, wall_now: float) -> RunRecord | None:
         """Do what there is to do; returns the run that has its turn.
@@ -87,14 +87,14 @@ class Dispatcher:
         if self._broker.is_away:
             return
         workers = self._roster.workers(run.run)
-        hands = find_free_hands(workers, self._ledger.leases.count_held(run.run))
-        if not hands or not self._ledger.leases.count_pending(run.run):
+        slots = find_free_slots(workers, self._ledger.leases.count_held(run.run))
+        if not slots or not self._ledger.leases.count_pending(run.run):
             return
-        self.has_more = len(hands) > _BATCH
+        self.has_more = len(slots) > _BATCH
         mean_rps = self._roster.measure_mean_rate()
         choices = [
             partial(size_lease, run.spec, workers=len(workers), rate_rps=worker.rate_rps or mean_rps)
-            for worker in hands[:_BATCH]
+            for worker in slots[:_BATCH]
         ]
         spec = build_sent_spec(run, self._server_urls)
         start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
@@ -117,18 +117,18 @@ class Dispatcher:
         self._broker.send_stop(run=run.run, up_to=up_to, leases=(), grace_s=run.spec.drain_s)
 
 
-def find_free_hands(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:
-    """Which workers can take a lease, each as often as it has a free hand, the emptiest first.
+def find_free_slots(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:
+    """Which workers can take a lease, each once per free lease slot, the emptiest first.
 
     Args:
         workers: those that live.
         held: how many leases each has; None stands for leases that nobody has claimed yet. Some worker will
-            take such a lease, so it fills a hand of one.
+            take such a lease, so it fills a slot of one.
     """
-    hands: list[WorkerState] = []
+    slots: list[WorkerState] = []
     for others in range(LEASE_SLOTS):
-        hands += [worker for worker in workers if held.get(worker.name, 0) <= others]
-    return hands[held.get(None, 0) :]
+        slots += [worker for worker in workers if held.get(worker.name, 0) <= others]
+    return slots[held.get(None, 0) :]
 
 
 def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:

@@ -9,7 +9,7 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.messaging.celery_app import LEASE_SLOTS
 
 
-class ExpiryJudge:
+class ExpiryRule:
     """Remembers since when each lease has been with the worker that has it now.
 
     A coordinator that was restarted remembers none, so each lease has a full worker timeout again.
@@ -19,7 +19,7 @@ class ExpiryJudge:
         self._roster = roster
         self._known_since: dict[tuple[str, str | None], float] = {}
 
-    def forgive(self, now: float) -> None:
+    def reset_timers(self, now: float) -> None:
         """Begin every lease's time anew: we could not have heard of them."""
         self._known_since = dict.fromkeys(self._known_since, now)
 
@@ -35,11 +35,11 @@ class ExpiryJudge:
             closing: whether the run waits for nothing but these leases.
         """
         before = self._known_since
-        # While no hand is free, as when a worker has left, an unclaimed lease waits in the queue for one.
-        # What a worker has beyond its own hands, as after a loss of the broker, fills nobody else's.
+        # While no slot is free, as when a worker has left, an unclaimed lease waits in the queue for one.
+        # What a worker has beyond its own slots, as after a loss of the broker, fills nobody else's.
         claims = Counter(lease.incarnation for lease in leases if lease.incarnation is not None)
-        full_hands = sum(min(count, LEASE_SLOTS) for count in claims.values())
-        is_waiting = full_hands >= LEASE_SLOTS * len(self._roster.workers()) and not closing
+        full_slots = sum(min(count, LEASE_SLOTS) for count in claims.values())
+        is_waiting = full_slots >= LEASE_SLOTS * len(self._roster.workers()) and not closing
         self._known_since = {
             (lease.id, lease.incarnation): now
             if lease.incarnation is None and (is_waiting or lease.id in listed)
@@ -48,15 +48,15 @@ class ExpiryJudge:
         }
         lost = []
         for lease in leases:
-            reason = self._judge(lease, self._known_since[lease.id, lease.incarnation], now)
+            reason = self._classify(lease, self._known_since[lease.id, lease.incarnation], now)
             if reason:
                 lost.append((lease.id, reason))
         return lost
 
-    def _judge(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
+    def _classify(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
         overdue = now - known_since > self._roster.worker_timeout_s
         if lease.worker is None or lease.incarnation is None:
-            # A worker with a free hand takes what is in the queue at once, so it is not there.
+            # A worker with a free slot takes what is in the queue at once, so the message is not there.
             return ExpiryReason.NOT_CLAIMED if overdue else None
         if self._roster.is_gone(lease.incarnation):
             return ExpiryReason.WORKER_LOST

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.expiry import ExpiryJudge
+from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
@@ -24,7 +24,7 @@ _BATCH = 50
 
 
 class Reaper:
-    """See the module.
+    """Looks at all active leases and takes back those that are lost.
 
     Args:
         ledger: has the leases.
@@ -50,11 +50,11 @@ class Reaper:
         self._metrics = metrics
         self._clock = clock
         self._note_lost = note_lost
-        self._expiry = ExpiryJudge(roster)
+        self._expiry = ExpiryRule(roster)
 
-    def forgive(self, now: float) -> None:
+    def reset_timers(self, now: float) -> None:
         """Begin every lease's time anew: we could not have heard of them."""
-        self._expiry.forgive(now)
+        self._expiry.reset_timers(now)
 
     async def look(self, now: float) -> None:
         """One look, at `now` in monotonic seconds.
@@ -68,7 +68,7 @@ class Reaper:
         listed = self._roster.find_listed()
         others = listed - active
         if others and (void := self._ledger.leases.find_void(others)):
-            # A worker that was taken for dead still works on what others have by now, or on a failed run.
+            # A worker that was declared dead still works on what others have by now, or on a failed run.
             self._broker.send_stop(run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
         closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
@@ -77,16 +77,16 @@ class Reaper:
             lost.setdefault(reason, []).append(lease)
         by_id = {lease.id: lease for lease in leases}
         for reason, names in lost.items():
-            for place in range(0, len(names), _BATCH):
-                self._take_back([by_id[name] for name in names[place : place + _BATCH]], reason)
+            for offset in range(0, len(names), _BATCH):
+                self._take_back([by_id[name] for name in names[offset : offset + _BATCH]], reason)
                 await asyncio.sleep(0)
 
     def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason) -> None:
         expired = set(self._ledger.leases.expire([lease.id for lease in leases], reason, self._clock()))
         for lease in leases:
             if lease.id in expired:  # the others were reported meanwhile
-                facts = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
-                _log.warning("lease %s is taken back: %s", lease.id, reason, extra=facts)
+                context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
+                _log.warning("lease %s is taken back: %s", lease.id, reason, extra=context)
                 self._metrics.count_expired(reason)
         if reason == ExpiryReason.WORKER_LOST:
             self._note_lost(lease.incarnation for lease in leases if lease.incarnation is not None)

@@ -15,7 +15,7 @@ MAX_SIZE = 2_000_000
 """No lease is larger, whatever the rate."""
 _WINDOWS_AT_FIRST = 8
 _SMALLEST_WINDOWS = 2
-"""A lease keeps a hand until its slowest answer is in; the next must keep the window full that long."""
+"""A lease keeps its slot until its slowest answer is in; the next must keep the window full that long."""
 _SMALLEST_LEASE_S = 0.5
 _SMALLEST = 50
 

@@ -20,7 +20,7 @@ _FRAME_BYTES = len(b'{"streams":[{"stream":,"values":[]}]}') - len(b",")
 
 @dataclass(frozen=True)
 class Batch:
-    """See the module.
+    """Entries of one stream.
 
     Attributes:
         labels: of the stream.

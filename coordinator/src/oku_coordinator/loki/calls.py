@@ -18,7 +18,7 @@ _CONNECT_S = 10.0
 _REASON_CHARACTERS = 300
 
 
-class Verdict(Enum):
+class Acceptance(Enum):
     """What became of a call."""
 
     DONE = "done"
@@ -29,18 +29,18 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallResult:
     """What became of a call, and why.
 
     Attributes:
-        verdict: what it means.
+        acceptance: what it means.
         kind: short, the same for all answers of its kind.
         reason: in one printable line.
         status: of HTTP; 0 without an answer.
         retry_after_s: how long Loki, or what stands before it, wants to be left alone.
     """
 
-    verdict: Verdict
+    acceptance: Acceptance
     kind: str = ""
     reason: str = ""
     status: int = 0
@@ -74,14 +74,14 @@ class LokiCalls:
         if self._session is not None:
             await self._session.close()
 
-    async def push(self, batch: Batch) -> Answer:
+    async def push(self, batch: Batch) -> CallResult:
         """Send a batch."""
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         body = await asyncio.to_thread(batch.build_body)
         answer, _ = await self._call("POST", self._target.push_url, data=body, headers=headers)
         return answer
 
-    async def fetch_stored(self, batch: Batch) -> tuple[Answer, set[tuple[int, str]]]:
+    async def fetch_stored(self, batch: Batch) -> tuple[CallResult, set[tuple[int, str]]]:
         """Times and lines that the stream of a batch has in the time of the batch."""
         stored: set[tuple[int, str]] = set()
         start_ns = batch.first_ns
@@ -96,14 +96,14 @@ class LokiCalls:
             # Without the flag a line's own metadata would stand among the labels of its stream.
             headers = {"X-Loki-Response-Encoding-Flags": "categorize-labels", "Cache-Control": "no-cache"}
             answer, body = await self._call("GET", self._target.query_url, params=params, headers=headers)
-            if answer.verdict is not Verdict.DONE:
+            if answer.acceptance is not Acceptance.DONE:
                 return answer, stored
             try:
                 streams = msgspec.json.decode(body, type=_Found).data.result
                 times = [int(value.at) for stream in streams for value in stream.values]
             except (msgspec.MsgspecError, ValueError):
-                return Answer(
-                    Verdict.DENIED, "no Loki", "it does not answer as Loki does", answer.status
+                return CallResult(
+                    Acceptance.DENIED, "no Loki", "it does not answer as Loki does", answer.status
                 ), stored
             ours = [stream.values for stream in streams if batch.has_labels(stream.stream)]
             stored |= {(int(value.at), value.line) for values in ours for value in values}
@@ -112,21 +112,21 @@ class LokiCalls:
             # Lines of its last moment may follow on the next page; one that they fill has to be left.
             start_ns = max(times) if max(times) > start_ns else start_ns + 1
 
-    async def _call(self, method: str, url: str, **settings: Any) -> tuple[Answer, bytes]:
+    async def _call(self, method: str, url: str, **settings: Any) -> tuple[CallResult, bytes]:
         assert self._session is not None, "the pusher is used inside of its `async with`"
         try:
             async with self._session.request(method, url, allow_redirects=False, **settings) as response:
                 body = await response.read()
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            return Answer(Verdict.NOT_SENT, type(error).__name__, build_reason(_describe(error))), b""
+            return CallResult(Acceptance.NOT_SENT, type(error).__name__, build_reason(_describe(error))), b""
         except TimeoutError:
-            return Answer(Verdict.UNCLEAR, "timeout", f"no answer in {self._timeout_s:g} s"), b""
+            return CallResult(Acceptance.UNCLEAR, "timeout", f"no answer in {self._timeout_s:g} s"), b""
         except aiohttp.ClientError as error:
             reason = build_reason(str(error)) or type(error).__name__
-            return Answer(Verdict.UNCLEAR, type(error).__name__, reason), b""
+            return CallResult(Acceptance.UNCLEAR, type(error).__name__, reason), b""
         status, after = response.status, response.headers.get("Retry-After", "")
-        return Answer(
-            verdict=judge(status),
+        return CallResult(
+            acceptance=classify_status(status),
             kind=str(status),
             reason=build_reason(body.decode(errors="replace")) or (response.reason or ""),
             status=status,
@@ -134,14 +134,14 @@ class LokiCalls:
         ), body
 
 
-def judge(status: int) -> Verdict:
+def classify_status(status: int) -> Acceptance:
     """What a status means, by Loki's documentation of its limits and by HTTP."""
     if status in {260, 400, 413, 422}:  # 260: the tenant is blocked
-        return Verdict.REFUSED
+        return Acceptance.REFUSED
     if 200 <= status < 300:
-        return Verdict.DONE
+        return Acceptance.DONE
     # A stream that is over its rate has a part of the lines stored, and 429.
-    return Verdict.UNCLEAR if status in {408, 429} or status >= 500 else Verdict.DENIED
+    return Acceptance.UNCLEAR if status in {408, 429} or status >= 500 else Acceptance.DENIED
 
 
 def _describe(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:

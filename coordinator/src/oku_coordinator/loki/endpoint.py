@@ -11,7 +11,7 @@ _API = "/loki/api/v1"
 
 @dataclass(frozen=True, kw_only=True)
 class LokiTarget:
-    """See the module.
+    """One Loki, and the identity for it.
 
     Attributes:
         url: `http(s)://host[:port][/prefix]`; `/loki/api/v1/push` is added unless it ends with `/push`.

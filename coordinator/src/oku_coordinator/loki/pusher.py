@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from oku_coordinator.loki.batch import Batch, cut_batches
-from oku_coordinator.loki.calls import Answer, LokiCalls, Verdict
+from oku_coordinator.loki.calls import Acceptance, CallResult, LokiCalls
 from oku_coordinator.loki.endpoint import LokiTarget
 from oku_coordinator.loki.entry import Entry, Refusal
 
@@ -119,17 +119,17 @@ class LokiPusher:
                 if not batch.entries:
                     break
             answer = await self._calls.push(batch)
-            if answer.verdict is Verdict.REFUSED:
+            if answer.acceptance is Acceptance.REFUSED:
                 refusal = await self._refuse(batch, answer)
-            if answer.verdict in {Verdict.DONE, Verdict.REFUSED}:
+            if answer.acceptance in {Acceptance.DONE, Acceptance.REFUSED}:
                 break
-            is_in_doubt = is_in_doubt or answer.verdict is Verdict.UNCLEAR
+            is_in_doubt = is_in_doubt or answer.acceptance is Acceptance.UNCLEAR
             await self._wait(answer, failures)
             failures += 1
         self._tell("", "")
         return refusal
 
-    async def _refuse(self, batch: Batch, answer: Answer) -> Refusal | None:
+    async def _refuse(self, batch: Batch, answer: CallResult) -> Refusal | None:
         """What of a batch was refused: on 400 the lines that Loki had nothing against are stored."""
         if answer.status == 400 and len(batch.entries) > 1:
             batch = await self._drop_stored(batch, has_failed=False)
@@ -148,9 +148,9 @@ class LokiPusher:
         failures = 0
         while True:
             answer, stored = await self._calls.fetch_stored(batch)
-            if answer.verdict is Verdict.DONE:
+            if answer.acceptance is Acceptance.DONE:
                 return batch.drop(stored)
-            if answer.verdict in {Verdict.DENIED, Verdict.REFUSED} or answer.status == 501:
+            if answer.acceptance in {Acceptance.DENIED, Acceptance.REFUSED} or answer.status == 501:
                 if not self._told_blind:
                     self._told_blind = True
                     what = "it can't be asked which lines it has, so some may come twice"
@@ -159,7 +159,7 @@ class LokiPusher:
             await self._wait(answer, failures)
             failures += 1
 
-    async def _wait(self, answer: Answer, failures: int) -> None:
+    async def _wait(self, answer: CallResult, failures: int) -> None:
         self._tell(answer.kind, _describe(answer))
         await self._sleep(choose_pause_s(answer, failures, self._uniform()))
 
@@ -169,7 +169,7 @@ class LokiPusher:
             self._on_trouble(trouble)
 
 
-def choose_pause_s(answer: Answer, failures: int, share: float) -> float:
+def choose_pause_s(answer: CallResult, failures: int, share: float) -> float:
     """How long to wait after an answer.
 
     Args:
@@ -178,10 +178,10 @@ def choose_pause_s(answer: Answer, failures: int, share: float) -> float:
         share: of the longest pause that is right now; at random between 0 and 1, so that many clients do
             not come back together.
     """
-    is_denied = answer.verdict is Verdict.DENIED
+    is_denied = answer.acceptance is Acceptance.DENIED
     longest = LONGEST_PAUSE_S if is_denied else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 10))
     return max(share * longest, min(answer.retry_after_s, LONGEST_RETRY_AFTER_S))
 
 
-def _describe(answer: Answer) -> str:
+def _describe(answer: CallResult) -> str:
     return f"{answer.status} {answer.reason}".rstrip() if answer.status else answer.reason

@@ -40,7 +40,7 @@ class QueueWatch:
         self._since = 0.0
         """When it was first seen to have its turn, in monotonic seconds."""
 
-    def forgive(self, now: float) -> None:
+    def reset_timers(self, now: float) -> None:
         """Begin the time anew: nobody could come, or could not have been heard."""
         self._since = now
 

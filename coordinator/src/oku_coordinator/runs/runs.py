@@ -17,7 +17,7 @@ from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
-from oku_coordinator.servers.served_count import Served, ServedCounter
+from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import ACTIVE_STATES, RunState
 from oku_core.messaging.progress import Tick
@@ -114,10 +114,10 @@ class Runs:
         record = self._ledger.runs.fetch(run)
         return self._sum_up(record, await self._ask_servers(record))
 
-    async def _ask_servers(self, record: RunRecord) -> Served | None:
+    async def _ask_servers(self, record: RunRecord) -> ServedTotal | None:
         return await self._served.fetch(record.run) if record.spec.brings_servers else None
 
-    def _sum_up(self, record: RunRecord, answer: Served | None) -> Summary:
+    def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
         """With what the servers answered after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):

@@ -29,7 +29,7 @@ class NotFoundError(Exception):
     """It cannot be said now where the servers are."""
 
 
-_SILENCE = (NotFoundError, aiohttp.ClientError, OSError, msgspec.MsgspecError, UnicodeDecodeError)
+_NO_ANSWER = (NotFoundError, aiohttp.ClientError, OSError, msgspec.MsgspecError, UnicodeDecodeError)
 """What comes of asking a server that does not answer, or is none of ours; a timeout is an `OSError`."""
 
 
@@ -57,7 +57,7 @@ class _Process(msgspec.Struct):
     peak_rss_mb: float
 
 
-class Answer(msgspec.Struct):
+class ServerCount(msgspec.Struct):
     """What a server says of itself and a run.
 
     Attributes:
@@ -76,7 +76,7 @@ class Answer(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedTotal:
     """What the servers say together."""
 
     requests: int
@@ -112,7 +112,7 @@ class ServedCounter:
         self._ledger = ledger
         self.is_fixed = servers.is_fixed
 
-    async def fetch(self, run: str) -> Served | None:
+    async def fetch(self, run: str) -> ServedTotal | None:
         """Requests of a run that the servers received; None when that is not known."""
         answers = await self.ask(run)
         if not answers:
@@ -125,7 +125,7 @@ class ServedCounter:
             )  # fmt: skip
             return None
         processes = [process for answer in answers for process in answer.processes]
-        return Served(
+        return ServedTotal(
             sum(by_store.values()),
             [
                 ProcessSummary(name=f"server-{number}", peak_mb=round(process.peak_rss_mb, 1))
@@ -133,20 +133,20 @@ class ServedCounter:
             ],
         )
 
-    async def announce(self, run: str) -> list[Answer] | None:
+    async def announce(self, run: str) -> list[ServerCount] | None:
         """Have each server keep the count of a run; what it answers, None when one of them does not."""
         return await self._ask_all(run, "announce")
 
-    async def ask(self, run: str) -> list[Answer] | None:
+    async def ask(self, run: str) -> list[ServerCount] | None:
         """What each server answers; None when one of them does not."""
         return await self._ask_all(run, "served")
 
-    async def _ask_all(self, run: str, question: str) -> list[Answer] | None:
+    async def _ask_all(self, run: str, call: str) -> list[ServerCount] | None:
         try:
             addresses = await self._servers.find()
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
-                return await asyncio.gather(*(_ask(session, address, question, run) for address in addresses))
-        except _SILENCE as error:
+                return await asyncio.gather(*(_ask(session, address, call, run) for address in addresses))
+        except _NO_ANSWER as error:
             text = str(error) or type(error).__name__
             _log.warning("the delay servers did not say what they served: %s", text, extra={"run": run})
             return None
@@ -176,9 +176,9 @@ async def _resolve(url: str) -> list[Address]:
     return [Address(f"http://{netloc}:{parts.port or 80}{parts.path}", parts.netloc) for netloc in netlocs]
 
 
-async def _ask(session: aiohttp.ClientSession, address: Address, question: str, run: str) -> Answer:
+async def _ask(session: aiohttp.ClientSession, address: Address, call: str, run: str) -> ServerCount:
     headers = {"Host": address.host}
-    async with session.get(f"{address.url}/-/{question}", params={"run": run}, headers=headers) as response:
+    async with session.get(f"{address.url}/-/{call}", params={"run": run}, headers=headers) as response:
         response.raise_for_status()
-        answer = msgspec.json.decode(await response.read(), type=Answer)
+        answer = msgspec.json.decode(await response.read(), type=ServerCount)
     return msgspec.structs.replace(answer, store=answer.store or address.url)

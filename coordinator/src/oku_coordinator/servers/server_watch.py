@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
-from oku_coordinator.servers.served_count import Answer, ServedCounter
+from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.process.supervision import Health, Supervisor, cancel
 
@@ -33,7 +33,7 @@ its defaults by minutes."""
 
 
 class ServerWatch:
-    """See the module.
+    """Looks at the delay servers of the run that has its turn.
 
     Args:
         counter: asks the servers.
@@ -129,7 +129,7 @@ class ServerWatch:
         self._ledger.runs.note_servers(run.run, stores, self._clock())
         return True
 
-    def _may_lack_requests(self, run: RunRecord, answers: Sequence[Answer]) -> bool:
+    def _may_lack_requests(self, run: RunRecord, answers: Sequence[ServerCount]) -> bool:
         """Whether the count of a run may have lost its place to names that others made up.
 
         It cannot from its announcement on. A server that comes to an active run may have had requests before.

@@ -65,7 +65,7 @@ class Ticker:
         self._metrics.count_progress()
         is_new = not self._roster.is_current(progress.worker, progress.incarnation)
         replaced = self._roster.find_replaced(progress.worker, progress.incarnation)
-        self._roster.hear(progress, time.monotonic(), self._clock())
+        self._roster.record(progress, time.monotonic(), self._clock())
         if replaced is not None:
             self._note_gone(replaced)
         if is_new:

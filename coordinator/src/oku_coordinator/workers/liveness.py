@@ -131,7 +131,7 @@ class Roster:
         if name not in self._workers:
             self._workers[name] = WorkerState(name, incarnation, now)
 
-    def hear(self, progress: Progress, now: float, wall_now: float) -> None:
+    def record(self, progress: Progress, now: float, wall_now: float) -> None:
         """Take in an event. Another incarnation of a name was started anew: its old one is gone."""
         known = self._workers.get(progress.worker)
         replaced = known.incarnation if known and known.incarnation != progress.incarnation else None
@@ -196,7 +196,7 @@ class Roster:
                 self._note_gone(worker.incarnation)
         return silent
 
-    def forgive(self, now: float) -> None:
+    def reset_timers(self, now: float) -> None:
         """Begin everybody's time anew: we could not have heard them."""
         for worker in self._workers.values():
             worker.heard_at = now

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from oku_coordinator.kube import dns as name_module
-from oku_coordinator.kube.dns import LOOKUPS, NAMED_WITHIN_S, ServerName, is_same, look_up
+from oku_coordinator.kube.dns import LOOKUPS, NAMED_WITHIN_S, ServerDns, is_same, look_up
 from oku_coordinator.kube.pods import Metadata, Pod, PodIp, Status
 
 
@@ -25,7 +25,7 @@ class Dns:
         self.answers = list(answers)
         self.now = 1000.0
         self.calls: list[str] = []
-        self.name = ServerName("servers", self._look_up, lambda: self.now, self._sleep)
+        self.name = ServerDns("servers", self._look_up, lambda: self.now, self._sleep)
 
     async def look(self, *pods: Pod, after_s: float = 0.0) -> str:
         """What keeps the name from standing for these pods, some time later."""
@@ -132,7 +132,7 @@ async def test_dns_that_hangs_says_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         pass
 
     monkeypatch.setattr(name_module, "_PATIENCE_S", 0.01)
-    name = ServerName("servers", hang, sleep=sleep)
+    name = ServerDns("servers", hang, sleep=sleep)
     assert await name.find_obstacle([ONE]) == "DNS says of servers as yet: nothing"
 
 

@@ -1,5 +1,5 @@
 import asyncio
-from pathlib import Path
+import dataclasses
 from typing import Any
 
 import pytest
@@ -7,11 +7,11 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api.routes import build_api
-from oku_coordinator.kube import facade as part_module
+from oku_coordinator.assembly import Assembly
+from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.process import Coordinator
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
@@ -27,20 +27,20 @@ SETTINGS = KubeSettings(namespace="oku", workers="w", servers="s", max_workers=8
 @pytest.fixture(autouse=True)
 def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
     """This process is a pod."""
-    monkeypatch.setattr(part_module, "enter_cluster", lambda namespace: {"oku": cluster}[namespace])
+    monkeypatch.setattr(facade_module, "enter_cluster", lambda namespace: {"oku": cluster}[namespace])
 
 
-async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
-    """As soon as it is started."""
+async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
+    """It begins as soon as it is started."""
     ledger.runs.create("r1", Spec(urls=("http://h/",), workers=3), 0.0)
-    part = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
-    part.start(Supervisor())
+    facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    facade.start(Supervisor())
     async with asyncio.timeout(5):
         while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
-    await part.end()
-    assert part.describe() == {"workers": 8, "servers": 4, "trouble": ""}
-    assert part.servers is not None
+    await facade.end()
+    assert facade.describe() == {"workers": 8, "servers": 4, "trouble": ""}
+    assert facade.servers is not None
 
 
 @pytest.mark.parametrize(
@@ -55,45 +55,40 @@ async def test_the_part_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kub
 def test_the_name_of_the_delay_servers_is_that_of_their_url(
     ledger: Ledger, urls: list[str], host: str | None
 ) -> None:
-    """An address is no name; of several names nobody knows which pod has which."""
-    name = KubeFacade(SETTINGS, urls, ledger, lambda: None)._scaler._name
-    assert (name and name.host) == host
+    """An address is not a name; of several names nobody knows which pod has which."""
+    dns = KubeFacade(SETTINGS, urls, ledger, lambda: None).dns
+    assert (dns and dns.host) == host
 
 
 async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger: Ledger) -> None:
-    """By the API, and who asks is told the bounds."""
-    part = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    """The API refuses it, and says what the bounds are."""
+    facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
-    conditions = Readiness(ledger, Roster(10.0), kube=part)
-    runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
-    api = build_api(runs, Metrics(), "t", lambda: True, None, part.describe)
+    readiness = Readiness(ledger, Roster(10.0), kube=facade)
+    runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
+    api = build_api(runs, Metrics(), "t", lambda: True, None, facade.describe)
     headers = {"Authorization": "Bearer t"}
     async with TestClient[Any, Any](TestServer(api), headers=headers) as client:
         refused = await client.post("/api/runs", json={"workers": 9})
         assert refused.status == 400
         assert (await refused.json())["error"].startswith("workers: 9 is more than the 8")
         assert (await client.post("/api/runs", json={"workers": 8})).status == 201
-        assert await (await client.get("/api/scaling")).json() == part.describe()
+        assert await (await client.get("/api/scaling")).json() == facade.describe()
 
 
-async def test_a_coordinator_has_the_part_if_it_is_told_what_to_scale(tmp_path: Path) -> None:
+def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
+    coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Then a run waits for its delay servers to be there, and to be seen."""
-    settings = CoordinatorSettings(
-        broker_url="redis://127.0.0.1:1",
-        message_key=b"k" * 16,
-        data_dir=tmp_path,
-        token="t",
-        server_urls=("http://127.0.0.1:1",),
-        kube=SETTINGS,
+    parts = Assembly(
+        dataclasses.replace(coordinator_settings, server_urls=("http://127.0.0.1:1",), kube=SETTINGS)
     )
-    coordinator = Coordinator(settings)
-    run = coordinator._ledger.runs.create("r1", Spec(), 0.0)
-    assert coordinator._kube is not None
-    assert coordinator._server_watch is not None
-    assert not coordinator._conditions.may_begin(run)
-    coordinator._kube._scaler._served = "r1"
-    assert not coordinator._conditions.may_begin(run)
-    coordinator._server_watch._seen = "r1"
-    assert coordinator._conditions.may_begin(run)
-    coordinator._ledger.close()
-    coordinator._lock.release()
+    run = parts.ledger.runs.create("r1", Spec(), 0.0)
+    assert parts.kube is not None
+    assert parts.server_watch is not None
+    assert not parts.readiness.may_begin(run)
+    monkeypatch.setattr(parts.kube, "may_begin", lambda _: True)
+    assert not parts.readiness.may_begin(run)
+    monkeypatch.setattr(parts.server_watch, "may_begin", lambda _: True)
+    assert parts.readiness.may_begin(run)
+    parts.close()

@@ -8,7 +8,7 @@ from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 from oku_coordinator.kube import deletion_cost as costs_module
 from oku_coordinator.kube import scaler as scaler_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError
-from oku_coordinator.kube.dns import NAMED_WITHIN_S, ServerName
+from oku_coordinator.kube.dns import NAMED_WITHIN_S, ServerDns
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S, PodReadiness
 from oku_coordinator.kube.pod_servers import PodServers, build_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
@@ -40,7 +40,7 @@ class World:
         self.wakes = 0
         self.named: set[str] | None = None
         """What the name of the delay servers stands for; None for those that there are."""
-        self.name: ServerName | None = ServerName("oku-servers", self._look_up, lambda: self.now, self._sleep)
+        self.name: ServerDns | None = ServerDns("oku-servers", self._look_up, lambda: self.now, self._sleep)
         self.scaler = self.build_scaler()
 
     def build_scaler(self) -> Scaler:

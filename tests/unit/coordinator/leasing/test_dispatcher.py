@@ -6,7 +6,7 @@ import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.dispatcher import Dispatcher, build_sent_spec, find_free_hands
+from oku_coordinator.leasing.dispatcher import Dispatcher, build_sent_spec, find_free_slots
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
@@ -61,11 +61,11 @@ def dispatcher(ledger: Ledger, roster: Roster, broker: BrokerTwin) -> Dispatcher
     return Dispatcher(ledger, roster, broker, ["http://127.0.0.1:1", "http://127.0.0.1:2/"])
 
 
-def hear(roster: Roster, *workers: str, ended: int = 0, ahead_s: float = 0.0) -> None:
+def record(roster: Roster, *workers: str, ended: int = 0, ahead_s: float = 0.0) -> None:
     """Workers speak."""
     for worker in workers:
         progress = Progress(worker=worker, incarnation=worker, at=ahead_s, outcomes=[ended, 0, 0, 0, 0, 0])
-        roster.hear(progress, 0.0, 0.0)
+        roster.record(progress, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_each_free_hand_takes_a_lease_the_emptiest_first(
 ) -> None:
     """A worker has two hands; a lease that nobody has claimed yet fills one, that of the emptiest."""
     states = [WorkerState(name, name, 0.0) for name in workers]
-    assert [worker.name for worker in find_free_hands(states, Counter(holders))] == free
+    assert [worker.name for worker in find_free_slots(states, Counter(holders))] == free
 
 
 def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: Callable[..., RunRecord]) -> None:
@@ -128,7 +128,7 @@ def test_a_target_of_others_is_told_nothing(begin_run: Callable[..., RunRecord])
 
 async def test_without_a_run_there_is_nothing_to_do(dispatcher: Dispatcher, roster: Roster) -> None:
     """However many workers live."""
-    hear(roster, "w1")
+    record(roster, "w1")
     assert await dispatcher.step(0.0, 0.0) is None
 
 
@@ -138,7 +138,7 @@ async def test_a_run_waits_for_a_worker(dispatcher: Dispatcher, ledger: Ledger, 
     waiting = await dispatcher.step(0.0, 0.0)
     assert waiting is not None
     assert waiting.state == ledger.runs.fetch("r1").state == RunState.PENDING
-    hear(roster, "w1")
+    record(roster, "w1")
     begun = await dispatcher.step(0.5, 0.5)
     assert begun is not None
     assert begun.state == ledger.runs.fetch("r1").state == RunState.RUNNING
@@ -149,7 +149,7 @@ async def test_every_hand_gets_a_lease(
 ) -> None:
     """Each lease is sent with its range, its spec and the time after which it is stale; once."""
     ledger.runs.create("r1", Spec(requests=10_000, range_size=1000), 0.0)
-    hear(roster, "w1", "w2", ahead_s=20.0)
+    record(roster, "w1", "w2", ahead_s=20.0)
     await dispatcher.step(0.0, 100.0)
     await dispatcher.step(0.5, 100.5)
     active = ledger.leases.fetch_active("r1")
@@ -173,9 +173,9 @@ async def test_a_lease_is_cut_to_the_rate_of_its_worker(
 ) -> None:
     """One whose rate is unknown is taken for an average one."""
     ledger.runs.create("r1", Spec(requests=10**9), 0.0)
-    hear(roster, "w1", ended=100)
-    hear(roster, "w2", ended=300)
-    hear(roster, "w3")
+    record(roster, "w1", ended=100)
+    record(roster, "w2", ended=300)
+    record(roster, "w3")
     await dispatcher.step(0.0, 0.0)
     sizes = [lease.stop - lease.start for lease in broker.leases]
     assert sizes == [1000, 3000, 2000, 1000, 3000, 2000]
@@ -186,7 +186,7 @@ async def test_all_is_dealt_out_when_there_is_less_than_hands(
 ) -> None:
     """And then there is nothing to do until the reports are in."""
     ledger.runs.create("r1", Spec(requests=60, range_size=50), 0.0)
-    hear(roster, "w1", "w2")
+    record(roster, "w1", "w2")
     await dispatcher.step(0.0, 0.0)
     assert [(lease.start, lease.stop) for lease in broker.leases] == [(0, 50), (50, 60)]
     ledger.leases.apply([make_report(lease) for lease in ledger.leases.fetch_active("r1")], 5.0)
@@ -199,7 +199,7 @@ async def test_a_lease_that_the_broker_does_not_take_is_taken_back(
 ) -> None:
     """Nothing was sent; the next round tries again, with a new lease of the same range."""
     ledger.runs.create("r1", Spec(requests=100, range_size=10), 0.0)
-    hear(roster, "w1")
+    record(roster, "w1")
     tried: list[Lease] = []
 
     def refuse(lease: Lease) -> bool:
@@ -222,7 +222,7 @@ async def test_nothing_is_dealt_while_the_broker_is_away(
 ) -> None:
     """Each lease that it does not take would be one more in the ledger."""
     ledger.runs.create("r1", Spec(requests=100), 0.0)
-    hear(roster, "w1")
+    record(roster, "w1")
     broker.answers = False
     await dispatcher.step(0.0, 1.0)
     assert ledger.leases.fetch_active("r1") == []
@@ -238,7 +238,7 @@ async def test_nothing_more_is_dealt_of_a_run_that_was_stopped_meanwhile(
 ) -> None:
     """The broker takes its time, and somebody stops the run while leases are sent; those are called back."""
     ledger.runs.create("r1", Spec(requests=100, range_size=10), 0.0)
-    hear(roster, "w1", "w2")
+    record(roster, "w1", "w2")
 
     def stop(_: Lease) -> bool:
         if not broker.leases:
@@ -259,7 +259,7 @@ async def test_the_order_to_stop_is_repeated_until_nothing_is_out(
 ) -> None:  # fmt: skip
     """Once a second, for it may be lost; for the leases that are out, and no later ones."""
     ledger.runs.create("r1", Spec(requests=100, range_size=10, grace_s=7.0), 0.0)
-    hear(roster, "w1")
+    record(roster, "w1")
     await dispatcher.step(0.0, 0.0)
     ledger.runs.change_state("r1", state, 1.0)
     for now in (1.0, 1.5, 1.9, 2.0, 2.9, 3.0):
@@ -278,7 +278,7 @@ async def test_the_next_run_begins_when_the_first_is_over(
     """One after the other, in the order in which they were submitted."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     ledger.runs.create("r2", Spec(requests=10), 1.0)
-    hear(roster, "w1")
+    record(roster, "w1")
     await dispatcher.step(2.0, 2.0)
     await dispatcher.step(3.0, 3.0)
     assert [lease.run for lease in broker.leases] == ["r1"]

@@ -39,12 +39,12 @@ class World:
         self.lost: list[str] = []
         self.watch = Reaper(ledger, self.roster, self.broker, self.metrics, lambda: 0.0, self.lost.extend)
 
-    def hear(self, *leases: str, now: float = 0.0) -> None:
+    def record(self, *leases: str, now: float = 0.0) -> None:
         """Worker w1 speaks and names the leases that it has."""
         progress = Progress(
             worker="w1", incarnation="b1", at=0.0, leases={lease: [0] * 6 for lease in leases}
         )
-        self.roster.hear(progress, now, 0.0)
+        self.roster.record(progress, now, 0.0)
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def world(ledger: Ledger) -> World:
 async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: World, cut: Cut) -> None:
     """Those of a failed run, also while no run is active; once for each time that they name them."""
     lease = cut()
-    world.hear(lease.id)
+    world.record(lease.id)
     await world.watch.look(0.0)
     assert world.broker.stops == []
-    world.hear(lease.id)
+    world.record(lease.id)
     world.ledger.runs.change_state("r1", RunState.FAILED, 3.0)
     await world.watch.look(0.0)
     await world.watch.look(0.0)
@@ -72,7 +72,7 @@ async def test_a_lease_that_is_lost_is_taken_back(
     """Once, which is logged and counted."""
     lease = cut()
     for now in (0.0, 10.0, 10.1, 11.0):
-        world.hear(now=now)
+        world.record(now=now)
         await world.watch.look(now)
         assert (world.ledger.leases.fetch_active("r1") == []) == (now > 10.0)
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
@@ -83,8 +83,8 @@ async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, 
     """Every lease has a full new timeout after it."""
     cut()
     await world.watch.look(0.0)
-    world.watch.forgive(100.0)
-    world.hear(now=110.0)
+    world.watch.reset_timers(100.0)
+    world.record(now=110.0)
     await world.watch.look(110.0)
     assert len(world.ledger.leases.fetch_active("r1")) == 1
     await world.watch.look(110.1)
@@ -114,9 +114,9 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactio
             await asyncio.sleep(0)
 
     monkeypatch.setattr(world.ledger.leases, "expire", count)
-    world.hear(now=0.0)
+    world.record(now=0.0)
     await world.watch.look(0.0)
-    world.hear(now=10.1)
+    world.record(now=10.1)
     other = asyncio.create_task(take_turns())
     await world.watch.look(10.1)
     other.cancel()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.kit.coordinators.leases import cut_lease
 
+from oku_coordinator.inbound import take_in
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import BreachError, LeaseRecord
-from oku_coordinator.process import take_in
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict

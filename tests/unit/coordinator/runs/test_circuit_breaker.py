@@ -27,10 +27,10 @@ class World:
         self.make_report = make_report
         self.breaker = CircuitBreaker(ledger, self.roster, lambda: self.expects_workers, lambda: 9.0)
 
-    def hear(self, *workers: str) -> None:
+    def record(self, *workers: str) -> None:
         """These workers speak, each as the process of its name in capitals."""
         for worker in workers:
-            self.roster.hear(Progress(worker=worker, incarnation=worker.upper(), at=0.0), 0.0, 0.0)
+            self.roster.record(Progress(worker=worker, incarnation=worker.upper(), at=0.0), 0.0, 0.0)
 
     def take_in(self, lease: LeaseRecord, worker: str = "w1", now: float = 0.0, **changes: object) -> None:
         """A worker reports."""
@@ -61,7 +61,7 @@ def world(ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Call
     """Two workers live."""
     world = World(ledger, make_report)
     begin_run()
-    world.hear("w1", "w2")
+    world.record("w1", "w2")
     world.breaker.look(0.0)
     return world
 
@@ -83,7 +83,7 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
 def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> None:
     """Somebody may have mended it."""
     world.refuse("w1")
-    world.roster.hear(Progress(worker="w1", incarnation="another", at=0.0), 1.0, 1.0)
+    world.roster.record(Progress(worker="w1", incarnation="another", at=0.0), 1.0, 1.0)
     assert len(world.roster.workers("r1")) == 2
 
 
@@ -128,7 +128,7 @@ def test_as_long_as_workers_are_expected_it_waits_for_them(world: World) -> None
 @pytest.mark.parametrize(("workers", "losses"), [(2, 5), (4, 5), (5, 6), (100, 101)])
 def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, losses: int) -> None:
     """Five in a row, and more than there were: a node that dies with all of them is no such thing."""
-    world.hear(*(f"w{number}" for number in range(1, workers + 1)))
+    world.record(*(f"w{number}" for number in range(1, workers + 1)))
     world.breaker.look(0.0)
     world.breaker.note_lost(f"b{number}" for number in range(losses - 1))
     world.breaker.note_lost(["b0"])

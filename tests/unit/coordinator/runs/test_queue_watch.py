@@ -61,7 +61,7 @@ def test_time_in_which_nobody_could_come_does_not_count(world: World) -> None:
     """There was no broker, or the coordinator stood still."""
     world.submit("r2")
     world.look(0.0)
-    world.watch.forgive(50.0)
+    world.watch.reset_timers(50.0)
     assert [world.look(now) for now in (109.0, 110.0)] == ["r1", "r2"]
 
 

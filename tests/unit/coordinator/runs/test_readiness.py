@@ -55,10 +55,12 @@ class World:
             ledger, self.roster, kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles
         )
 
-    def hear(self, *workers: str, stopping: bool = False) -> None:
+    def record(self, *workers: str, stopping: bool = False) -> None:
         """These workers speak."""
         for worker in workers:
-            self.roster.hear(Progress(worker=worker, incarnation=worker, at=0.0, stopping=stopping), 0.0, 0.0)
+            self.roster.record(
+                Progress(worker=worker, incarnation=worker, at=0.0, stopping=stopping), 0.0, 0.0
+            )
 
 
 @pytest.fixture
@@ -84,9 +86,9 @@ def running(ledger: Ledger, pending: RunRecord) -> RunRecord:
 def test_a_run_waits_for_a_worker(world: World, pending: RunRecord) -> None:
     """One that is about to leave is none."""
     assert world.alone.build_notices(pending) == [NOBODY]
-    world.hear("w1", stopping=True)
+    world.record("w1", stopping=True)
     assert world.alone.build_notices(pending) == [NOBODY]
-    world.hear("w2")
+    world.record("w2")
     assert world.alone.build_notices(pending) == []
 
 
@@ -116,7 +118,7 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
             world.ledger.runs.change_state("r1", state, 3.0)
         why = f": {NOBODY}" if state == RunState.RUNNING else ": Kubernetes: gone"
         assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is {state}{why}"]
-    world.hear("w1")
+    world.record("w1")
     world.pods.trouble = ""
     assert world.in_cluster.build_notices(waiting) == ["waiting for its turn: run r1 is pausing"]
 
@@ -157,7 +159,7 @@ def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
     world: World, running: RunRecord
 ) -> None:
     """Pods that run and are not heard yet are none of its troubles."""
-    world.hear("w1", "w2")
+    world.record("w1", "w2")
     for there, notices in (
         (2, ["waiting for workers: 2 of 4 are here"]),
         (3, ["waiting for workers: 2 of 4 are here"]),
@@ -165,7 +167,7 @@ def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
     ):
         world.pods.workers = PodReadiness(there, 4)
         assert world.in_cluster.build_notices(running) == notices
-    world.hear("w3", "w4")
+    world.record("w3", "w4")
     world.pods.workers = PodReadiness(2, 4)
     assert world.in_cluster.build_notices(running) == []
 
@@ -179,7 +181,7 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
         "waiting for workers: 0 of 1 are here",
         "waiting for delay servers: 1 of 2 ready: ErrImagePull",
     ]
-    world.hear("w1")
+    world.record("w1")
     assert world.in_cluster.build_notices(pending) == [
         "waiting for delay servers: 1 of 2 ready: ErrImagePull"
     ]
@@ -193,7 +195,7 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
 
 def test_what_does_not_go_as_it_should_is_said_as_long_as_it_lasts(world: World, running: RunRecord) -> None:
     """Of Kubernetes and of Loki, in a line each, which is no longer than people read."""
-    world.hear("w1")
+    world.record("w1")
     world.pods.trouble = "PATCH /apis: 403 Forbidden: " + "no\nrights " * 100
     world.troubles = ["Loki: 503 Service Unavailable"]
     kubernetes, loki = world.in_cluster.build_notices(running)
@@ -225,7 +227,7 @@ def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: P
 
 def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None:
     """Without it a run stands still, and nobody else says so."""
-    world.hear("w1")
+    world.record("w1")
     assert world.alone.build_notices(running) == []
     world.has_broker = False
     assert world.alone.build_notices(running) == [
@@ -238,7 +240,7 @@ def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunR
     trouble = "timeouts: RuntimeError: unforeseen"
     for worker in ("w1", "w2", "w3"):
         troubles = [] if worker == "w3" else [trouble]
-        world.roster.hear(Progress(worker=worker, incarnation=worker, at=0.0, troubles=troubles), 0.0, 0.0)
+        world.roster.record(Progress(worker=worker, incarnation=worker, at=0.0, troubles=troubles), 0.0, 0.0)
     assert world.alone.build_notices(running) == [f"worker w1: {trouble} (and 1 more)"]
-    world.hear("w1", "w2")
+    world.record("w1", "w2")
     assert world.alone.build_notices(running) == []

@@ -9,7 +9,7 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs, build_run_id
-from oku_coordinator.servers.served_count import Served, ServedCounter
+from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
@@ -35,11 +35,11 @@ class ServedTwin(ServedCounter):
         self.asked: list[str] = []
         self.on_fetch: Callable[[], object] = lambda: None
 
-    async def fetch(self, run: str) -> Served | None:
+    async def fetch(self, run: str) -> ServedTotal | None:
         """What they counted."""
         self.asked.append(run)
         self.on_fetch()
-        return None if self.served is None else Served(self.served, self.processes)
+        return None if self.served is None else ServedTotal(self.served, self.processes)
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from oku_coordinator.servers.served_count import (
     Address,
     NamedServers,
     NotFoundError,
-    Served,
     ServedCounter,
+    ServedTotal,
     is_one_server,
 )
 from oku_core.results.summary import ProcessSummary
 
 Start = Callable[[web.Response], Awaitable[str]]
-Fetch = Callable[..., Awaitable[Served | None]]
+Fetch = Callable[..., Awaitable[ServedTotal | None]]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def start() -> AsyncIterator[Start]:
 def fetch(ledger: Ledger) -> Fetch:
     """Asks the servers behind URLs for the run r1."""
 
-    async def fetch_from(*urls: str) -> Served | None:
+    async def fetch_from(*urls: str) -> ServedTotal | None:
         return await ServedCounter(NamedServers(urls), ledger).fetch("r1")
 
     return fetch_from
@@ -59,7 +59,7 @@ async def test_what_all_servers_counted_is_summed_up(start: Start, fetch: Fetch)
     """With or without a slash at the end of their URLs."""
     first = await start(web.json_response({"served": 3}))
     second = await start(web.json_response({"served": 4}))
-    assert await fetch(first, second.rstrip("/")) == Served(7, [])
+    assert await fetch(first, second.rstrip("/")) == ServedTotal(7, [])
 
 
 async def test_counts_that_servers_share_are_taken_once(start: Start, fetch: Fetch) -> None:
@@ -69,7 +69,7 @@ async def test_counts_that_servers_share_are_taken_once(start: Start, fetch: Fet
         await start(web.json_response({"served": 4, "store": "b"})),
         await start(web.json_response({"served": 5})),
     ]
-    assert await fetch(*shares, *others) == Served(12, [])
+    assert await fetch(*shares, *others) == ServedTotal(12, [])
 
 
 async def test_the_size_of_each_server_process_is_told(start: Start, fetch: Fetch) -> None:
@@ -78,7 +78,7 @@ async def test_the_size_of_each_server_process_is_told(start: Start, fetch: Fetc
     urls = [await start(web.json_response(answer)) for _ in range(2)]
     urls.append(await start(web.json_response({"served": 4})))
     sizes = [ProcessSummary(name=f"server-{number}", peak_mb=20.1) for number in (1, 2)]
-    assert await fetch(*urls) == Served(7, sizes)
+    assert await fetch(*urls) == ServedTotal(7, sizes)
 
 
 async def test_without_servers_nothing_is_known(fetch: Fetch) -> None:
@@ -121,7 +121,7 @@ async def test_nothing_is_known_when_a_store_that_was_seen_does_not_answer_any_m
     """A server that took the place of another one does not have its counts."""
     url = await start(web.json_response({"served": 3, "store": "new"}))
     ledger.runs.note_servers("r1", ["new"], 1.0)
-    assert await fetch(url) == Served(3, [])
+    assert await fetch(url) == ServedTotal(3, [])
     ledger.runs.note_servers("r1", ["old"], 2.0)
     assert await fetch(url) is None
 
@@ -130,7 +130,7 @@ async def test_a_server_that_came_later_counts_as_well(start: Start, fetch: Fetc
     """It need not have been seen before."""
     urls = [await start(web.json_response({"served": 3, "store": store})) for store in ("a", "b")]
     ledger.runs.note_servers("r1", ["a"], 1.0)
-    assert await fetch(*urls) == Served(6, [])
+    assert await fetch(*urls) == ServedTotal(6, [])
 
 
 async def test_nothing_is_known_when_nobody_can_say_where_the_servers_are(

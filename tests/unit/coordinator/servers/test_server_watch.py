@@ -5,7 +5,7 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
-from oku_coordinator.servers.served_count import Answer, NamedServers, ServedCounter
+from oku_coordinator.servers.served_count import NamedServers, ServedCounter, ServerCount
 from oku_coordinator.servers.server_watch import LONGEST_GAP_S, UNSEEN, ServerWatch
 from oku_core.accounting.run_state import RunState
 from oku_core.process.supervision import Supervisor
@@ -24,14 +24,15 @@ class Servers(ServedCounter):
         self.forgotten = 0
         self.asked = 0
 
-    async def announce(self, run: str) -> list[Answer] | None:
+    async def announce(self, run: str) -> list[ServerCount] | None:
         """Their answers."""
         assert run == "r1"
         self.asked += 1
         if self.stores is None:
             return None
         return [
-            Answer(served=0, store=store, kept=self.kept, forgotten=self.forgotten) for store in self.stores
+            ServerCount(served=0, store=store, kept=self.kept, forgotten=self.forgotten)
+            for store in self.stores
         ]
 
 

@@ -1,0 +1,171 @@
+"""Builds the parts of a coordinator and connects each with those that it needs."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.inbound import Inbound, Rejections, store_messages
+from oku_coordinator.leasing.dispatcher import Dispatcher
+from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.file_lock import lock_ledger
+from oku_coordinator.main_loop import LoopSignals, MainLoop
+from oku_coordinator.rounds import Rounds
+from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.end_watch import EndWatch
+from oku_coordinator.runs.queue_watch import QueueWatch
+from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.runs.retention import Retention
+from oku_coordinator.runs.runs import Runs
+from oku_coordinator.servers.served_count import NamedServers, ServedCounter
+from oku_coordinator.servers.server_watch import ServerWatch
+from oku_coordinator.settings import CoordinatorSettings
+from oku_coordinator.telemetry.history_recorder import HistoryRecorder
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.publisher import Publisher
+from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
+from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.celery_app import build_app, find_connection_errors
+from oku_core.process.clock import SteadyClock
+from oku_core.process.supervision import Supervisor
+
+if TYPE_CHECKING:
+    from oku_coordinator.kube.facade import KubeFacade
+
+LOCK_WAIT_S = 10.0
+"""How long a coordinator waits for the one before it to let go of the ledger."""
+
+
+class Assembly:
+    """The parts of one coordinator; nothing is started.
+
+    Args:
+        settings: what it was told.
+        build_supervisor: of its tasks, out of what is fatal and how to pause; a test may let them fail.
+        lock_wait_s: how long to wait for a ledger that another coordinator holds.
+    """
+
+    def __init__(
+        self,
+        settings: CoordinatorSettings,
+        build_supervisor: Callable[..., Supervisor] = Supervisor,
+        lock_wait_s: float = LOCK_WAIT_S,
+    ) -> None:
+        self.signals = LoopSignals()
+        self.clock = SteadyClock()
+        self.metrics = Metrics()
+        self.rejections = Rejections(self.metrics)
+        self._app = build_app(settings.broker_url, settings.message_key, self.rejections.note)
+        passing = (OSError, sqlite3.OperationalError, *find_connection_errors(self._app))
+        self.supervisor = build_supervisor(is_fatal, passing, self.signals.rest)
+        self._lock = lock_ledger(
+            settings.ledger_path, wait_s=lock_wait_s, trusts_folder=settings.trusts_data_dir
+        )
+        self.ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
+        self.publisher = (
+            Publisher(self.ledger, settings.loki, settings.most_outbox_bytes, self.metrics, self.clock)
+            if settings.loki is not None
+            else None
+        )
+        self.roster = Roster(settings.worker_timeout_s)
+        self.broker = Broker(self._app, self.is_ready)
+        self._build_servers(settings)
+        self._build_runs(settings)
+        self._build_rounds(settings)
+        self.inbound = Inbound(
+            self._app,
+            self.supervisor,
+            partial(store_messages, self.ledger, self.metrics, self.clock.now),
+            self.rounds.note_reports,
+            self.rounds.note_progress,
+        )
+        self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, self.runs.announce_breach)
+
+    def is_ready(self) -> bool:
+        """Whether the broker is within reach."""
+        return self.inbound.is_connected
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.ledger.close()
+        self._lock.release()
+
+    def _build_servers(self, settings: CoordinatorSettings) -> None:
+        self.kube = _enter_cluster(settings, self.ledger, self.signals.wake)
+        finder = (self.kube and self.kube.servers) or NamedServers(settings.server_urls)
+        self._counter = ServedCounter(finder, self.ledger)
+        self.server_watch = (
+            ServerWatch(self._counter, self.ledger, self.signals.wake, self.clock.now)
+            if settings.server_urls
+            else None
+        )
+
+    def _build_runs(self, settings: CoordinatorSettings) -> None:
+        self.readiness = Readiness(
+            self.ledger,
+            self.roster,
+            lambda: not self.broker.is_away,
+            self.kube,
+            self.server_watch,
+            self._find_troubles,
+        )
+        self.readiness.files = settings.files
+        self.readiness.most_queued = settings.most_queued
+        self.runs = Runs(
+            self.ledger,
+            self._counter,
+            self.signals.wake,
+            self.broker.fetch_peak_mb,
+            self.readiness,
+            self.clock.now,
+        )
+        self.retention = Retention(self.ledger, settings.reports_path, settings.retention, self.clock.now)
+        self.recorder = HistoryRecorder(self.ledger, publishes=settings.loki is not None)
+        self.ticker = Ticker(self.ledger, self.roster, self.runs, self.recorder, self.metrics, self.clock.now)
+
+    def _build_rounds(self, settings: CoordinatorSettings) -> None:
+        breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
+        self.rounds = Rounds(
+            ledger=self.ledger,
+            clock=self.clock,
+            roster=self.roster,
+            ticker=self.ticker,
+            dispatcher=Dispatcher(
+                self.ledger, self.roster, self.broker, settings.server_urls, self.readiness.may_begin
+            ),
+            reaper=Reaper(
+                self.ledger, self.roster, self.broker, self.metrics, self.clock.now, breaker.note_lost
+            ),
+            breaker=breaker,
+            queue_watch=QueueWatch(
+                self.ledger, settings.start_within_s, self.readiness.find_obstacle, self.clock.now
+            ),
+            end_watch=EndWatch(self.ledger, self.runs),
+            interval_announcer=IntervalAnnouncer(self.broker),
+            publisher=self.publisher,
+            wake=self.signals.wake,
+        )
+
+    def _find_troubles(self) -> Iterator[str]:
+        if self.publisher is not None and self.publisher.trouble:
+            yield f"Loki: {self.publisher.trouble}"
+        yield from self.rejections.describe()
+        yield from self.supervisor.troubles
+
+
+def is_fatal(error: Exception) -> bool:
+    """Whether an error does not pass by itself: a ledger that is broken, but not a disk that is full."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+
+
+def _enter_cluster(
+    settings: CoordinatorSettings, ledger: Ledger, wake: Callable[[], None]
+) -> "KubeFacade | None":
+    if settings.kube is None:
+        return None
+    from oku_coordinator.kube.facade import KubeFacade  # noqa: PLC0415  # nobody else has the client library
+
+    return KubeFacade(settings.kube, settings.server_urls, ledger, wake)

@@ -1,0 +1,134 @@
+"""What the main loop does in a round: end runs, judge who lives, take lost leases back, deal out new ones.
+
+All leases and workers are looked at about once a second. Reports and claims make a round begin at once, but
+no look: its cost grows with workers and leases.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from oku_coordinator.leasing.dispatcher import Dispatcher
+from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.end_watch import EndWatch
+from oku_coordinator.runs.queue_watch import QueueWatch
+from oku_coordinator.telemetry.publisher import Publisher
+from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import ACTIVE_STATES
+from oku_core.messaging.lease import Report
+from oku_core.messaging.progress import Progress
+from oku_core.process.clock import SteadyClock
+from oku_core.results.event import Event, EventType
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 1.0
+_LOOK_SHARE = 0.05
+"""Looks take at most this share of the time: with thousands of workers they come less often."""
+
+
+@dataclass(kw_only=True)
+class Rounds:
+    """The rounds of one coordinator.
+
+    Args:
+        ledger: the truth.
+        clock: Unix time that nobody can set.
+        roster: who lives.
+        ticker: is told what workers say, and which run has its turn.
+        dispatcher: deals out the run that has its turn.
+        reaper: takes lost leases back.
+        breaker: ends a run that no worker can go on with.
+        queue_watch: takes the turn from a run that cannot begin.
+        end_watch: keeps the last figures of runs at rest.
+        interval_announcer: tells workers how often to speak.
+        publisher: takes lines to Loki, if anything does.
+        wake: lets the next round begin at once.
+    """
+
+    ledger: Ledger
+    clock: SteadyClock
+    roster: Roster
+    ticker: Ticker
+    dispatcher: Dispatcher
+    reaper: Reaper
+    breaker: CircuitBreaker
+    queue_watch: QueueWatch
+    end_watch: EndWatch
+    interval_announcer: IntervalAnnouncer
+    publisher: Publisher | None
+    wake: Callable[[], None]
+    _next_look: float = field(default=-math.inf, init=False)
+
+    def note_start(self) -> None:
+        """Note in the history of the active run that a coordinator has started."""
+        run = self.ledger.runs.fetch_current()
+        if run is not None and run.state in ACTIVE_STATES:
+            text = "a coordinator has started and finds the run active"
+            event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
+            self.ledger.history.note(run.run, [event])
+
+    def note_reports(self, reports: Sequence[Report]) -> None:
+        """Reports have been accounted."""
+        self.breaker.note_reports(reports, time.monotonic())
+        self.wake()
+
+    def note_progress(self, heard: Sequence[Progress]) -> None:
+        """Workers have spoken."""
+        if self.ticker.hear(heard):
+            self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
+            self.wake()
+
+    def reset_timers(self, now: float) -> None:
+        """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
+        self.roster.reset_timers(now)
+        self.queue_watch.reset_timers(now)
+        self.reaper.reset_timers(now)
+
+    async def step(self, now: float) -> None:
+        """One round, at `now` in monotonic seconds."""
+        if now >= self._next_look:
+            self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
+            await self._look(now)
+            self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
+        run = await self.dispatcher.step(now, self.clock.now())
+        if self.dispatcher.has_more:
+            self.wake()
+        await self.watch_end(run)
+
+    async def watch_end(self, run: RunRecord | None) -> None:
+        """End the run that was active before this one, and those that could not be ended yet."""
+        if rested := self.ticker.note_turn(run):
+            self.end_watch.add(rested)
+        await self.end_watch.step()
+
+    async def _look(self, now: float) -> None:
+        self._look_at_clock()
+        self.ticker.remove_silent(now)
+        await self.reaper.look(now)
+        self.breaker.look(now)
+        self.queue_watch.look(now)
+        self.interval_announcer.step(self.roster.heartbeat_interval_s, now)
+        self.end_watch.add_owing()
+        if self.publisher is not None:
+            await self.publisher.bound()
+
+    def _look_at_clock(self) -> None:
+        """Note that the wall clock was set; follow it again when nothing is measured and no line waits."""
+        step_s = self.clock.find_step()
+        if not step_s and not self.clock.wall_ahead_s:
+            return
+        run = self.ledger.runs.fetch_current()
+        if step_s:
+            _log.warning("the clock of this machine was set by %+.1f s", step_s)
+            if run is not None and run.state in ACTIVE_STATES:
+                self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
+        if self.clock.wall_ahead_s and run is None and not self.ledger.outbox.measure().lines:
+            self.clock.anchor()

@@ -1,0 +1,135 @@
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from oku_coordinator.assembly import Assembly
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Progress, Tick
+from oku_core.spec.spec import Spec
+
+BUSY = Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)
+
+
+@pytest.fixture
+def ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The ticks that are published."""
+    ticks: list[Any] = []
+    monkeypatch.setattr(parts.runs, "publish", ticks.append)
+    return ticks
+
+
+async def take_first(followed: AsyncIterator[Tick | None]) -> None:
+    """Follow a run to its first tick."""
+    await anext(followed)
+
+
+async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Followers are told although the last figures cannot be kept: that is tried until it can be done."""
+    rests: list[None] = []
+    monkeypatch.setattr(parts.runs, "announce_rest", lambda: rests.append(None))
+    ledger, rounds = parts.ledger, parts.rounds
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    await rounds.watch_end(ledger.runs.fetch("r1"))
+    await rounds.watch_end(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
+    assert rests == []
+    for room, call in (("history", "keep_sample"), ("outbox", "put_summary"), ("outbox", "put_summary")):
+        with monkeypatch.context() as fault:
+            fault.setattr(getattr(ledger, room), call, fail)
+            with pytest.raises(sqlite3.OperationalError):
+                await rounds.watch_end(None)
+    assert len(rests) == 2
+    await rounds.watch_end(None)
+    await rounds.watch_end(None)
+    assert len(rests) == 3
+    assert len(ledger.runs.fetch_snapshot("r1").processes) == 1
+
+
+def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, ticks: list[Any]) -> None:
+    """A run that waits for workers has ticks, too; without a run there is none."""
+    parts.ticker.tick()
+    assert ticks == []
+    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
+    parts.ticker.tick()
+    assert [(tick.run, tick.state, tick.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
+
+
+def test_what_workers_say_while_there_is_no_run_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
+    """It may be the last second of a run that has just come to rest."""
+    parts.rounds.note_progress([BUSY])
+    parts.ticker.tick()
+    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
+    parts.ticker.tick()
+    assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
+
+
+def test_what_workers_say_while_a_run_waits_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
+    """The next run may be submitted before their last word on the one before it has come."""
+    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
+    parts.rounds.note_progress([BUSY])
+    parts.ticker.tick()
+    assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
+
+
+async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
+    parts: Assembly, ticks: list[Any]
+) -> None:
+    """They say what it waits for, and nothing of what the workers do for another."""
+    for run in ("r1", "r2", "r3"):
+        parts.ledger.runs.create(run, Spec(requests=100), 0.0)
+    parts.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    following = asyncio.create_task(take_first(parts.runs.follow("r2")))
+    await asyncio.sleep(0)
+    parts.inbound.reports.is_connected = True
+    parts.rounds.note_progress([BUSY])
+    parts.ticker.tick()
+    following.cancel()
+    assert [(tick.run, tick.rate_rps, tick.in_flight, tick.notices) for tick in ticks] == [
+        ("r1", 9.0, 5, []),
+        ("r2", 0.0, 0, ["waiting for its turn: run r1 is running"]),
+    ]
+
+
+async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody looks for a fault where there is none."""
+    caplog.set_level("INFO")
+    noted: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        parts.recorder, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
+    )
+    parts.rounds.note_progress([Progress(worker="drained", incarnation="b1", at=0.0, stopping=True)])
+    parts.rounds.note_progress([Progress(worker="died", incarnation="b2", at=0.0)])
+    await parts.rounds.step(time.monotonic() + 11.0)
+    told = {
+        (record.levelname, record.message.partition(":")[0])
+        for record in caplog.records
+        if "is here" not in record.message
+    }
+    assert told == {("INFO", "worker drained has left"), ("WARNING", "worker died is dead")}
+    assert noted[2:] == [("worker_left", "drained"), ("worker_lost", "died")]
+
+
+async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with each report: the cost would grow with both."""
+    looks: list[float] = []
+
+    async def look(now: float) -> None:
+        looks.append(now)
+
+    monkeypatch.setattr(parts.rounds.reaper, "look", look)
+    for now in (1.0, 1.1, 1.9, 2.0, 2.1):
+        await parts.rounds.step(now)
+    parts.rounds.note_progress([Progress(worker="w1", incarnation="b1", at=0.0)])
+    await parts.rounds.step(2.2)
+    assert looks == [1.0, 2.0, 2.2]
