@@ -1,7 +1,9 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.kit.brokers.message_key import exported_message_key
+from tests.kit.runs.local_run import Start, starting_runs
 from tests.kit.workers.engine_fixtures import serve, worker
 
 from oku_core.spec.spec import Engine
@@ -14,6 +16,13 @@ def message_key() -> Iterator[None]:
     """Processes sign with the key of tests."""
     with exported_message_key():
         yield
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts `oku` in the background."""
+    with starting_runs(tmp_path) as start_run:
+        yield start_run
 
 
 @pytest.fixture(params=list(Engine), ids=str)

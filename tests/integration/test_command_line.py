@@ -13,16 +13,10 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import run_coordinator
 from tests.kit.runs.account import assert_account_balances, assert_completed
-from tests.kit.runs.local_run import OKU, Start, is_alive, starting_runs, wait_until
+from tests.kit.runs.local_run import OKU, Start, is_alive, wait_until
+from tests.kit.workers.worker_process import run_worker
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "summary.schema.json").read_text())
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `oku` in the background."""
-    with starting_runs(tmp_path) as start_run:
-        yield start_run
 
 
 @pytest.fixture
@@ -288,18 +282,16 @@ def test_no_child_survives_the_command(start: Start) -> None:
 
 def test_a_run_at_a_remote_coordinator(tmp_path: Path, server_url: str) -> None:
     """`--coordinator` uses a coordinator that runs already, and workers that joined by themselves."""
-    with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
-        command = [*OKU, "worker", "--broker-url", broker_url, "--name", "w"]
-        worker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            where = ("--coordinator", api.url, "--token", "test-token")
-            flags = ("--url", f"{server_url}/{{i}}", "--requests", "2000", "--json", "-")
-            ended = oku("run", *flags, *where, cwd=tmp_path)
-            wrong = oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)
-            listed = oku("runs", *where, cwd=tmp_path)
-        finally:
-            worker.terminate()
-            worker.wait()
+    with (
+        run_broker(tmp_path) as broker_url,
+        run_coordinator(broker_url, tmp_path / "data") as api,
+        run_worker(broker_url),
+    ):
+        where = ("--coordinator", api.url, "--token", "test-token")
+        flags = ("--url", f"{server_url}/{{i}}", "--requests", "2000", "--json", "-")
+        ended = oku("run", *flags, *where, cwd=tmp_path)
+        wrong = oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)
+        listed = oku("runs", *where, cwd=tmp_path)
     summary: dict[str, Any] = json.loads(ended.stdout)
 
     assert ended.returncode == 0

@@ -6,10 +6,8 @@ replayed are copies of true ones.
 
 import json
 import socket
-import subprocess
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +18,9 @@ from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.simulated_worker import SimulatedWorker
+from tests.kit.workers.worker_process import Process, run_worker
 
 from oku_coordinator.broker.listeners import ProgressListener
 from oku_core.messaging.celery_app import (
@@ -62,23 +61,12 @@ def api(broker_url: str, tmp_path: Path) -> Iterator[CoordinatorApi]:
 
 
 @contextmanager
-def running_worker(broker_url: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def running_worker(broker_url: str, log: Path) -> Iterator[Process]:
     """Runs a worker that is ready, until the end of the block."""
     ready = log.with_suffix(".ready")
-    command = [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--ready-file", str(ready)]
-    with log.open("w") as output, subprocess.Popen(command, stderr=output) as process:
-        try:
-            wait_until(ready.exists, 30, "the worker is ready")
-            yield process
-        finally:
-            process.kill()
-
-
-def read_metric(api: CoordinatorApi, name: str) -> float:
-    """One figure of `/metrics`."""
-    with urllib.request.urlopen(f"{api.url}/metrics", timeout=5) as response:
-        lines = response.read().decode().splitlines()
-    return sum(float(line.removeprefix(f"{name} ")) for line in lines if line.startswith(f"{name} "))
+    with run_worker(broker_url, "--ready-file", str(ready), log=log) as process:
+        wait_until(ready.exists, 30, "the worker is ready")
+        yield process
 
 
 def publish_progress(app: App, document: dict[str, Any]) -> None:
@@ -118,18 +106,14 @@ def test_forged_claims_reports_and_progress_change_nothing(
             ghost = Progress(worker="ghost", incarnation="g", at=time.time(), sequence=1)
             publish_progress(forger.app, seal_progress(forger.app.signer, ghost))
         forged = 'oku_messages_rejected_total{reason="forged"}'
-        wait_until(lambda: read_metric(api, forged) == 150, 20, "150 messages are rejected")
+        wait_until(lambda: api.read_metric(forged) == 150, 20, "150 messages are rejected")
         summary = api.summary(run)
         assert (summary["accounted"], summary["resent_at_most"], summary["workers"]) == (0, 0, [])
-        wait_until(lambda: read_metric(api, "oku_workers") > 0, 5, "a tick has counted the workers")
-        assert read_metric(api, "oku_workers") == 1
+        wait_until(lambda: api.read_metric("oku_workers") > 0, 5, "a tick has counted the workers")
+        assert api.read_metric("oku_workers") == 1
         assert [notice for notice in summary["notices"] if notice.startswith("messages of the broker were")]
-        worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
-        worker.leases.discard(lease.id)
-        for _ in range(2):
-            lease = worker.take_lease()
-            worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
-            worker.leases.discard(lease.id)
+        worker.execute(lease, "e")
+        worker.execute_next(2)
         summary = api.wait_for_state(run, "completed")
     assert_completed(summary)
     assert summary["resent_at_most"] == 0
@@ -151,18 +135,15 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
         leaving = Progress(
             worker=worker.name, incarnation=worker.incarnation, at=time.time(), sequence=1, stopping=True
         )
-        heard = read_metric(api, "oku_progress_total")
+        heard = api.read_metric("oku_progress_total")
         for _ in range(5):
             for copy in (old, leaving):
                 publish_progress(worker.app, seal_progress(signer, copy))
             time.sleep(0.5)
-        assert read_metric(api, "oku_progress_total") > heard
+        assert api.read_metric("oku_progress_total") > heard
         worker.send(worker.build_report(lease, "e"))
         worker.leases.discard(lease.id)
-        for _ in range(2):
-            lease = worker.take_lease()
-            worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
-            worker.leases.discard(lease.id)
+        worker.execute_next(2)
         summary = api.wait_for_state(run, "completed")
     assert_completed(summary)
     assert summary["resent_at_most"] == 0

@@ -125,10 +125,7 @@ def run_simulated_worker(broker_url: str) -> Iterator[None]:
             except Empty:
                 continue
             executions += 1
-            worker.leases.discard(lease.id)
-            worker.send(
-                worker.build_claim(lease, f"e{executions}"), worker.build_report(lease, f"e{executions}")
-            )
+            worker.execute(lease, f"e{executions}")
 
     with SimulatedWorker(broker_url) as worker:
         working = threading.Thread(target=work, args=[worker])

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import Start, until
+from tests.kit.workers.worker_process import run_worker
 
 from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app, send_lease
 from oku_core.messaging.lease import Lease
@@ -52,19 +52,6 @@ def find(lines: list[Line], text: str) -> Line:
     return found
 
 
-@contextmanager
-def run_worker(broker_url: str, name: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Runs `oku worker` until the end of the block."""
-    command = [*OKU, "worker", "--broker-url", broker_url, "--name", name, "--grace", "0s"]
-    with log.open("w") as output, subprocess.Popen(command, stderr=output) as process:
-        try:
-            yield process
-            process.terminate()
-            assert process.wait(20) in (0, -signal.SIGKILL)
-        finally:
-            process.kill()
-
-
 def send_what_is_wrong(broker_url: str) -> None:
     """What a worker can only drop or give back: a stale lease, and messages that are none."""
     app = build_app(broker_url, MESSAGE_KEY)
@@ -94,7 +81,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
     with (
         run_broker(tmp_path) as broker_url,
         run_coordinator(broker_url, tmp_path / "data", "--worker-timeout", "1s") as api,
-        run_worker(broker_url, "w", worker_log) as worker,
+        run_worker(broker_url, "--grace", "0s", log=worker_log) as worker,
     ):
         send_what_is_wrong(broker_url)
         wait_until(lambda: "is given back" in worker_log.read_text(), 20, "the stale lease is given back")

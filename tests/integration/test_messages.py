@@ -1,7 +1,6 @@
 """Messages over the real broker that are doubled, reordered, lost, late or forged; the account holds."""
 
 import time
-import urllib.request
 from collections.abc import Iterator
 
 import msgspec
@@ -40,21 +39,13 @@ def worker(broker_url: str, api: CoordinatorApi) -> Iterator[SimulatedWorker]:
         yield simulated
 
 
-def finish(worker: SimulatedWorker, leases: int) -> None:
-    """Carry out so many leases as they should be."""
-    for _ in range(leases):
-        lease = worker.take_lease()
-        worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
-        worker.leases.discard(lease.id)
-
-
 def test_a_doubled_report_counts_once(api: CoordinatorApi, worker: SimulatedWorker) -> None:
     """The same report twice accounts for its requests once, and nothing is taken as sent again."""
     run = api.submit(**SPEC)
     lease = worker.take_lease()
     report = worker.build_report(lease, "e1")
     worker.send(worker.build_claim(lease, "e1"), report, report, report)
-    finish(worker, 2)
+    worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
 
@@ -67,7 +58,7 @@ def test_a_report_may_overtake_its_claim(api: CoordinatorApi, worker: SimulatedW
     run = api.submit(**SPEC)
     lease = worker.take_lease()
     worker.send(worker.build_report(lease, "e1"), worker.build_claim(lease, "e1"))
-    finish(worker, 2)
+    worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
 
@@ -85,7 +76,7 @@ def test_a_lease_executed_twice_counts_once(api: CoordinatorApi, worker: Simulat
         worker.build_report(lease, "e2"),
         worker.build_report(lease, "e1"),
     )
-    finish(worker, 2)
+    worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
 
@@ -98,7 +89,7 @@ def test_a_lost_lease_is_granted_again(api: CoordinatorApi, worker: SimulatedWor
     run = api.submit(**SPEC)
     lost = worker.take_lease()
     worker.leases.discard(lost.id)
-    finish(worker, 3)
+    worker.execute_next(3)
 
     summary = api.wait_for_state(run, "completed")
 
@@ -112,7 +103,7 @@ def test_a_lost_report_is_made_up_for(api: CoordinatorApi, worker: SimulatedWork
     lost = worker.take_lease()
     worker.send(worker.build_claim(lost, "e1"))
     worker.leases.discard(lost.id)
-    finish(worker, 3)
+    worker.execute_next(3)
 
     summary = api.wait_for_state(run, "completed")
 
@@ -126,7 +117,7 @@ def test_a_late_report_does_not_count(api: CoordinatorApi, worker: SimulatedWork
     with SimulatedWorker(broker_url, "mortal") as mortal:
         lease = mortal.take_lease()
         mortal.send(mortal.build_claim(lease, "late"))
-    finish(worker, 3)
+    worker.execute_next(3)
     summary = api.wait_for_state(run, "completed")
     mortal.send(mortal.build_report(lease, "late"))
     time.sleep(1)
@@ -140,7 +131,7 @@ def test_a_late_report_does_not_count(api: CoordinatorApi, worker: SimulatedWork
 def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWorker) -> None:
     """Messages that cannot be true, or cannot be decoded, are dropped; the run goes on."""
     run = api.submit(**SPEC)
-    untrue, unknown = count_messages(api, "untrue"), count_messages(api, "unknown")
+    untrue, unknown = api.count_messages("untrue"), api.count_messages("unknown")
     lease = worker.take_lease()
     forged = worker.build_report(lease, "e1")
     worker.send(
@@ -159,16 +150,16 @@ def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWo
     worker.send_raw(b"{", "application/json")
     worker.send_raw(b"\x80\x04N.", "application/x-python-serialize")
     worker.send_raw(b'"text"', "application/json")
-    wait_until(lambda: count_messages(api, "untrue") == untrue + 7, 10, "seven reports are found untrue")
+    wait_until(lambda: api.count_messages("untrue") == untrue + 7, 10, "seven reports are found untrue")
     assert api.summary(run)["accounted"] == 0
     worker.send(forged)
-    finish(worker, 2)
+    worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
 
     assert_completed(summary)
     assert summary["resent_at_most"] == 0
-    assert count_messages(api, "unknown") == unknown + 1
+    assert api.count_messages("unknown") == unknown + 1
 
 
 def test_a_partial_report_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWorker) -> None:
@@ -184,17 +175,9 @@ def test_a_partial_report_gives_the_rest_back(api: CoordinatorApi, worker: Simul
     worker.leases.discard(lease.id)
     wait_until(lambda: bool(api.summary(run)["accounted"] == 49), 10, "the part is accounted")
     assert_account_balances(api.summary(run))
-    finish(worker, 4)
+    worker.execute_next(4)
 
     summary = api.wait_for_state(run, "completed")
 
     assert_completed(summary)
     assert summary["resent_at_most"] == 1
-
-
-def count_messages(api: CoordinatorApi, verdict: str) -> int:
-    """What `/metrics` says of the messages of one verdict."""
-    with urllib.request.urlopen(f"{api.url}/metrics", timeout=5) as response:
-        text = response.read().decode()
-    name = f'oku_messages_total{{verdict="{verdict}"}} '
-    return sum(int(float(line.removeprefix(name))) for line in text.splitlines() if line.startswith(name))

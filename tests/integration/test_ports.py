@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import OKU, LocalRun, Start, starting_runs
+from tests.kit.runs.local_run import OKU, LocalRun, Start
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 
@@ -45,13 +45,6 @@ while True:
         connection, _ = ready.accept()
         print("received", connection.recv(4096), flush=True)
 """
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `oku` in the background."""
-    with starting_runs(tmp_path) as start_run:
-        yield start_run
 
 
 @pytest.fixture

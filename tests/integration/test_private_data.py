@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import run_coordinator
-from tests.kit.runs.local_run import OKU, Start, starting_runs
+from tests.kit.runs.local_run import OKU, Start
 from tests.kit.servers.delay_server import Start as StartServers
 
 SECRET = "Bearer-of-somebody"
@@ -21,13 +21,6 @@ def _lax_umask() -> Iterator[None]:
     before = os.umask(0)
     yield
     os.umask(before)
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `oku` in the background."""
-    with starting_runs(tmp_path) as start_run:
-        yield start_run
 
 
 def list_open(folder: Path) -> dict[str, str]:

@@ -8,16 +8,9 @@ import pytest
 from tests.kit.loki.loki import Loki
 from tests.kit.loki.loki_account import assert_events, assert_published, assert_ticks_agree, fetch, sum_up
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import Start, starting_runs
+from tests.kit.runs.local_run import Start
 
 LOAD = ("--requests", "20000", "--workers", "2", "--concurrency", "50", "--delay", "5ms..20ms")
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `oku` in the background."""
-    with starting_runs(tmp_path) as start_run:
-        yield start_run
 
 
 @pytest.fixture(scope="module")

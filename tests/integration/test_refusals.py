@@ -1,19 +1,17 @@
 """Runs that workers cannot begin with, or die of: beside others that can, and alone."""
 
-import subprocess
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers.simulated_worker import SimulatedWorker
+from tests.kit.workers.worker_process import run_worker
 
 _REQUESTS = 200
 
@@ -34,23 +32,6 @@ def target(tmp_path: Path) -> Iterator[str]:
     start.end()
 
 
-@contextmanager
-def run_worker(broker_url: str, name: str, files_dir: Path) -> Iterator[None]:
-    """Runs `oku worker` until the end of the block."""
-    command = [*OKU, "worker", "--broker-url", broker_url, "--name", name, "--files-dir", str(files_dir)]
-    with subprocess.Popen(command) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-def fetch_metrics(api: CoordinatorApi) -> str:
-    """What the coordinator shows to Prometheus."""
-    with urllib.request.urlopen(f"{api.url}/metrics", timeout=5) as response:
-        return str(response.read().decode())
-
-
 def submit(api: CoordinatorApi, target: str, certificates: Certificates) -> str:
     """A run of some seconds whose spec names a file; its id."""
     spec = {"requests": _REQUESTS, "url": target, "concurrency": 10, "range-size": "20"}
@@ -62,6 +43,11 @@ def wait_for_notice(api: CoordinatorApi, run: str, text: str) -> None:
     wait_until(lambda: any(text in notice for notice in api.summary(run)["notices"]), 20, text)
 
 
+def wait_for_claims(api: CoordinatorApi, count: int) -> None:
+    """Wait until so many leases were claimed."""
+    wait_until(lambda: api.count_messages("claimed") == count, 10, f"{count} leases are claimed")
+
+
 def test_a_worker_that_cannot_begin_ends_no_run(
     tmp_path: Path, certificates: Certificates, target: str
 ) -> None:
@@ -70,10 +56,10 @@ def test_a_worker_that_cannot_begin_ends_no_run(
     with (
         run_broker(tmp_path) as broker_url,
         run_coordinator(broker_url, tmp_path / "data", *flags) as api,
-        run_worker(broker_url, "bad", tmp_path / "data"),
-        run_worker(broker_url, "good", certificates.folder),
+        run_worker(broker_url, "--files-dir", str(tmp_path / "data"), name="bad"),
+        run_worker(broker_url, *flags, name="good"),
     ):
-        wait_until(lambda: "oku_workers 2.0" in fetch_metrics(api), 30, "both workers are connected")
+        wait_until(lambda: api.read_metric("oku_workers") == 2, 30, "both workers are connected")
         run = submit(api, target, certificates)
         wait_for_notice(api, run, "worker bad gets none of it: cacert")
         summary = api.wait_for_state(run, "completed", 60)
@@ -87,12 +73,12 @@ def test_a_run_that_no_worker_can_begin_fails_and_can_be_resumed(
     """It can be resumed by a worker that can begin it."""
     flags = ["--files-dir", str(certificates.folder)]
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data", *flags) as api:
-        with run_worker(broker_url, "bad", tmp_path / "data"):
+        with run_worker(broker_url, "--files-dir", str(tmp_path / "data"), name="bad"):
             run = submit(api, target, certificates)
             summary = api.wait_for_state(run, "failed", 30)
         assert summary["reason"].startswith("worker bad: cacert")
         assert summary["accounted"] == 0
-        with run_worker(broker_url, "good", certificates.folder):
+        with run_worker(broker_url, *flags, name="good"):
             status, _ = api.call("POST", f"/api/runs/{run}/resume")
             assert status == 202
             assert_completed(api.wait_for_state(run, "completed", 60))
@@ -107,8 +93,7 @@ def test_a_run_that_kills_worker_after_worker_fails_with_that_reason(tmp_path: P
             with SimulatedWorker(broker_url) as worker:
                 lease = worker.take_lease(20)
                 worker.send(worker.build_claim(lease, f"e{death}"))
-                claimed = f'oku_messages_total{{verdict="claimed"}} {death + 1}.0'
-                wait_until(lambda claimed=claimed: claimed in fetch_metrics(api), 10, "it is claimed")  # type: ignore[misc]
+                wait_for_claims(api, death + 1)
         with SimulatedWorker(broker_url):
             summary = api.wait_for_state(run, "failed", 20)
     assert summary["reason"].startswith("5 workers in a row have died with its leases")

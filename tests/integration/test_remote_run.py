@@ -12,6 +12,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
 from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.workers.worker_process import run_worker
 
 from oku_cli.exit_code import ExitCode
 
@@ -54,9 +55,7 @@ class Site:
 
     def start_worker(self) -> None:
         """Start a worker at its broker."""
-        command = [*OKU, "worker", "--broker-url", self._broker_url, "--name", "w"]
-        worker = self._stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-        self._stack.callback(worker.kill)
+        self._stack.enter_context(run_worker(self._broker_url))
 
 
 class RemoteCommand:

@@ -5,14 +5,12 @@ import csv
 import io
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
-from tests.kit.runs.local_run import OKU, Start, starting_runs
+from tests.kit.runs.local_run import OKU, Start
 
 from oku_core.accounting import hdr
 from oku_core.accounting.outcome import OUTCOMES
@@ -27,13 +25,6 @@ FLAGS = (
     "--name",
     "a <b> run",
 )
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `oku` in the background."""
-    with starting_runs(tmp_path) as start_run:
-        yield start_run
 
 
 def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":

@@ -3,8 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,9 @@ from tests.kit.coordinators.coordinator_in_process import running_coordinator
 from tests.kit.faults.failing_tasks import FailingSupervisor
 from tests.kit.loki.fake_loki import run_loki
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import OKU
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers.engine_worker import EngineWorker, count
+from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.loki import LokiTarget
 from oku_core.spec.spec import Engine, Spec
@@ -38,7 +36,7 @@ async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once
     start_server = Start(tmp_path)
     server = start_server("--delay", "0s")
     try:
-        with run_broker(tmp_path) as broker_url, run_worker(broker_url):
+        with run_broker(tmp_path) as broker_url, run_worker(broker_url, name="w1"):
             async with (
                 run_loki() as (loki, loki_url),
                 running_coordinator(
@@ -114,13 +112,3 @@ def test_a_run_completes_although_every_task_of_its_worker_fails_once(tmp_path: 
     assert_completed(summary)
     for task in ("heartbeat", "loop watchdog", "timeouts"):
         assert f"{task}: InjectedError: a fault of {task}" in log.read_text()
-
-
-@contextmanager
-def run_worker(broker_url: str) -> Iterator[None]:
-    """Runs `oku worker` until the end of the block."""
-    with subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", "w1"]) as process:
-        try:
-            yield
-        finally:
-            process.terminate()

@@ -1,6 +1,5 @@
 """A coordinator and workers of which one speaks another version of the protocol; all of it is signed."""
 
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,9 @@ import msgspec
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import run_coordinator
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.simulated_worker import SimulatedWorker
+from tests.kit.workers.worker_process import run_worker
 
 from oku_core.messaging.celery_app import (
     LEASE_TASK,
@@ -38,23 +38,18 @@ def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None
     """The refusal has both versions, in a form that the newer one understands, and the worker waits for
     leases that it can read.
     """
-    with run_broker(tmp_path) as url:
+    with run_broker(tmp_path) as url, run_worker(url) as worker:
         app = build_app(url, MESSAGE_KEY)
-        worker = subprocess.Popen([*OKU, "worker", "--broker-url", url, "--name", "w", "--grace", "1s"])
-        try:
-            lease = {"id": "r.000000007.abcd", "run": "r", "start": 100, "holes": [[100, 120]], "wave": 3}
-            app.send_task(LEASE_TASK, args=[seal(app, MessageKind.LEASE, lease)], queue=LEASES_QUEUE)
-            with app.connection_for_read() as connection, connection.SimpleQueue(REPORTS_QUEUE) as queue:
-                message = queue.get(timeout=20)
-                message.ack()
-            report = decode_message(app.signer, message.body)
-            assert isinstance(report, Report)
-            assert (report.lease, report.start, report.done, report.worker) == (lease["id"], 100, 100, "w")
-            assert f"speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in report.refusal
-            assert worker.poll() is None
-        finally:
-            worker.kill()
-            worker.wait()
+        lease = {"id": "r.000000007.abcd", "run": "r", "start": 100, "holes": [[100, 120]], "wave": 3}
+        app.send_task(LEASE_TASK, args=[seal(app, MessageKind.LEASE, lease)], queue=LEASES_QUEUE)
+        with app.connection_for_read() as connection, connection.SimpleQueue(REPORTS_QUEUE) as queue:
+            message = queue.get(timeout=20)
+            message.ack()
+        report = decode_message(app.signer, message.body)
+        assert isinstance(report, Report)
+        assert (report.lease, report.start, report.done, report.worker) == (lease["id"], 100, 100, "w")
+        assert f"speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in report.refusal
+        assert worker.poll() is None
 
 
 def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path) -> None:
@@ -96,9 +91,6 @@ def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path
             sealed = seal(app, MessageKind.REPORT, refusal)
             app.send_task(REPORT_TASK, args=[sealed], queue=REPORTS_QUEUE)
             worker.leases.discard(lease.id)
-            for _ in range(3):
-                lease = worker.take_lease()
-                worker.send(worker.build_claim(lease, "e"), worker.build_report(lease, "e"))
-                worker.leases.discard(lease.id)
+            worker.execute_next(3)
             summary = api.wait_for_state(run, "completed")
         assert (summary["accounted"], summary["resent_at_most"]) == (300, 0)

@@ -17,6 +17,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.workers import worker_process
 
 from oku_core.messaging.celery_app import (
     LEASE_TASK,
@@ -135,17 +136,11 @@ def worker(desk: Desk, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 @contextmanager
 def run_worker(desk: Desk, folder: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Runs a worker."""
-    broker_url = desk.app.conf.broker_url
-    with (folder / "worker.log").open("w") as log:
-        process = subprocess.Popen(
-            [*OKU, "worker", "--broker-url", broker_url, "--name", "w", "--grace", "5s", *flags], stderr=log
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+    """Runs a worker of the desk's broker, which logs into a folder."""
+    with worker_process.run_worker(
+        desk.app.conf.broker_url, "--grace", "5s", *flags, log=folder / "worker.log"
+    ) as process:
+        yield process
 
 
 def test_a_lease_is_claimed_executed_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:

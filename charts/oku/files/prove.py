@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 _SUMMARY = Path("/tmp/summary.json")  # noqa: S108  # a folder of this pod alone
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_KUBERNETES = "https://kubernetes.default.svc"
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+KUBERNETES = "https://kubernetes.default.svc"
 _LOOK_EVERY_S = 0.2
 
 
@@ -185,12 +185,12 @@ def delete_pod(name: str) -> None:
 
 def build_pods_url() -> str:
     """Where the pods of this namespace are."""
-    return f"{_KUBERNETES}/api/v1/namespaces/{os.environ['TEST_NAMESPACE']}/pods"
+    return f"{KUBERNETES}/api/v1/namespaces/{os.environ['TEST_NAMESPACE']}/pods"
 
 
 def give_rights_back() -> None:
     """Remove what lets this pod list and delete pods: Helm does not, when it is interrupted."""
-    url = f"{_KUBERNETES}/apis/rbac.authorization.k8s.io/v1/namespaces/{os.environ['TEST_NAMESPACE']}"
+    url = f"{KUBERNETES}/apis/rbac.authorization.k8s.io/v1/namespaces/{os.environ['TEST_NAMESPACE']}"
     try:
         ask(f"{url}/rolebindings/{os.environ['TEST_ROLE_BINDING']}", read_token(), method="DELETE")
     except OSError as error:
@@ -204,12 +204,12 @@ def ask_coordinator(path: str) -> Any:
 
 def read_token() -> str:
     """The token of this pod's service account."""
-    return (_ACCOUNT / "token").read_text()
+    return (ACCOUNT / "token").read_text()
 
 
 def ask(url: str, token: str, method: str = "GET") -> Any:
     """The JSON that a call answers."""
-    context = build_context(_ACCOUNT / "ca.crt") if url.startswith("https:") else None
+    context = build_context(ACCOUNT / "ca.crt") if url.startswith("https:") else None
     request = urllib.request.Request(url, method=method, headers={"Authorization": f"Bearer {token}"})  # noqa: S310
     with urllib.request.urlopen(request, timeout=20, context=context) as response:  # noqa: S310  # ours
         return json.load(response)

@@ -7,27 +7,12 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
-from oku_benchmarks.cases import (
-    abuse,
-    clients,
-    connections,
-    cpu,
-    hundred_million,
-    ledger,
-    ledger_days,
-    memory,
-    peers,
-    scaling,
-    trillion,
-    wide,
-    window,
-)
+from oku_benchmarks.benchmarks import BENCHMARKS
+from oku_benchmarks.cases import hundred_million
 from oku_benchmarks.documents.attachments import move_kept
 from oku_benchmarks.documents.document import Document, encode_results, read_documents, write_document
 from oku_benchmarks.error import BenchmarkError
@@ -39,24 +24,7 @@ from oku_benchmarks.progress import log
 from oku_core.errors import UserError
 from oku_core.process.open_files import raise_open_files
 
-BENCHMARKS: Mapping[str, Callable[[Plan, Path], msgspec.Struct]] = {
-    "peers": peers.measure,
-    "cpu": cpu.measure,
-    "connections": connections.measure,
-    "wide": wide.measure,
-    "window": window.measure,
-    "memory": memory.measure,
-    "ledger": ledger.measure,
-    "scaling": scaling.measure,
-    "trillion": trillion.measure,
-    "ledger-days": ledger_days.measure,
-    "clients": clients.measure,
-    "abuse": abuse.measure,
-    hundred_million.NO_DELAY: hundred_million.measure_no_delay,
-    hundred_million.POSTS: hundred_million.measure_posts,
-}
-_LONG = (hundred_million.NO_DELAY, hundred_million.POSTS)
-"""Measured only when they are named."""
+_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long)
 _SHORT_NAMES = {
     "hundred-million": _LONG,
     "no-delay": (hundred_million.NO_DELAY,),
@@ -104,7 +72,9 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")
-    parser.add_argument("--requests", type=int, help="of hundred-million, to try it; written likewise")
+    parser.add_argument(
+        "--requests", type=int, help="of hundred-million, to try it; written into build/benchmarks, too"
+    )
     parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
     return parser
 
@@ -121,7 +91,7 @@ def _measure(name: str, plan: Plan, docs: Path, arguments: Sequence[str]) -> boo
     folder = Path(tempfile.mkdtemp(dir=scratch, prefix="bench-")).absolute()
     is_kept = False
     try:
-        results = BENCHMARKS[name](plan, folder)
+        results = BENCHMARKS[name].measure(plan, folder)
         move_kept(folder, docs)
     except (BenchmarkError, UserError) as error:
         is_kept = True

@@ -53,6 +53,16 @@ class CoordinatorApi:
         summary: dict[str, Any] = document
         return summary
 
+    def read_metric(self, name: str) -> float:
+        """One figure of `/metrics`, named with its labels as it stands there; 0 when it is not there."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as response:
+            lines = response.read().decode().splitlines()
+        return sum(float(line.removeprefix(f"{name} ")) for line in lines if line.startswith(f"{name} "))
+
+    def count_messages(self, verdict: str) -> int:
+        """How many claims and reports had this verdict."""
+        return int(self.read_metric(f'oku_messages_total{{verdict="{verdict}"}}'))
+
     def wait_for_state(self, run: str, state: str, timeout_s: float = 30) -> dict[str, Any]:
         """Wait until a run is in a state; its summary then."""
         wait_until(lambda: bool(self.summary(run)["state"] == state), timeout_s, f"run {run} is {state}")

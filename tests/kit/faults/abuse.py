@@ -18,8 +18,8 @@ from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import exported_message_key
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.faults import attacker
-from tests.kit.runs.local_run import OKU
 from tests.kit.servers.delay_server import DelayServer
+from tests.kit.workers.worker_process import run_worker
 
 _PROBE_EVERY_S = 0.2
 _PROBE_GIVES_UP_S = 60.0
@@ -91,11 +91,7 @@ def run_site(folder: Path, *server_flags: str) -> Iterator[Site]:
         data_dir = folder / "coordinator"
         flags = ("--server-url", server.url)
         api = stack.enter_context(run_coordinator(broker_url, data_dir, *flags))
-        worker = subprocess.Popen(
-            [*OKU, "worker", "--broker-url", broker_url, "--name", "w"], stderr=subprocess.DEVNULL
-        )
-        stack.callback(worker.wait)
-        stack.callback(worker.terminate)
+        stack.enter_context(run_worker(broker_url, log=folder / "worker.log"))
         yield Site(
             api=api,
             coordinator=Attacked(

@@ -102,6 +102,16 @@ class SimulatedWorker:
         for message in messages:
             send_message(self.app, message)
 
+    def execute(self, lease: Lease, execution: str) -> None:
+        """Claim and report a lease that was taken."""
+        self.send(self.build_claim(lease, execution), self.build_report(lease, execution))
+        self.leases.discard(lease.id)
+
+    def execute_next(self, count: int) -> None:
+        """Take so many leases, claim and report each."""
+        for _ in range(count):
+            self.execute(self.take_lease(), "e")
+
     def send_anything(self, document: Any) -> None:
         """Put something else into the queue of reports."""
         self.app.send_task(REPORT_TASK, args=[document], queue=REPORTS_QUEUE)

@@ -111,8 +111,8 @@ def pod(prove: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> C
     """Takes where everything is that the script asks, as in the pod of the test."""
 
     def enter(url: str) -> None:
-        monkeypatch.setattr(prove, "_ACCOUNT", tmp_path)
-        monkeypatch.setattr(prove, "_KUBERNETES", url)
+        monkeypatch.setattr(prove, "ACCOUNT", tmp_path)
+        monkeypatch.setattr(prove, "KUBERNETES", url)
         (tmp_path / "token").write_text("token")
         told = {"OKU_COORDINATOR": url, "OKU_TOKEN": "t", "TEST_NAMESPACE": "load", "TEST_TIMEOUT_S": "20",
                 "TEST_ROLE_BINDING": "oku-test",
