@@ -120,9 +120,9 @@ async def _follow(client: Client, run: str, data_dir: DataDir, recording: Record
             recording.summary = item
             return
         sample = SeenTick(tick=item, trend=tracker.add(item), seen_at_s=time.monotonic())
-        if item.state == RunState.RUNNING and item.active_s < _SHOW_AFTER_S:
+        if item.state == RunState.RUNNING and item.sample.active_s < _SHOW_AFTER_S:
             recording.shown = sample
-        if item.active_s > _KILL_AFTER_S and not is_killed:
+        if item.sample.active_s > _KILL_AFTER_S and not is_killed:
             is_killed = True
             os.kill(json.loads(data_dir.stack_file.read_text())["children"][_VICTIM], signal.SIGKILL)
 

@@ -58,8 +58,8 @@ def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
     assert sum(lease["stop"] - lease["start"] for lease in document["leases"]) == 6000
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     assert len(rows) == len(document["samples"]) >= 2
-    assert 0 < sum(int(row["requests"]) for row in rows) <= 6000
-    assert all(int(row["requests"]) == sum(int(row[name]) for name in OUTCOMES) for row in rows)
+    assert 0 < sum(int(row["requests_ended"]) for row in rows) <= 6000
+    assert all(int(row["requests_ended"]) == sum(int(row[name]) for name in OUTCOMES) for row in rows)
     latency = hdr.decode(base64.b64decode(summary["histogram"]))
     assert f"Total count    = {latency.total:12d}]" in (tmp_path / "r.hgrm").read_text()
 

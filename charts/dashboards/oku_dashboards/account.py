@@ -59,7 +59,7 @@ class Account:
 
     def build_progress(self, width: int = HALF) -> Panel:
         """How much of the request space is accounted for."""
-        expr = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('total', SPAN)}"
+        expr = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('requests_total', SPAN)}"
         return gauge(
             title="Progress",
             shows="Which share of the requests is accounted for.",
@@ -78,7 +78,7 @@ class Account:
             exactness=Exactness.LEDGER,
             queries=[
                 Query(self.ticks.max("accounted", SPAN), "accounted", is_instant=True),
-                Query(self.ticks.max("total", SPAN), "of", is_instant=True),
+                Query(self.ticks.max("requests_total", SPAN), "of", is_instant=True),
             ],
             unit="locale",
             decimals=0,
@@ -94,7 +94,7 @@ class Account:
             title="Rate now",
             shows="Requests that ended, per second, in the last ten seconds of the time range.",
             exactness=Exactness.PROGRESS,
-            queries=[Query(rate(self.ticks, "requests", _NOW), "requests", is_instant=True)],
+            queries=[Query(rate(self.ticks, "requests_ended", _NOW), "requests", is_instant=True)],
             unit=_PER_SECOND,
             decimals=0,
             no_value=_NOTHING_NOW,
@@ -136,7 +136,7 @@ class Account:
 
     def build_time_left(self, width: int = HALF) -> Panel:
         """How long the rest will take."""
-        left = f"({self.ticks.max('total', SPAN)} - {self.ticks.last('done', SPAN)})"
+        left = f"({self.ticks.max('requests_total', SPAN)} - {self.ticks.last('done', SPAN)})"
         pace = f"{self.ticks.max('active_s', SPAN)} / {self.ticks.last('done', SPAN)}"
         return stat(
             title="Time left",
@@ -153,7 +153,7 @@ class Account:
     def build_account(self, names: Sequence[str] = (), width: int = HALF) -> Panel:
         """The account, of the ledger; only some of its figures when they are named."""
         figures = {
-            "requests": self.ticks.max("total", SPAN),
+            "requests": self.ticks.max("requests_total", SPAN),
             "accounted": self.ticks.max("accounted", SPAN),
             "leased": self.ticks.last("leased", SPAN),
             "pending": self.ticks.last("pending", SPAN),

@@ -77,14 +77,14 @@ def _build_rate() -> Panel:
     return _build_overlay(
         "Rate, per second",
         "Requests that ended",
-        lambda ticks: f"({ticks.sum('requests', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})",
+        lambda ticks: f"({ticks.sum('requests_ended', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})",
         "locale",
     )
 
 
 def _build_failures() -> Panel:
     def build_expr(ticks: Lines) -> str:
-        failures = f"({ticks.sum('requests', SPAN, _BY)} - {ticks.sum(Outcome.OK, SPAN, _BY)})"
+        failures = f"({ticks.sum('requests_ended', SPAN, _BY)} - {ticks.sum(Outcome.OK, SPAN, _BY)})"
         return f"({failures} / {ticks.sum('seconds', SPAN, _BY)})"
 
     return _build_overlay(

@@ -34,7 +34,7 @@ class Course:
                 title="Rate",
                 shows="Requests that ended, per second; for steps longer than a second the mean.",
                 exactness=Exactness.PROGRESS,
-                queries=[Query(rate(self._ticks, "requests"), "requests")],
+                queries=[Query(rate(self._ticks, "requests_ended"), "requests")],
                 unit="reqps",
             ).colour({"requests": PLAIN})
         )

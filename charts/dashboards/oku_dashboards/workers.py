@@ -157,7 +157,7 @@ def _build_worst(
 
 
 def _build_rate() -> Panel:
-    rates = f"{_NAMED_LINES.sum('requests', STEP, _BY)} / {_NAMED_LINES.sum('seconds', STEP, _BY)}"
+    rates = f"{_NAMED_LINES.sum('requests_ended', STEP, _BY)} / {_NAMED_LINES.sum('seconds', STEP, _BY)}"
     return _build_lines(
         "rate_rps", "Rate", "Requests that ended, per second", "reqps", f"bottomk($top, {rates})"
     )

@@ -90,7 +90,7 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
     latency = histogram.build_latency()
     for second in range(samples):
         sample = Sample(
-            at=_BEGIN + 2 + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0,
+            at=_BEGIN + 2 + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0,
             done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=[200, 0, 0, 0, 0, 0],
             latency=latency,
         )  # fmt: skip

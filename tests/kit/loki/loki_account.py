@@ -52,7 +52,9 @@ def assert_ticks_agree(loki: LokiQueries, run: str) -> None:
     assert answered
     assert sum(line["requests"] for line in fetch(loki, run, "latency")) == answered
     assert sum_up(loki, run, "latency", "requests") == {"": answered}
-    assert all(tick["accounted"] + tick["leased"] + tick["pending"] == tick["total"] for tick in ticks)
+    assert all(
+        tick["accounted"] + tick["leased"] + tick["pending"] == tick["requests_total"] for tick in ticks
+    )
 
 
 def assert_events(loki: LokiQueries, ledger_file: Path, run: str) -> Counter[str]:

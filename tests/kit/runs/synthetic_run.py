@@ -109,12 +109,12 @@ class SyntheticRun:
         is_last = self.is_at_rest and second == self.seconds - 1
         return {
             "state": "completed" if is_last else "running",
-            "total": self.requests,
+            "requests_total": self.requests,
             "accounted": accounted,
             "leased": leased,
             "pending": self.requests - accounted - leased,
             "done": done,
-            "requests": requests,
+            "requests_ended": requests,
             **_build_outcomes(requests, timeouts),
             "bytes_received": 13 * (requests - timeouts),
             "seconds": 1.0,
@@ -136,7 +136,7 @@ class SyntheticRun:
         return {
             "worker": self._name(worker),
             "seconds": 1.0,
-            "requests": self.rate,
+            "requests_ended": self.rate,
             "rate_rps": self.rate,
             "in_flight": 100,
             "leases": 2,

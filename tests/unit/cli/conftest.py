@@ -3,7 +3,7 @@
 import io
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
 from oku_core.accounting import hdr
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.sample import Sample
 from oku_core.results.summary import (
     OutcomeCounts,
     ServersSummary,
@@ -25,6 +25,7 @@ from oku_core.results.summary import (
     WorkerSummary,
     build_latency_summary,
 )
+from oku_core.results.tick import Tick
 from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]
@@ -55,32 +56,31 @@ def render() -> Render:
 @pytest.fixture
 def make_tick() -> Callable[..., Tick]:
     """Makes the 25th second of a run of a million requests, changed as wanted."""
+    histogram = Histogram()
+    for latency_us in (*[1_700] * 98, 6_040, 6_040):
+        histogram.record(latency_us)
 
-    def make(**changes: Any) -> Tick:
+    def make(
+        state: RunState = RunState.RUNNING, notices: Sequence[str] = (), run: str = "6f2c1a", **changes: Any
+    ) -> Tick:
         fields: dict[str, Any] = {
-            "run": "6f2c1a",
             "at": 1_769_965_512.0,  # 2026-02-01 17:05:12 UTC
             "seconds": 1.0,
-            "state": RunState.RUNNING,
-            "requests": 1_000_000,
+            "requests_total": 1_000_000,
             "accounted": 400_000,
             "leased": 80_000,
             "pending": 520_000,
-            "ended": 12_345,
+            "done": 412_345,
             "resent_at_most": 0,
             "active_s": 25.0,
-            "rate_rps": 16_340.0,
-            "in_flight": 2_000,
-            "outcomes": [16_340, 0, 0, 0, 0, 0],
-            "total_outcomes": [412_345, 0, 0, 0, 0, 0],
-            "bytes_received": 212_420,
-            "latency": HistogramSnapshot(),
-            "p50_ms": 1.7,
-            "p99_ms": 6.04,
+            "outcomes_so_far": [412_345, 0, 0, 0, 0, 0],
             "workers": 2,
-            "lag_s": 0.0,
+            "in_flight": 2_000,
+            "rate_rps": 16_340.0,
+            "outcomes": [16_340, 0, 0, 0, 0, 0],
+            "latency": histogram.build_latency(),
         }
-        return Tick(**fields | changes)
+        return Tick(run=run, state=state, notices=list(notices), sample=Sample(**fields | changes))
 
     return make
 

@@ -8,7 +8,8 @@ import pytest
 
 from oku_coordinator.assembly import Assembly
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Progress, Tick
+from oku_core.messaging.progress import Progress
+from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
 
 BUSY = Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)

@@ -19,7 +19,7 @@ DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, t
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
 LASTING = {"range", "status", "summary", "event"}
 LEDGER_FIELDS = {
-    *("accounted", "leased", "pending", "total", "resent_at_most", "active_s"),
+    *("accounted", "leased", "pending", "requests_total", "resent_at_most", "active_s"),
     *("part", "start", "stop", "again"),
 }
 """What ticks and coverage have from the ledger."""

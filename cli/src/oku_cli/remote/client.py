@@ -13,8 +13,8 @@ import msgspec
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.progress import Tick
 from oku_core.results.summary import Summary
+from oku_core.results.tick import Tick
 
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
 _STREAM_LIMIT = 1 << 22

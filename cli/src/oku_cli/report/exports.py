@@ -3,8 +3,7 @@
 import base64
 import csv
 import io
-from collections.abc import Mapping
-from typing import Any
+from bisect import bisect_right
 
 import msgspec
 
@@ -15,14 +14,15 @@ from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
-from oku_core.results.sample import QUANTILES, Sample
+from oku_core.results.sample import QUANTILES
 from oku_core.results.summary import Summary
 
 CSV_COLUMNS = (
-    "at", "seconds", "state", "total", "accounted", "leased", "pending", "done", "requests", *OUTCOMES,
-    "bytes_received", "rate_rps", "in_flight", *QUANTILES, "resent_at_most", "workers", "lag_s",
+    "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
+    "active_s", "requests_ended", *OUTCOMES, "bytes_received", "rate_rps", "in_flight", "mean_ms", *QUANTILES,
+    "workers", "lag_s",
 )  # fmt: skip
-"""As docs/metrics.md has them; `at` is the Unix time of the end of a moment."""
+"""As docs/metrics.md has them; `at` is the Unix time of the end of a sample."""
 
 
 def mask_head(line: bytes) -> bytes:
@@ -32,12 +32,15 @@ def mask_head(line: bytes) -> bytes:
 
 
 def build_csv(dossier: RunHistory) -> str:
-    """A line for each moment; what is not known is empty."""
+    """A line for each sample; what is not known is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
+    states = [event for event in dossier.events if event.state is not None]
     for sample in dossier.samples:
-        writer.writerow(_build_row(sample, dossier.summary.requests))
+        entered = bisect_right(states, sample.at, key=lambda event: event.at)
+        state = states[entered - 1].state if entered else ""
+        writer.writerow({"at": round(sample.at, 3), "state": state, **build_sample_fields(sample)})
     return text.getvalue()
 
 
@@ -59,17 +62,3 @@ def decode_latency(summary: Summary) -> HistogramSnapshot:
 
 def _decode(summary: Summary) -> HistogramSnapshot:
     return hdr.decode(base64.b64decode(summary.histogram))
-
-
-def _build_row(sample: Sample, total: int) -> Mapping[str, Any]:
-    return {
-        "at": round(sample.at, 3),
-        "seconds": round(sample.seconds, 3),
-        **build_sample_fields(sample, total),
-        "rate_rps": round(sample.rate_rps, 1),
-        "in_flight": round(sample.in_flight, 1),
-        **{name: getattr(sample, name) for name in QUANTILES},
-        "resent_at_most": sample.resent_at_most,
-        "workers": sample.workers,
-        "lag_s": round(sample.lag_s, 4),
-    }

@@ -22,7 +22,8 @@ from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
 from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.messaging.progress import Tick
+from oku_core.results.sample import Sample
+from oku_core.results.tick import Tick
 
 SILENT_AFTER_S = 5.0
 """Without a tick for so long, the frame says that its numbers are old."""
@@ -42,43 +43,43 @@ class SeenTick:
 class ProgressBar:
     """A bar over all requests: solid what is accounted, hatched what has ended and is not yet accounted."""
 
-    def __init__(self, accounted: int, ended: int, requests: int) -> None:
-        self._counts = accounted, ended, max(1, requests)
+    def __init__(self, accounted: int, done: int, requests: int) -> None:
+        self._counts = accounted, done, max(1, requests)
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
         """Cells are rounded down: a full bar is a full account."""
-        accounted, ended, requests = self._counts
+        accounted, done, requests = self._counts
         width = options.max_width
         solid = min(width, width * accounted // requests)
-        hatched = min(width, width * (accounted + ended) // requests) - solid
+        hatched = min(width, width * done // requests) - solid
         bar = Text("━" * solid, style=GOOD, no_wrap=True, end="")
         bar.append("╍" * hatched, style=GOOD)
         yield bar.append("─" * (width - solid - hatched), style="default")
 
 
-def build_frame(title: str, sample: SeenTick | None, now_s: float) -> RenderableType:
+def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableType:
     """The live area.
 
     Args:
         title: of the run.
-        sample: the newest; None before the first.
-        now_s: time by the clock that the moment was seen by.
+        seen: the newest tick; None before the first.
+        now_s: time by the clock that the tick was seen by.
     """
-    if sample is None:
+    if seen is None:
         body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
     else:
-        tick, trend = sample.tick, sample.trend
+        tick, sample, trend = seen.tick, seen.tick.sample, seen.trend
         body = [
-            _build_head(title, _build_state(tick, now_s - sample.seen_at_s)),
+            _build_head(title, _build_state(tick, now_s - seen.seen_at_s)),
             "",
-            _build_bar(tick),
-            _build_account(tick),
+            _build_bar(sample),
+            _build_account(sample),
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
-            _Numbers(tick, trend),
+            _Numbers(sample, trend),
             Labelled([("last minute", Sparkline(trend.rates_rps))], _LABEL_COLUMNS),
             "",
-            Labelled(_list_counts(tick), _LABEL_COLUMNS),
+            Labelled(_list_counts(sample), _LABEL_COLUMNS),
         ]
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
 
@@ -122,20 +123,26 @@ def _build_state(tick: Tick, silent_s: float) -> Text:
     return state
 
 
-def _build_bar(tick: Tick) -> Table:
+def _build_bar(sample: Sample) -> Table:
     row = Table.grid(expand=True, padding=(0, 0, 0, 2))
     row.add_column(ratio=1)
     row.add_column(no_wrap=True)
-    percent = format_progress(tick.accounted + tick.ended, tick.requests).rjust(len("100.0 %"))
-    row.add_row(ProgressBar(tick.accounted, tick.ended, tick.requests), Text(percent, style=STRONG))
+    percent = format_progress(sample.done, sample.requests_total).rjust(len("100.0 %"))
+    row.add_row(
+        ProgressBar(sample.accounted, sample.done, sample.requests_total), Text(percent, style=STRONG)
+    )
     return row
 
 
-def _build_account(tick: Tick) -> Flow:
+def _build_account(sample: Sample) -> Flow:
     """What has ended, which the percentage says, and how much of it is accounted."""
-    done = Text(format_count(tick.accounted + tick.ended), style=STRONG)
+    done = Text(format_count(sample.done), style=STRONG)
     return Flow(
-        done, f"of {format_count(tick.requests)}", "ended,", format_count(tick.accounted), "accounted"
+        done,
+        f"of {format_count(sample.requests_total)}",
+        "ended,",
+        format_count(sample.accounted),
+        "accounted",
     )
 
 
@@ -145,17 +152,17 @@ class _Numbers:
     _COLUMNS = _LABEL_COLUMNS, 22, 9, 18
     _GAP = 2
 
-    def __init__(self, tick: Tick, trend: Trend) -> None:
+    def __init__(self, sample: Sample, trend: Trend) -> None:
         self._left = (
-            ("rate", format_rate(tick.rate_rps)),
+            ("rate", format_rate(sample.rate_rps)),
             ("average", format_rate(trend.average_rps)),
-            ("in flight", format_count(tick.in_flight)),
-            ("workers", format_count(tick.workers)),
+            ("in flight", format_count(round(sample.in_flight))),
+            ("workers", format_count(sample.workers)),
         )
         self._right = (
-            ("p50", format_latency(tick.p50_ms)),
-            ("p99", format_latency(tick.p99_ms)),
-            ("elapsed", format_elapsed(tick.active_s)),
+            ("p50", format_latency(trend.p50_5s_ms)),
+            ("p99", format_latency(trend.p99_5s_ms)),
+            ("elapsed", format_elapsed(sample.active_s)),
             ("left", format_left(trend.left_s)),
         )
 
@@ -176,10 +183,10 @@ class _Numbers:
         yield table
 
 
-def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
-    yield "outcomes", Flow(*_list_outcomes(tick.total_outcomes), gap=3)
-    if tick.resent_at_most:
-        yield "resent", Text(f"at most {format_count(tick.resent_at_most)}", style=CAUTION)
+def _list_counts(sample: Sample) -> Iterator[tuple[str, RenderableType]]:
+    yield "outcomes", Flow(*_list_outcomes(sample.outcomes_so_far), gap=3)
+    if sample.resent_at_most:
+        yield "resent", Text(f"at most {format_count(sample.resent_at_most)}", style=CAUTION)
 
 
 def _list_outcomes(counts: Sequence[int]) -> Iterator[Text]:

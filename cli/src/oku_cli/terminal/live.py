@@ -14,7 +14,7 @@ from rich.text import Text
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.trend import TrendTracker
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 REDRAWS_PER_S = 2
 """Ticks come once a second; oftener would only take time from the workers beside."""
@@ -33,7 +33,7 @@ class LiveView:
         self._clock = clock
         self._trend = TrendTracker()
         self._title = ""
-        self._moment: SeenTick | None = None
+        self._seen: SeenTick | None = None
         self._live = Live(
             console=console,
             get_renderable=self._build,
@@ -49,7 +49,7 @@ class LiveView:
 
     def show_tick(self, tick: Tick) -> None:
         """Draw this tick from now on."""
-        self._moment = SeenTick(tick=tick, trend=self._trend.add(tick), seen_at_s=self._clock())
+        self._seen = SeenTick(tick=tick, trend=self._trend.add(tick), seen_at_s=self._clock())
 
     def log(self, line: str) -> None:
         """Write a line above what is drawn."""
@@ -64,4 +64,4 @@ class LiveView:
         self._live.stop()
 
     def _build(self) -> RenderableType:
-        return build_frame(self._title, self._moment, self._clock())
+        return build_frame(self._title, self._seen, self._clock())

@@ -19,7 +19,7 @@ from oku_cli.formatting import (
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.trend import Trend, TrendTracker
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 EVERY_S = 5.0
 """Time between two lines while the state stays."""
@@ -49,10 +49,10 @@ class PlainView:
         trend = self._trend.add(tick)
         if self._is_due(tick):
             self._written = tick
-            self._write(tick.at, build_line(tick, trend))
+            self._write(tick.sample.at, build_line(tick, trend))
         for notice in tick.notices:
             if notice not in self._notices:
-                self._write(tick.at, notice)
+                self._write(tick.sample.at, notice)
         self._notices = tick.notices
 
     def log(self, line: str) -> None:
@@ -70,7 +70,7 @@ class PlainView:
         last = self._written
         if last is None or tick.state != last.state:
             return True
-        return tick.at - last.at > EVERY_S - 0.5  # ticks come a little early or late
+        return tick.sample.at - last.sample.at > EVERY_S - 0.5  # ticks come a little early or late
 
     def _write(self, at: float, line: str) -> None:
         # A line stays one line, whatever width the console takes itself to have.
@@ -79,19 +79,20 @@ class PlainView:
 
 def build_line(tick: Tick, trend: Trend) -> str:
     """A tick in one line; what is zero and should be is left out."""
-    done = tick.accounted + tick.ended
-    counts = zip(OUTCOMES, tick.total_outcomes, strict=True)
+    sample = tick.sample
+    counts = zip(OUTCOMES, sample.outcomes_so_far, strict=True)
+    progress = format_progress(sample.done, sample.requests_total)
     parts = [
-        f"{tick.state} {format_count(done)}/{format_count(tick.requests)}",
-        f"({format_progress(done, tick.requests)}, {format_count(tick.accounted)} accounted)",
+        f"{tick.state} {format_count(sample.done)}/{format_count(sample.requests_total)}",
+        f"({progress}, {format_count(sample.accounted)} accounted)",
         format_rate(trend.recent_rps),
-        f"in flight {format_count(tick.in_flight)}",
+        f"in flight {format_count(round(sample.in_flight))}",
         *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
-        f"p50 {format_latency(tick.p50_ms)} p99 {format_latency(tick.p99_ms)}",
-        f"workers {tick.workers}",
+        f"p50 {format_latency(trend.p50_5s_ms)} p99 {format_latency(trend.p99_5s_ms)}",
+        f"workers {sample.workers}",
     ]
-    if tick.resent_at_most:
-        parts.append(f"resent at most {format_count(tick.resent_at_most)}")
+    if sample.resent_at_most:
+        parts.append(f"resent at most {format_count(sample.resent_at_most)}")
     if trend.left_s is not None:
         parts.append(f"left {format_left(trend.left_s)}")
     return " ".join(parts)

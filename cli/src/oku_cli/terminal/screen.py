@@ -11,7 +11,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live import LiveView
 from oku_cli.terminal.plain import PlainView
 from oku_cli.terminal.printable import write_error
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 
 class View(Protocol):

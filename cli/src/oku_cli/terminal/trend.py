@@ -3,13 +3,17 @@
 from collections import deque
 from dataclasses import dataclass
 
+from oku_core.accounting.histogram import HistogramSnapshot, merge
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.sample import build_latencies_ms
+from oku_core.results.tick import Tick
 
 SHOWN_TICKS = 60
 """How many rates are kept to be drawn: a minute, for ticks come once a second."""
 RECENT_TICKS = 10
 """Over how many ticks the rate is smoothed; an estimate must neither jump nor lie for long."""
+LATENCY_TICKS = 5
+"""Over how many ticks quantiles are smoothed: those of one second jump."""
 FEWEST_TICKS = 3
 """With fewer there is no estimate: a run begins slowly."""
 
@@ -22,12 +26,16 @@ class Trend:
         rates_rps: of the last minute, a second each, the newest last; None for a second without a tick.
         recent_rps: mean of the last ten ticks.
         average_rps: mean of all the time that the run has been active.
+        p50_5s_ms: median latency of the last five ticks; None when nothing was answered.
+        p99_5s_ms: 99th percentile of the same.
         left_s: estimate of the time left; None when nothing moves or too little is known.
     """
 
     rates_rps: tuple[float | None, ...]
     recent_rps: float
     average_rps: float
+    p50_5s_ms: float | None
+    p99_5s_ms: float | None
     left_s: float | None
 
 
@@ -37,30 +45,35 @@ class TrendTracker:
     def __init__(self) -> None:
         self._shown: deque[float | None] = deque(maxlen=SHOWN_TICKS)
         self._recent: deque[float] = deque(maxlen=RECENT_TICKS)
+        self._latencies: deque[HistogramSnapshot] = deque(maxlen=LATENCY_TICKS)
         self._state: RunState | None = None
         self._at: float | None = None
 
     def add(self, tick: Tick) -> Trend:
         """Take in the newest tick."""
-        covered = max(1, int(tick.seconds))
-        missed = 0 if self._at is None else int(tick.at - self._at) - covered
+        sample = tick.sample
+        covered = max(1, int(sample.seconds))
+        missed = 0 if self._at is None else int(sample.at - self._at) - covered
         self._shown.extend([None] * min(missed, SHOWN_TICKS))
-        self._shown.extend([tick.rate_rps] * min(covered, SHOWN_TICKS))
-        self._at = tick.at
+        self._shown.extend([sample.rate_rps] * min(covered, SHOWN_TICKS))
+        self._at = sample.at
         if tick.state != self._state:
             self._recent.clear()  # what comes after a pause is not slower for it
         self._state = tick.state
-        self._recent.append(tick.rate_rps)
+        self._recent.append(sample.rate_rps)
+        self._latencies.append(sample.latency)
         recent_rps = sum(self._recent) / len(self._recent)
-        done = tick.accounted + tick.ended
+        quantiles = build_latencies_ms(merge(self._latencies))
         return Trend(
             rates_rps=tuple(self._shown),
             recent_rps=recent_rps,
-            average_rps=done / tick.active_s if tick.active_s > 0 else 0.0,
+            average_rps=sample.done / sample.active_s if sample.active_s > 0 else 0.0,
+            p50_5s_ms=quantiles["p50_ms"],
+            p99_5s_ms=quantiles["p99_ms"],
             left_s=self._estimate_left_s(tick, recent_rps),
         )
 
     def _estimate_left_s(self, tick: Tick, rate_rps: float) -> float | None:
         if tick.state != RunState.RUNNING or len(self._recent) < FEWEST_TICKS or rate_rps <= 0:
             return None
-        return max(0, tick.requests - tick.accounted - tick.ended) / rate_rps
+        return max(0, tick.sample.requests_total - tick.sample.done) / rate_rps

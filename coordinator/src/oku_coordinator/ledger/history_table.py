@@ -2,7 +2,6 @@
 
 import math
 import sqlite3
-import zlib
 
 import msgspec
 
@@ -13,7 +12,14 @@ from oku_core.accounting.lease_state import LeaseState
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import LineKind
-from oku_core.results.sample import MOST_SAMPLES, Sample, choose_step_s, merge_steps
+from oku_core.results.sample import (
+    MOST_SAMPLES,
+    Sample,
+    choose_step_s,
+    decode_kept,
+    encode_kept,
+    merge_steps,
+)
 
 MOST_EVENTS = 10_000
 """Of one run; what happens more often than that is not kept here, Loki gets it all the same."""
@@ -21,7 +27,6 @@ _MERGED_AT_ONCE = 64
 """Samples; takes some milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
-_unpack_sample = msgspec.msgpack.Decoder(Sample).decode
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
@@ -71,7 +76,7 @@ def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> Non
         "SELECT at, body FROM samples WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
         run, history["merged_to"], history["merge_until"], _MERGED_AT_ONCE,
     )  # fmt: skip
-    merged = merge_steps(map(_unpack_row, rows), history["step_s"])
+    merged = merge_steps((decode_kept(row["body"]) for row in rows), history["step_s"])
     transaction.execute_each(
         "DELETE FROM samples WHERE run = ? AND at = ?", [(run, row["at"]) for row in rows]
     )
@@ -93,7 +98,7 @@ def _fetch_history(transaction: Transaction, run: str) -> sqlite3.Row:
 def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     """The samples of a run, oldest first."""
     rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
-    return [_unpack_row(row) for row in rows]
+    return [decode_kept(row["body"]) for row in rows]
 
 
 def fetch_events(transaction: Transaction, run: str) -> list[Event]:
@@ -120,12 +125,8 @@ def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int)
     return [LeaseSpan(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
 
 
-def _unpack_row(row: sqlite3.Row) -> Sample:
-    return _unpack_sample(zlib.decompress(row["body"]))
-
-
 def _insert_samples(transaction: Transaction, run: str, samples: list[Sample]) -> None:
     transaction.execute_each(
         "INSERT OR REPLACE INTO samples (run, at, body) VALUES (?, ?, ?)",
-        [(run, sample.at, zlib.compress(_pack(sample))) for sample in samples],
+        [(run, sample.at, encode_kept(sample)) for sample in samples],
     )

@@ -20,11 +20,11 @@ from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import ACTIVE_STATES, RunState
-from oku_core.messaging.progress import Tick
 from oku_core.process.memory import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import build_summary_line
 from oku_core.results.summary import ProcessSummary, Summary, Validity
+from oku_core.results.tick import Tick
 from oku_core.spec.parser import Source, parse_spec
 
 _log = logging.getLogger(__name__)

@@ -7,9 +7,11 @@ ledger puts into the outbox itself.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import coarsen
-from oku_core.messaging.progress import Progress, Tick
+from oku_core.messaging.progress import Progress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (
     Fields,
@@ -19,7 +21,7 @@ from oku_core.results.lines import (
     build_tick_line,
     build_worker_line,
 )
-from oku_core.results.sample import Sample, build_quantiles_ms
+from oku_core.results.tick import Tick
 
 WORKER_LINES_PER_S = 100
 COVERAGE_S = 5.0
@@ -69,10 +71,10 @@ class HistoryRecorder:
             tick: the second.
             is_last: whether the run has come to rest with it.
         """
-        sample = build_sample(tick)
         # All is read before the transaction that keeps it begins.
-        lines = list(self._build_lines(tick, sample, is_last=is_last)) if self._publishes else []
-        self._ledger.history.keep_sample(tick.run, sample, lines, merge_events(self._events))
+        lines = list(self._build_lines(tick, is_last=is_last)) if self._publishes else []
+        kept = msgspec.structs.replace(tick.sample, latency=coarsen(tick.sample.latency))
+        self._ledger.history.keep_sample(tick.run, kept, lines, merge_events(self._events))
         self._events.clear()
         if is_last:
             self._coverage_at = 0.0
@@ -85,20 +87,16 @@ class HistoryRecorder:
             text = f"worker {worker} {_SAID_OF_WORKERS[type_].format('is', 'has', 'it was')}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
-    def _build_lines(
-        self, tick: Tick, sample: Sample, *, is_last: bool
-    ) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
-        yield (
-            LineKind.TICK,
-            [build_tick_line(sample, tick.latency, total=tick.requests, active_s=tick.active_s)],
-        )
-        yield LineKind.LATENCY, build_latency_lines(tick.latency)
+    def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
+        sample = tick.sample
+        yield LineKind.TICK, [build_tick_line(tick)]
+        yield LineKind.LATENCY, build_latency_lines(sample.latency)
         yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
-        if is_last or tick.at - self._coverage_at >= COVERAGE_S:
-            self._coverage_at = tick.at
+        if is_last or sample.at - self._coverage_at >= COVERAGE_S:
+            self._coverage_at = sample.at
             leases = self._ledger.leases
             slices, again = leases.fetch_slices(tick.run), leases.fetch_taken_back(tick.run)
-            yield LineKind.COVERAGE, build_coverage_lines(slices, again, tick.requests)
+            yield LineKind.COVERAGE, build_coverage_lines(slices, again, sample.requests_total)
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:
         most = len(self._workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))
@@ -112,27 +110,6 @@ class HistoryRecorder:
                 build_worker_line(account.latest, account.seconds, account.requests, share, account.lag_s)
             )
         return lines
-
-
-def build_sample(tick: Tick) -> Sample:
-    """A tick as it is kept."""
-    return Sample(
-        at=tick.at,
-        seconds=tick.seconds,
-        state=tick.state,
-        accounted=tick.accounted,
-        leased=tick.leased,
-        pending=tick.pending,
-        done=tick.accounted + tick.ended,
-        resent_at_most=tick.resent_at_most,
-        in_flight=tick.in_flight,
-        workers=tick.workers,
-        outcomes=tick.outcomes,
-        bytes_received=tick.bytes_received,
-        lag_s=tick.lag_s,
-        latency=coarsen(tick.latency),
-        **build_quantiles_ms(tick.latency),
-    )
 
 
 def merge_events(events: Sequence[Event]) -> list[Event]:

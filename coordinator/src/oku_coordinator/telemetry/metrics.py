@@ -5,8 +5,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.progress import Tick
 from oku_core.messaging.rejection import Rejection
+from oku_core.results.tick import Tick
 
 
 class Metrics:
@@ -87,9 +87,9 @@ class Metrics:
     def show_tick(self, tick: Tick) -> None:
         """A second of the active run."""
         for part in ("accounted", "leased", "pending", "resent_at_most"):
-            self._requests.labels(part).set(getattr(tick, part))
-        self._rate.set(tick.rate_rps)
-        self._in_flight.set(tick.in_flight)
+            self._requests.labels(part).set(getattr(tick.sample, part))
+        self._rate.set(tick.sample.rate_rps)
+        self._in_flight.set(tick.sample.in_flight)
 
     def count_lines(self, verdict: str, lines: int) -> None:
         """So many lines were `accepted` or `refused` by Loki, or `dropped`."""

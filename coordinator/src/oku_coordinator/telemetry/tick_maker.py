@@ -1,14 +1,14 @@
 """Makes the ticks of a run: what the workers' progress of a second sums to, beside the account."""
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from oku_coordinator.ledger.records import Standing
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
-from oku_core.accounting.outcome import OUTCOMES
-from oku_core.messaging.progress import Progress, Tick
+from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.outcome import build_no_counts
+from oku_core.messaging.progress import Progress
+from oku_core.results.sample import build_sample
+from oku_core.results.tick import Tick
 
-_WINDOW_TICKS = 5
 _SHORTEST_S = 0.001
 
 
@@ -16,7 +16,6 @@ class TickMaker:
     """Collects progress and, once a second, gives a tick. Each event enters exactly one tick."""
 
     def __init__(self) -> None:
-        self._window: deque[HistogramSnapshot] = deque(maxlen=_WINDOW_TICKS)
         self._in_flight: dict[str, int] = {}
         self._leases: dict[str, list[int]] = {}
         self._lag_s = 0.0
@@ -51,43 +50,29 @@ class TickMaker:
             notices: what it waits for, and what does not go as it should.
         """
         self._leases = {lease: counts for lease, counts in self._leases.items() if lease in standing.leases}
-        latency = self._histogram.build_latency()
-        self._window.append(latency)
-        recent = Histogram()
-        for second in self._window:
-            recent.add(second)
         record, lengths = standing.record, standing.lengths
-        under_way = [sum(counts) for counts in zip(*self._leases.values(), strict=True)] or [0] * len(
-            OUTCOMES
-        )
-        seconds = self._measure_s(now)
-        tick = Tick(
-            run=record.run,
+        under_way = _sum_up(self._leases.values())
+        sample = build_sample(
             at=now,
-            seconds=seconds,
-            state=record.state,
-            requests=record.requests,
+            seconds=self._measure_s(now),
+            requests_total=record.requests,
             accounted=lengths.accounted,
             leased=lengths.leased,
             pending=lengths.pending,
-            ended=min(sum(under_way), lengths.leased),
+            done=lengths.accounted + min(sum(under_way), lengths.leased),
             resent_at_most=record.resent_at_most,
             active_s=record.measure_active_s(now),
-            rate_rps=sum(self._outcomes) / max(1.0, seconds),
+            outcomes_so_far=_sum_up((record.outcomes, under_way)),
+            workers=workers,
             in_flight=sum(self._in_flight.values()),
             outcomes=self._outcomes,
-            total_outcomes=[a + b for a, b in zip(record.outcomes, under_way, strict=True)],
             bytes_received=self._bytes_received,
-            latency=latency,
-            p50_ms=recent.quantile_us(0.5) / 1000 if recent.total else None,
-            p99_ms=recent.quantile_us(0.99) / 1000 if recent.total else None,
-            workers=workers,
             lag_s=self._lag_s,
-            notices=list(notices),
+            latency=self._histogram.build_latency(),
         )
         self._at = now
         self._begin()
-        return tick
+        return Tick(run=record.run, state=record.state, notices=list(notices), sample=sample)
 
     def _measure_s(self, now: float) -> float:
         """No longer than the time since the last tick, nor than a second unless workers told of more.
@@ -102,7 +87,11 @@ class TickMaker:
 
     def _begin(self) -> None:
         self._histogram = Histogram()
-        self._outcomes = [0] * len(OUTCOMES)
+        self._outcomes = build_no_counts()
         self._bytes_received = 0
         self._lag_s = 0.0
         self._told_s: dict[str, float] = {}
+
+
+def _sum_up(accounts: Iterable[Sequence[int]]) -> list[int]:
+    return [sum(counts) for counts in zip(*accounts, strict=True)] or build_no_counts()

@@ -14,9 +14,10 @@ from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_core.accounting.run_state import ACTIVE_STATES
-from oku_core.messaging.progress import Progress, Tick
+from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
+from oku_core.results.tick import Tick
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, is_account
-from oku_core.accounting.run_state import RunState
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300
@@ -68,56 +67,3 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 def _is_line(text: str) -> bool:
     return len(text) <= _LONGEST_TROUBLE and text.isprintable()
-
-
-class Tick(msgspec.Struct, frozen=True, kw_only=True):
-    """One second of a run, merged over all workers.
-
-    Attributes:
-        run: whose.
-        at: Unix time of the coordinator's clock, at its end.
-        seconds: how long the time is that it tells of. Where the coordinator stood still it is longer, as far
-            as workers have told of that time.
-        state: of the run.
-        requests: of the run.
-        accounted: requests whose outcome is in the ledger.
-        leased: requests in active leases.
-        pending: requests in no lease.
-        ended: of the leased ones, those that have ended as far as the workers' progress says.
-        resent_at_most: requests that may have been sent more than once so far.
-        active_s: time that the run has been active.
-        rate_rps: requests that ended in it; for each of its seconds, where these are more than one.
-        in_flight: over all workers.
-        outcomes: of this second, in the order of `OUTCOMES`.
-        total_outcomes: since the start, in the ledger and under way, in the order of `OUTCOMES`.
-        bytes_received: of this second.
-        latency: of this second, merged.
-        p50_ms: of the last five seconds, merged; None when nothing was answered.
-        p99_ms: likewise.
-        workers: how many live.
-        lag_s: largest lateness of any worker's event loop.
-        notices: what the run waits for, and what does not go as it should, a line each.
-    """
-
-    run: str
-    at: float
-    seconds: float
-    state: RunState
-    requests: int
-    accounted: int
-    leased: int
-    pending: int
-    ended: int
-    resent_at_most: int
-    active_s: float
-    rate_rps: float
-    in_flight: int
-    outcomes: list[int]
-    total_outcomes: list[int]
-    bytes_received: int
-    latency: HistogramSnapshot
-    p50_ms: float | None
-    p99_ms: float | None
-    workers: int
-    lag_s: float
-    notices: list[str] = []

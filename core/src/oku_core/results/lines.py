@@ -13,8 +13,9 @@ from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
 from oku_core.results.coverage import AGAIN, Coverage
-from oku_core.results.sample import QUANTILES, Sample, build_quantiles_ms
+from oku_core.results.sample import QUANTILES, Sample, build_latencies_ms
 from oku_core.results.summary import Summary
+from oku_core.results.tick import Tick
 
 Fields = Mapping[str, Any]
 
@@ -50,7 +51,7 @@ def build_range_line(lease: str, report: Report) -> Fields:
         "requests": report.covered,
         **build_outcome_counts(report.outcomes),
         "bytes_received": report.bytes_received,
-        **build_latency_fields(report.latency),
+        **build_latencies_ms(report.latency),
         "started_at": round(report.started_at, 3),
         "seconds": round(max(0.0, report.ended_at - report.started_at), 3),
         "cpu_s": round(report.cpu_s, 3),
@@ -66,49 +67,32 @@ def build_status_lines(report: Report) -> Iterator[Fields]:
         yield {"worker": report.worker, "status": status, "requests": requests}
 
 
-def build_latency_fields(latency: HistogramSnapshot) -> Fields:
-    """Mean and quantiles, in ms; nothing when there is no latency."""
-    if not (total := latency.total):
-        return {}
-    return {"mean_ms": round(latency.sum_us / total / 1000, 6), **build_quantiles_ms(latency)}
-
-
-def build_sample_fields(sample: Sample, total: int) -> Fields:
-    """How a run of `total` requests stood at the end of a moment, and what it counts."""
+def build_sample_fields(sample: Sample) -> Fields:
+    """A sample in flat fields of its own names, without its time and its histogram."""
     return {
-        "state": sample.state,
-        "total": total,
+        "seconds": round(sample.seconds, 3),
+        "requests_total": sample.requests_total,
         "accounted": sample.accounted,
         "leased": sample.leased,
         "pending": sample.pending,
         "done": sample.done,
-        "requests": sample.ended,
+        "resent_at_most": sample.resent_at_most,
+        "active_s": round(sample.active_s, 3),
+        "requests_ended": sample.requests_ended,
         **build_outcome_counts(sample.outcomes),
         "bytes_received": sample.bytes_received,
-    }
-
-
-def build_tick_line(sample: Sample, latency: HistogramSnapshot, *, total: int, active_s: float) -> Fields:
-    """A second of a run.
-
-    Args:
-        sample: the second.
-        latency: of the same, with all its digits.
-        total: requests of the run.
-        active_s: how long the run has been active.
-    """
-    return {
-        **build_sample_fields(sample, total),
-        "seconds": round(sample.seconds, 3),
         "rate_rps": round(sample.rate_rps, 1),
-        "in_flight": round(sample.in_flight),
-        **({"mean_ms": round(latency.sum_us / latency.total / 1000, 6)} if latency.buckets else {}),
+        "in_flight": round(sample.in_flight, 1),
+        "mean_ms": sample.mean_ms,
         **{name: getattr(sample, name) for name in QUANTILES},
-        "resent_at_most": sample.resent_at_most,
-        "active_s": round(active_s, 3),
         "workers": sample.workers,
         "lag_s": round(sample.lag_s, 4),
     }
+
+
+def build_tick_line(tick: Tick) -> Fields:
+    """A second of a run."""
+    return {"state": tick.state, **build_sample_fields(tick.sample)}
 
 
 def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
@@ -140,27 +124,27 @@ def format_bound(bound_ms: float) -> str:
 
 
 def build_worker_line(
-    latest: Progress, seconds: float, requests: int, cpu_share: float, lag_s: float
+    latest: Progress, seconds: float, requests_ended: int, cpu_share: float, lag_s: float
 ) -> Fields:
     """What a worker did.
 
     Args:
         latest: the last that it said.
         seconds: how long the time is that the rest tells of.
-        requests: that ended in it.
+        requests_ended: how many ended in it.
         cpu_share: mean of it.
         lag_s: largest lateness in it.
     """
-    p50_us, p99_us = latest.latency.quantiles_us((0.5, 0.99))
-    quantiles = {"p50_ms": p50_us / 1000, "p99_ms": p99_us / 1000} if latest.latency.buckets else {}
+    quantiles = build_latencies_ms(latest.latency)
     return {
         "worker": latest.worker,
         "seconds": round(seconds, 3),
-        "requests": requests,
-        "rate_rps": round(requests / seconds, 1),
+        "requests_ended": requests_ended,
+        "rate_rps": round(requests_ended / seconds, 1),
         "in_flight": latest.in_flight,
         "leases": len(latest.leases),
-        **quantiles,
+        "p50_ms": quantiles["p50_ms"],
+        "p99_ms": quantiles["p99_ms"],
         "cpu_share": round(cpu_share, 3),
         "rss_mb": round(latest.rss_mb, 1),
         "lag_s": round(lag_s, 4),

@@ -1,85 +1,126 @@
-"""The history of a run, as the ledger keeps it for reports and dashboards: moments and events.
+"""A second of load: what is sent to those who follow a run, kept in the ledger, exported and charted.
 
-Moments are made of progress, which may be lost: they show how a run went, they are not its account. A long
-run has fewer and longer ones (`merge_steps`): what they count is merged, never sampled.
+Samples are made of progress, which may be lost: they show how a run went, they are not its account. A long
+run has fewer and longer ones (`merge_steps`): what they count is merged, nothing is left out.
 """
 
+import zlib
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
 from oku_core.accounting import histogram
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.accounting.run_state import RunState
 
 MOST_SAMPLES = 3600
-"""How many moments of a run are kept; an hour of seconds."""
-
+"""How many samples of a run are kept; an hour of seconds."""
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "max_ms": 1.0}
 """What is shown of latencies over time, by name."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """A second of a run, or several of them merged.
+    """A second of load, merged over all workers; or several of them merged.
 
     Attributes:
         at: Unix time of its end, by the coordinator's clock.
-        seconds: how long it was.
-        state: of the run at its end.
+        seconds: how long it is. After the coordinator stood still it is longer than a second, as far as
+            workers have told of that time.
+        requests_total: size of the request space.
         accounted: requests in the ledger at its end.
         leased: requests in active leases at its end.
-        pending: requests in no lease at its end.
-        done: accounted, and those of active leases that have ended as far as progress says.
-        resent_at_most: at its end.
-        in_flight: over all workers; of several seconds the mean.
+        pending: requests in no lease at its end; with the two above they are all of `requests_total`.
+        done: accounted, and those of active leases that have ended as far as progress says; at its end.
+        resent_at_most: requests that may have been sent more than once, at its end.
+        active_s: how long the run had been active at its end.
+        outcomes_so_far: of all requests that had ended by its end, accounted or under way, in the order of
+            `OUTCOMES`.
         workers: how many lived at its end.
-        outcomes: of requests that ended in it, in the order of `OUTCOMES`.
+        in_flight: requests sent and not yet answered, over all workers; of several seconds the mean.
+        requests_ended: requests that ended in it.
+        rate_rps: requests that ended, per second of it. A shorter one counts as a whole second, for workers
+            tell of whole ones.
+        outcomes: of the requests that ended in it, in the order of `OUTCOMES`.
         bytes_received: in it.
         lag_s: largest lateness of any worker's event loop in it.
-        latency: of the requests answered in it, known to 1 part in 32 (`coarsen`).
-        p50_ms: of the same, as long as it is a single second known to three digits; None without answers.
-        p90_ms: likewise.
-        p99_ms: likewise.
-        p99_9_ms: likewise.
-        max_ms: likewise.
+        latency: of the requests answered in it; in a sample that is kept, known to 1 part in 32 (`coarsen`).
+        mean_ms: of the requests answered in it; None when there were none, as for the quantiles.
+        p50_ms: of the requests answered in it, as are those that follow.
+        p90_ms: the 90th percentile.
+        p99_ms: the 99th percentile.
+        p99_9_ms: the 99.9th percentile.
+        max_ms: the largest.
     """
 
     at: float
     seconds: float
-    state: RunState
+    requests_total: int
     accounted: int
     leased: int
     pending: int
     done: int
     resent_at_most: int
-    in_flight: float
+    active_s: float = 0.0
+    outcomes_so_far: list[int] = msgspec.field(default_factory=build_no_counts)
     workers: int
+    in_flight: float
+    requests_ended: int = 0
+    rate_rps: float = 0.0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
     lag_s: float = 0.0
     latency: HistogramSnapshot = HistogramSnapshot()
+    mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
     p99_ms: float | None = None
     p99_9_ms: float | None = None
     max_ms: float | None = None
 
-    @property
-    def ended(self) -> int:
-        """How many requests ended in it."""
-        return sum(self.outcomes)
 
-    @property
-    def rate_rps(self) -> float:
-        """How many requests ended in a second of it."""
-        return self.ended / self.seconds
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Sample)
+
+
+def build_sample(*, seconds: float, outcomes: list[int], latency: HistogramSnapshot, **rest: Any) -> Sample:
+    """A sample with what follows from its length, its outcomes and its latencies."""
+    return Sample(
+        seconds=seconds,
+        outcomes=outcomes,
+        latency=latency,
+        **build_rates(seconds, outcomes),
+        **build_latencies_ms(latency),
+        **rest,
+    )
+
+
+def encode_kept(sample: Sample) -> bytes:
+    """A sample in the form in which the ledger keeps it."""
+    return zlib.compress(_encoder.encode(sample))
+
+
+def decode_kept(body: bytes) -> Sample:
+    """Read what `encode_kept` wrote, or a ledger of version 8.
+
+    That one kept neither the size of the request space nor what follows from other fields, which is filled
+    in here, and not how long the run had been active nor all outcomes so far, which stay at 0.
+    """
+    packed = zlib.decompress(body)
+    try:
+        return _decoder.decode(packed)
+    except msgspec.ValidationError:
+        fields = msgspec.msgpack.decode(packed)
+    fields["requests_total"] = fields["accounted"] + fields["leased"] + fields["pending"]
+    fields |= build_rates(fields["seconds"], fields["outcomes"])
+    fields["mean_ms"] = measure_mean_ms(msgspec.convert(fields["latency"], HistogramSnapshot))
+    return msgspec.convert(fields, Sample)
 
 
 def choose_step_s(ends: Sequence[float], most: int) -> int:
-    """Along which steps of time to merge moments that end then, so that at most half of `most` are left.
+    """Along which steps of time to merge samples that end then, so that at most half of `most` are left.
 
     The shortest power of two of a second from 2 on. What was merged along shorter ones fits.
     """
@@ -90,35 +131,49 @@ def choose_step_s(ends: Sequence[float], most: int) -> int:
 
 
 def merge_steps(samples: Iterable[Sample], step_s: int) -> list[Sample]:
-    """The same moments, in order of time, with those merged that end in the same step."""
+    """The same samples, in order of time, with those merged that end in the same step."""
     return [merge(list(group)) for _, group in groupby(samples, lambda sample: int(sample.at // step_s))]
 
 
 def merge(samples: Sequence[Sample]) -> Sample:
-    """Several moments, in order of time, as one; its quantiles are those of the merged latencies."""
+    """Several samples, in order of time, as one; its quantiles are those of the merged latencies."""
     if len(samples) == 1:
         return samples[0]
     latency = histogram.merge(sample.latency for sample in samples)
     seconds = sum(sample.seconds for sample in samples)
+    outcomes = _sum_up(sample.outcomes for sample in samples)
     largest_ms = max((sample.max_ms for sample in samples if sample.max_ms is not None), default=None)
     return msgspec.structs.replace(
         samples[-1],
         seconds=seconds,
         in_flight=sum(sample.in_flight * sample.seconds for sample in samples) / seconds,
-        outcomes=_sum_up(sample.outcomes for sample in samples),
+        outcomes=outcomes,
         bytes_received=sum(sample.bytes_received for sample in samples),
         lag_s=max(sample.lag_s for sample in samples),
         latency=latency,
-        **build_quantiles_ms(latency) | {"max_ms": largest_ms},
+        **build_rates(seconds, outcomes),
+        **build_latencies_ms(latency) | {"max_ms": largest_ms},
     )
 
 
-def build_quantiles_ms(latency: HistogramSnapshot) -> dict[str, float | None]:
-    """The quantiles of a moment by their names; all None when nothing was answered."""
+def build_rates(seconds: float, outcomes: Sequence[int]) -> dict[str, Any]:
+    """How many requests ended, in all and per second, by the names of a sample."""
+    ended = sum(outcomes)
+    return {"requests_ended": ended, "rate_rps": ended / max(1.0, seconds)}
+
+
+def build_latencies_ms(latency: HistogramSnapshot) -> dict[str, Any]:
+    """Mean and quantiles by the names of a sample; all None when nothing was answered."""
     if not latency.buckets:
-        return dict.fromkeys(QUANTILES)
+        return dict.fromkeys(("mean_ms", *QUANTILES))
     values = latency.quantiles_us(QUANTILES.values())
-    return {name: value / 1000 for name, value in zip(QUANTILES, values, strict=True)}
+    quantiles = {name: value / 1000 for name, value in zip(QUANTILES, values, strict=True)}
+    return {"mean_ms": measure_mean_ms(latency), **quantiles}
+
+
+def measure_mean_ms(latency: HistogramSnapshot) -> float | None:
+    """The mean of latencies, in ms; None when there is none."""
+    return round(latency.sum_us / latency.total / 1000, 6) if latency.buckets else None
 
 
 def _sum_up(rows: Iterable[Sequence[int]]) -> list[int]:

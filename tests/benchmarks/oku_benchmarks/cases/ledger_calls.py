@@ -87,7 +87,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
         watch.measure(f"take {_BATCH} claims in", take_in)
     for second in range(_SECONDS):
         sample = Sample(
-            at=now + second, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
+            at=now + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
             resent_at_most=0, in_flight=0.0, workers=_WORKERS,
         )  # fmt: skip
         watch.measure("keep a second", partial(ledger.history.keep_sample, LONG_RUN, sample))

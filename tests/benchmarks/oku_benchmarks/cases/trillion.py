@@ -98,7 +98,7 @@ async def _carry_out(stack: Stack, requests: int, range_size: int) -> tuple[Summ
         async with Client(endpoint) as client:
             run = await client.submit(values)
             async for item in client.follow(run):
-                if isinstance(item, Summary) or item.accounted >= requests // 2:
+                if isinstance(item, Summary) or item.sample.accounted >= requests // 2:
                     break
         began = time.monotonic()
         endpoint = stack.restart_coordinator()

@@ -77,7 +77,11 @@ def measure(plan: Plan, folder: Path) -> Results:
         window_s=round(window.length_s, 2),
         ceiling_rps=round(load.workers * load.concurrency / parse_delay(load.delay).mean_s, 1),
         rate_rps=round(rate_rps, 1),
-        in_flight=[tick.in_flight for tick in run.ticks if times[0] <= tick.at - wall_s <= times[-1]],
+        in_flight=[
+            round(tick.sample.in_flight)
+            for tick in run.ticks
+            if times[0] <= tick.sample.at - wall_s <= times[-1]
+        ],
         rates_rps=[round(rate, 1) for rate in find_rates(times, counts, 1.0, apart=True)],
         p50_ms=summary.latency_ms.p50,
         p99_ms=summary.latency_ms.p99,

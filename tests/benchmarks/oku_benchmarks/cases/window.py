@@ -92,7 +92,11 @@ def _measure_oku(stage: Stage, delay: str, workers: int, requests_of_each: int) 
         leases = _count_leases(data_dir)
     kept = cut_margins(played.turn.samples, requests)
     wall_s = time.time() - time.monotonic()
-    in_flight = [tick.in_flight for tick in follower.ticks if kept[0].at <= tick.at - wall_s <= kept[-1].at]
+    in_flight = [
+        round(tick.sample.in_flight)
+        for tick in follower.ticks
+        if kept[0].at <= tick.sample.at - wall_s <= kept[-1].at
+    ]
     run = WindowRun(
         client=OKU, delay=delay, workers=workers, requests=requests, leases=leases, in_flight=in_flight
     )

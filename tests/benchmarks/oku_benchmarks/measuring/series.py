@@ -8,7 +8,7 @@ from statistics import fmean, median
 import msgspec
 
 from oku_benchmarks.measuring.observer import Sample
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 _POINTS = 400
 
@@ -72,7 +72,7 @@ def _cut(samples: Sequence[Sample], begin: float, step_s: float, steps: int) -> 
 def _average(ticks: Sequence[Tick], begin: float, step_s: float, steps: int) -> list[float | None]:
     sums: list[list[int]] = [[] for _ in range(steps)]
     for tick in ticks:
-        step = int((tick.at - begin) / step_s)
+        step = int((tick.sample.at - begin) / step_s)
         if 0 <= step < steps:
-            sums[step].append(tick.in_flight)
+            sums[step].append(round(tick.sample.in_flight))
     return [round(fmean(values), 1) if values else None for values in sums]

@@ -12,7 +12,7 @@ from oku_benchmarks.turns.oku_turn import read_stack
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.remote.client import Client, UnreachableError
 from oku_cli.remote.endpoint import Endpoint
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 _RETRY_S = 0.1
 

@@ -5,9 +5,9 @@ import pytest
 from oku_benchmarks.measuring.observer import Sample
 from oku_benchmarks.measuring.series import build_series, measure_growth_mb
 from oku_benchmarks.measuring.vitals import Vitals
-from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.sample import Sample as LoadSample
+from oku_core.results.tick import Tick
 
 
 def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:
@@ -18,25 +18,11 @@ def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:
 
 def build_tick(at: float, in_flight: int) -> Tick:
     """A tick; the rest does not matter."""
-    fields = dict.fromkeys(
-        (
-            "requests",
-            "accounted",
-            "leased",
-            "pending",
-            "ended",
-            "resent_at_most",
-            "bytes_received",
-            "workers",
-        ),
-        0,
-    )
-    return Tick(
-        run="r", at=at, seconds=1.0, state=RunState.RUNNING, active_s=0.0, rate_rps=0.0,
-        in_flight=in_flight, lag_s=0.0, outcomes=[0] * 6,
-        total_outcomes=[0] * 6, latency=HistogramSnapshot(), p50_ms=None, p99_ms=None, notices=[],
-        **fields,
+    sample = LoadSample(
+        at=at, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0, resent_at_most=0,
+        workers=0, in_flight=in_flight,
     )  # fmt: skip
+    return Tick(run="r", state=RunState.RUNNING, sample=sample)
 
 
 def test_a_series_goes_from_the_first_request_to_the_last() -> None:

@@ -40,7 +40,7 @@ def test_only_what_was_asked_for_is_written(monkeypatch: pytest.MonkeyPatch, fol
     assert call(monkeypatch, "r1", "--json", "a.json", "--csv", "a.csv", "--hgrm", "a.hgrm") == 0
     assert {path.name for path in folder.iterdir()} == {".oku", "a.json", "a.csv", "a.hgrm"}
     assert json.loads((folder / "a.json").read_text())["summary"]["run"] == "r1"
-    assert (folder / "a.csv").read_text().startswith("at,seconds,state,total,")
+    assert (folder / "a.csv").read_text().startswith("at,state,seconds,requests_total,")
     assert "Percentile" in (folder / "a.hgrm").read_text()
 
 

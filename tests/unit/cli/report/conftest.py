@@ -13,10 +13,9 @@ from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
-from oku_core.results.sample import Sample, build_quantiles_ms
+from oku_core.results.sample import Sample, build_sample
 from oku_core.results.summary import Summary, WorkerSummary
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
@@ -86,7 +85,7 @@ def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: 
     fields: dict[str, Any] = {
         "at": START + second,
         "seconds": 1.0,
-        "state": RunState.RUNNING,
+        "requests_total": 1000,
         "accounted": 0,
         "leased": 100,
         "pending": 900,
@@ -95,10 +94,10 @@ def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: 
         "in_flight": 20.0,
         "workers": 2,
         "outcomes": [len(values_us), 0, 0, 0, 0, 0],
-        "latency": coarse,
-        **build_quantiles_ms(latency),
+        "latency": latency,
     }
-    return Sample(**fields | changes)
+    sample = build_sample(**fields | changes)
+    return sample if "latency" in changes else msgspec.structs.replace(sample, latency=coarse)
 
 
 def make_lease(

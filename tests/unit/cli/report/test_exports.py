@@ -8,6 +8,8 @@ from tests.unit.cli.report.conftest import make_moment
 from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, decode_latency, mask_head
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.run_state import RunState
+from oku_core.results.event import Event, EventType
 
 MakeDossier = Callable[..., RunHistory]
 
@@ -20,19 +22,26 @@ def test_json_has_no_secrets(make_dossier: MakeDossier) -> None:
     assert masked["summary"] == msgspec.to_builtins(make_dossier().summary)
 
 
-def test_csv_has_a_line_for_each_moment(make_dossier: MakeDossier) -> None:
-    """Under the names of docs/metrics.md; what is not known is empty."""
+def test_csv_has_a_line_for_each_sample(make_dossier: MakeDossier) -> None:
+    """Columns have the names of docs/metrics.md; what is not known is empty."""
     dossier = make_dossier(samples=[make_moment(1, [1000, 2000]), make_moment(2, [])])
     first, second = csv.DictReader(io.StringIO(build_csv(dossier)))
     assert tuple(first) == CSV_COLUMNS
-    assert (first["at"], first["requests"], first["ok"], first["rate_rps"]) == (
-        "1769965513.0",
-        "2",
-        "2",
-        "2.0",
-    )
-    assert (first["p50_ms"], second["p50_ms"], second["requests"]) == ("1.0", "", "0")
-    assert first["total"] == "1000"
+    assert (first["at"], first["requests_total"]) == ("1769965513.0", "1000")
+    assert (first["requests_ended"], first["ok"], first["rate_rps"]) == ("2", "2", "2.0")
+    assert (first["p50_ms"], second["p50_ms"], second["requests_ended"]) == ("1.0", "", "0")
+
+
+def test_csv_says_in_which_state_the_run_was(make_dossier: MakeDossier) -> None:
+    """It is the one that the run had entered last when a sample ended; empty where that was not kept."""
+    samples = [make_moment(second) for second in range(1, 6)]
+    events = [
+        Event(at=samples[1].at - 0.5, type=EventType.STATE, text="", state=RunState.RUNNING),
+        Event(at=samples[2].at - 0.5, type=EventType.WORKER_JOINED, text=""),
+        Event(at=samples[4].at - 0.1, type=EventType.STATE, text="", state=RunState.COMPLETED),
+    ]
+    rows = csv.DictReader(io.StringIO(build_csv(make_dossier(samples=samples, events=events))))
+    assert [row["state"] for row in rows] == ["", "running", "running", "running", "completed"]
 
 
 def test_csv_names_every_outcome() -> None:

@@ -5,11 +5,20 @@ import pytest
 
 from oku_cli.terminal.frame import SeenTick, build_frame, build_sparkline
 from oku_cli.terminal.trend import SHOWN_TICKS, TrendTracker
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 MakeTick = Callable[..., Tick]
 Draw = Callable[..., list[str]]
+
+
+def build_latency(*values_us: int) -> HistogramSnapshot:
+    """These latencies."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    return histogram.build_latency()
 
 
 @pytest.fixture
@@ -48,7 +57,7 @@ def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
 
 def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(draw: Draw) -> None:
     """The parts are told apart by shape, not by colour alone, and the percentage is that of the account."""
-    bar = next(line for line in draw(accounted=500_000, ended=250_000) if "━" in line)
+    bar = next(line for line in draw(accounted=500_000, done=750_000) if "━" in line)
     cells = bar.split()[0]
     assert len(cells) == 69
     assert (cells.count("━"), cells.count("╍"), cells.count("─")) == (34, 17, 18)
@@ -57,10 +66,10 @@ def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(d
 
 def test_the_bar_is_full_only_when_all_is_accounted(draw: Draw) -> None:
     """One request of a hundred million leaves a cell open."""
-    frame = "\n".join(draw(requests=100_000_000, accounted=99_999_999, ended=0))
+    frame = "\n".join(draw(requests_total=100_000_000, accounted=99_999_999, done=99_999_999))
     assert "─" in frame
     assert "99.9 %" in frame
-    frame = "\n".join(draw(requests=100_000_000, accounted=100_000_000, ended=0))
+    frame = "\n".join(draw(requests_total=100_000_000, accounted=100_000_000, done=100_000_000))
     assert "─" not in frame
     assert "100.0 %" in frame
 
@@ -70,7 +79,7 @@ def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
     calm = "\n".join(draw())
     assert "timeout" not in calm
     assert "resent" not in calm
-    troubled = "\n".join(draw(total_outcomes=[412_000, 0, 340, 0, 0, 5], resent_at_most=1234))
+    troubled = "\n".join(draw(outcomes_so_far=[412_000, 0, 340, 0, 0, 5], resent_at_most=1234))
     assert "timeout 340" in troubled
     assert "protocol error 5" in troubled
     assert "connect error" not in troubled
@@ -103,7 +112,7 @@ def test_a_frame_without_news_says_so(draw: Draw) -> None:
 
 def test_a_paused_run_without_answers_has_dashes(draw: Draw) -> None:
     """No latency and no time left is a dash, not a zero."""
-    frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, p50_ms=None, p99_ms=None)
+    frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, latency=HistogramSnapshot())
     values = {tuple(line.split()[-2:]) for line in frame if line.strip()}
     assert {("p50", "-"), ("p99", "-"), ("left", "-")} <= values
     assert "paused" in frame[1]
@@ -115,16 +124,15 @@ def test_the_frame_fits_the_terminal(draw: Draw, width: int) -> None:
     frame = draw(
         width,
         title="run " + "x" * 300,
-        requests=100_000_000,
+        requests_total=100_000_000,
         accounted=98_765_432,
-        ended=1_234_568,
+        done=100_000_000,
         rate_rps=1_234_567.8,
         in_flight=1_280_000,
-        total_outcomes=[91_234_567, 1_234_567, 1_234_567, 1_234_567, 1_234_567, 1_234_567],
+        outcomes_so_far=[91_234_567, 1_234_567, 1_234_567, 1_234_567, 1_234_567, 1_234_567],
         resent_at_most=1_234_567,
         active_s=360_000.0,
-        p50_ms=123_456.0,
-        p99_ms=3_600_000.0,
+        latency=build_latency(123_456_000, 3_600_000_000),
         workers=1000,
     )
     assert max(len(line) for line in frame) <= min(width, 100)
@@ -134,9 +142,10 @@ def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
     """A hundred million requests fit with all that can be said of them."""
     frame = "\n".join(
         draw(
-            requests=100_000_000,
+            requests_total=100_000_000,
             accounted=98_765_432,
-            total_outcomes=[91_234_567, 1_234_567, 1_234_568, 1_234_569, 1_234_570, 1_234_571],
+            done=98_765_432,
+            outcomes_so_far=[91_234_567, 1_234_567, 1_234_568, 1_234_569, 1_234_570, 1_234_571],
         )
     )
     assert "…" not in frame
@@ -164,5 +173,5 @@ def test_a_burst_does_not_flatten_the_sparkline() -> None:
 
 def test_a_figure_that_is_too_wide_for_two_columns_stands_in_one(draw: Draw) -> None:
     """There is room for two columns, but not for this one in its."""
-    lines = draw(requests=10**15, accounted=10**15, ended=0, rate_rps=1e15, active_s=1.0)
+    lines = draw(requests_total=10**15, accounted=10**15, done=10**15, rate_rps=1e15, active_s=1.0)
     assert any("1,000,000,000,000,000/s" in line for line in lines)

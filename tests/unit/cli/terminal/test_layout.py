@@ -17,10 +17,10 @@ from oku_cli.views.histogram_view import build_bars
 from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
 from oku_core.quantity import format_bytes, format_duration
+from oku_core.results.sample import Sample
 from oku_core.results.summary import (
     Flag,
     OutcomeCounts,
@@ -30,6 +30,7 @@ from oku_core.results.summary import (
     WorkerSummary,
     build_latency_summary,
 )
+from oku_core.results.tick import Tick
 from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]
@@ -75,15 +76,17 @@ def ticks(draw: st.DrawFn) -> Tick:
     """Seconds of runs of any size."""
     requests = draw(COUNTS)
     accounted = draw(st.integers(0, requests))
-    return Tick(
-        run="261122-140408-3psn", at=draw(TIMES), seconds=1.0, state=draw(st.sampled_from(RunState)),
-        requests=requests, accounted=accounted, leased=0, pending=requests - accounted,
-        ended=draw(st.integers(0, requests - accounted)), resent_at_most=draw(COUNTS),
-        active_s=draw(TIMES), rate_rps=draw(TIMES), in_flight=draw(COUNTS), outcomes=[0] * 6,
-        total_outcomes=draw(st.lists(COUNTS, min_size=6, max_size=6)), bytes_received=0,
-        latency=Histogram().build_latency(), p50_ms=draw(st.none() | TIMES), p99_ms=draw(st.none() | TIMES),
-        workers=draw(COUNTS), lag_s=0.0,
+    latencies = Histogram()
+    for latency_us in draw(st.lists(st.integers(0, HIGHEST_US), max_size=5)):
+        latencies.record(latency_us)
+    sample = Sample(
+        at=draw(TIMES), seconds=1.0, requests_total=requests, accounted=accounted, leased=0,
+        pending=requests - accounted, done=draw(st.integers(accounted, requests)),
+        resent_at_most=draw(COUNTS), active_s=draw(TIMES), rate_rps=draw(TIMES), in_flight=draw(COUNTS),
+        outcomes_so_far=draw(st.lists(COUNTS, min_size=6, max_size=6)), latency=latencies.build_latency(),
+        workers=draw(COUNTS),
     )  # fmt: skip
+    return Tick(run="261122-140408-3psn", state=draw(st.sampled_from(RunState)), sample=sample)
 
 
 def check(lines: list[str], width: int, figures: list[str]) -> None:
@@ -135,17 +138,17 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
 def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: int) -> None:
     """Bar, account, rates, latencies, times and outcomes."""
     trend = TrendTracker().add(tick)
-    done = tick.accounted + tick.ended
-    counts = [done, tick.requests, tick.accounted, tick.in_flight, tick.workers, tick.total_outcomes[0]]
-    figures = [format_count(count) for count in (*counts, *filter(None, tick.total_outcomes))]
-    figures += [
-        f.format_progress(done, tick.requests),
-        f.format_rate(tick.rate_rps),
+    sample = tick.sample
+    counts = [sample.done, sample.requests_total, sample.accounted, sample.workers]
+    counts += [round(sample.in_flight), sample.outcomes_so_far[0], *filter(None, sample.outcomes_so_far)]
+    figures = [
+        *map(format_count, counts),
+        f.format_progress(sample.done, sample.requests_total),
+        f.format_rate(sample.rate_rps),
         f.format_rate(trend.average_rps),
     ]
-    figures += [
-        f.format_latency(latency_ms) for latency_ms in (tick.p50_ms, tick.p99_ms) if latency_ms is not None
-    ]
+    quantiles = (trend.p50_5s_ms, trend.p99_5s_ms)
+    figures += [f.format_latency(latency_ms) for latency_ms in quantiles if latency_ms is not None]
 
     frame = build_frame("x" * 50, SeenTick(tick=tick, trend=trend, seen_at_s=0.0), 0.0)
 

@@ -5,7 +5,7 @@ import pytest
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live import LiveView
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 MakeTick = Callable[..., Tick]
 

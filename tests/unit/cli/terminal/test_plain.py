@@ -3,8 +3,9 @@ from collections.abc import Callable
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.plain import PlainView
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 MakeTick = Callable[..., Tick]
 AT = 1_769_965_512.0
@@ -40,7 +41,7 @@ def test_problems_resends_and_the_time_left_are_named(make_tick: MakeTick) -> No
     written = Written()
     for second in range(6):
         written.view.show_tick(
-            make_tick(at=AT + second, total_outcomes=[412_000, 0, 340, 5, 0, 0], resent_at_most=1234)
+            make_tick(at=AT + second, outcomes_so_far=[412_000, 0, 340, 5, 0, 0], resent_at_most=1234)
         )
     assert "ok 412,000 timeout 340 connect_error 5 p50" in written.lines[-1]
     assert written.lines[-1].endswith("workers 2 resent at most 1,234 left 36 s")
@@ -57,8 +58,9 @@ def test_lines_come_every_five_seconds(make_tick: MakeTick) -> None:
 def test_a_new_state_is_written_at_once(make_tick: MakeTick) -> None:
     """Nobody waits five seconds to see that a run is paused."""
     written = Written()
-    written.view.show_tick(make_tick())
-    written.view.show_tick(make_tick(at=AT + 1, state=RunState.PAUSED, p50_ms=None, p99_ms=None))
+    nothing = HistogramSnapshot()
+    written.view.show_tick(make_tick(latency=nothing))
+    written.view.show_tick(make_tick(at=AT + 1, state=RunState.PAUSED, latency=nothing))
     assert written.lines[1].startswith("17:05:13 paused 412,345/1,000,000")
     assert "p50 - p99 -" in written.lines[1]
 

@@ -3,8 +3,9 @@ from collections.abc import Callable
 import pytest
 
 from oku_cli.terminal.trend import FEWEST_TICKS, RECENT_TICKS, SHOWN_TICKS, TrendTracker
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.tick import Tick
 
 MakeTick = Callable[..., Tick]
 
@@ -13,7 +14,7 @@ def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
     """What has neither ended nor is accounted, over the mean of the last ten seconds."""
     tracker = TrendTracker()
     for rate in [1.0] * 5 + [900.0, 1100.0] * (RECENT_TICKS // 2):
-        trend = tracker.add(make_tick(requests=10_000, accounted=5_000, ended=1_000, rate_rps=rate))
+        trend = tracker.add(make_tick(requests_total=10_000, accounted=5_000, done=6_000, rate_rps=rate))
     assert trend.recent_rps == pytest.approx(1000)
     assert trend.left_s == pytest.approx(4.0)
 
@@ -21,13 +22,13 @@ def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
 def test_the_average_counts_what_has_ended(make_tick: MakeTick) -> None:
     """Requests of leases under way were made as well."""
     assert TrendTracker().add(
-        make_tick(accounted=900, ended=100, active_s=10.0)
+        make_tick(accounted=900, done=1_000, active_s=10.0)
     ).average_rps == pytest.approx(100)
 
 
 def test_a_run_that_has_not_begun_has_no_average(make_tick: MakeTick) -> None:
     """No time, no division."""
-    assert TrendTracker().add(make_tick(accounted=0, ended=0, active_s=0.0)).average_rps == 0
+    assert TrendTracker().add(make_tick(accounted=0, done=0, active_s=0.0)).average_rps == 0
 
 
 def test_there_is_no_estimate_from_too_little(make_tick: MakeTick) -> None:
@@ -98,3 +99,21 @@ def test_a_clock_that_is_set_back_leaves_no_gap(make_tick: MakeTick) -> None:
     tracker = TrendTracker()
     tracker.add(make_tick(at=100.0, rate_rps=5.0))
     assert tracker.add(make_tick(at=40.0, rate_rps=5.0)).rates_rps == (5.0, 5.0)
+
+
+def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
+    """They are merged, so that they do not jump; then the oldest second leaves them."""
+    tracker = TrendTracker()
+    quantiles = []
+    for latency_us in (9000, 1000, 1000, 1000, 1000, 1000):
+        histogram = Histogram()
+        histogram.record(latency_us)
+        trend = tracker.add(make_tick(latency=histogram.build_latency()))
+        quantiles.append((trend.p50_5s_ms, trend.p99_5s_ms))
+    assert quantiles == [(9.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 1.0)]
+
+
+def test_without_answers_there_are_no_quantiles(make_tick: MakeTick) -> None:
+    """Nothing is known of latencies, which is not zero."""
+    trend = TrendTracker().add(make_tick(latency=HistogramSnapshot()))
+    assert (trend.p50_5s_ms, trend.p99_5s_ms) == (None, None)

@@ -24,8 +24,8 @@ from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
-from oku_core.messaging.progress import Tick
 from oku_core.results.summary import Summary
+from oku_core.results.tick import Tick
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]

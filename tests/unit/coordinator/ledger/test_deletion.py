@@ -32,7 +32,7 @@ def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClai
     reports = [make_report(lease, busy_share=0.99) for lease in leases]
     ledger.leases.apply(reports, 4.0)
     sample = Sample(
-        at=5.0, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
+        at=5.0, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
     event = Event(at=5.0, type=EventType.STATE, text="x")

@@ -6,9 +6,9 @@ import pytest
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import RunRecord
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample, merge
+from oku_core.results.sample import build_sample as build
 
 MOST = 200
 
@@ -24,8 +24,8 @@ def build_sample(at: float) -> Sample:
     histogram = Histogram()
     for value_us in (1000, 2000, 1000 * int(at % 97) + 1):
         histogram.record(value_us)
-    return Sample(
-        at=at, seconds=1.0, state=RunState.RUNNING, accounted=int(at), leased=0, pending=0, done=int(at),
+    return build(
+        at=at, seconds=1.0, requests_total=int(at), accounted=int(at), leased=0, pending=0, done=int(at),
         resent_at_most=0, in_flight=at % 7, workers=1, outcomes=[2, 1, 0, 0, 0, 0],
         latency=histogram.build_latency(),
     )  # fmt: skip
@@ -42,7 +42,7 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
         if place > MOST and place % 10 == 0:
             kept = ledger.history.fetch("r1").samples
             assert len(kept) <= MOST + 70
-            assert sum(each.ended for each in kept) == 3 * place
+            assert sum(each.requests_ended for each in kept) == 3 * place
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
     kept = ledger.history.fetch("r1").samples

@@ -71,7 +71,7 @@ CALLS: dict[str, Callable[[Ledger], Any]] = {
 def build_sample(at: float) -> Sample:
     """A second in which nothing ended."""
     return Sample(
-        at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=0, done=0,
+        at=at, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
 

@@ -38,9 +38,9 @@ def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
 
 
 def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
-    """A moment with lines of ticks."""
+    """Keep a sample with lines of ticks."""
     sample = Sample(
-        at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=100, done=0,
+        at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=100, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
     ledger.history.keep_sample("r1", sample, [(LineKind.TICK, lines)])

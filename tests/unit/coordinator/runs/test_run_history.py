@@ -11,7 +11,6 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.records import LeaseRecord
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
-from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
@@ -29,7 +28,7 @@ def test_a_dossier_is_all_that_is_kept_of_a_run(
 ) -> None:
     """Summary, spec, seconds, events, leases, slices: one JSON document, and each thing is a line of it."""
     sample = Sample(
-        at=5.0, seconds=1.0, state=RunState.RUNNING, accounted=10, leased=0, pending=90, done=10,
+        at=5.0, seconds=1.0, requests_total=100, accounted=10, leased=0, pending=90, done=10,
         resent_at_most=0, in_flight=1.0, workers=1,
     )  # fmt: skip
     event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 is here", worker="w1")

@@ -16,8 +16,8 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.lease import Claim, Report
-from oku_core.messaging.progress import Tick
 from oku_core.results.summary import Flag, ProcessSummary, Summary
+from oku_core.results.tick import Tick
 from oku_core.spec.parser import SpecError
 
 Cut = Callable[..., LeaseRecord]

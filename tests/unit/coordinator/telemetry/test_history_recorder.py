@@ -10,14 +10,15 @@ from oku_coordinator.telemetry.history_recorder import (
     MOST_ALIKE,
     WORKER_LINES_PER_S,
     HistoryRecorder,
-    build_sample,
     merge_events,
 )
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.histogram import Histogram, coarsen
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Progress, Tick
+from oku_core.messaging.progress import Progress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
+from oku_core.results.sample import build_sample
+from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
 
 
@@ -38,13 +39,12 @@ def build_tick(at: float, **changes: Any) -> Tick:
     for value_us in (900, 1000, 5000):
         histogram.record(value_us)
     values: dict[str, Any] = {
-        "run": "r1", "at": at, "seconds": 1.0, "state": RunState.RUNNING, "requests": 100, "accounted": 10,
-        "leased": 20, "pending": 70, "ended": 5, "resent_at_most": 0, "active_s": 3.0, "rate_rps": 3.0,
-        "in_flight": 4, "outcomes": [3, 0, 0, 0, 0, 0], "total_outcomes": [15, 0, 0, 0, 0, 0],
-        "bytes_received": 39,
-        "latency": histogram.build_latency(), "p50_ms": 1.0, "p99_ms": 5.0, "workers": 1, "lag_s": 0.001,
+        "at": at, "seconds": 1.0, "requests_total": 100, "accounted": 10, "leased": 20, "pending": 70,
+        "done": 15, "resent_at_most": 0, "active_s": 3.0, "workers": 1, "in_flight": 4,
+        "outcomes": [3, 0, 0, 0, 0, 0], "bytes_received": 39, "lag_s": 0.001,
+        "latency": histogram.build_latency(),
     }  # fmt: skip
-    return Tick(**values | changes)
+    return Tick(run="r1", state=RunState.RUNNING, sample=build_sample(**values | changes))
 
 
 def hear(chronicle: HistoryRecorder, *workers: str, **changes: Any) -> None:
@@ -61,8 +61,8 @@ def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
     return [json.loads(line.text) for line in lines if line.kind == kind]
 
 
-def test_a_tick_is_kept_as_a_moment(ledger: Ledger) -> None:
-    """As long as the time that it tells of."""
+def test_the_sample_of_a_tick_is_kept(ledger: Ledger) -> None:
+    """It is as long as the time that it tells of."""
     chronicle = HistoryRecorder(ledger, publishes=False)
     chronicle.keep_tick(build_tick(10.0))
     chronicle.keep_tick(build_tick(11.5, seconds=1.5))
@@ -75,11 +75,12 @@ def test_a_tick_is_kept_as_a_moment(ledger: Ledger) -> None:
     assert ledger.outbox.measure().lines == 0
 
 
-def test_the_quantiles_of_a_moment_have_three_digits() -> None:
-    """Though its histogram is coarse: they are made of the whole one."""
-    sample = build_sample(build_tick(1.0))
+def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> None:
+    """They are those of the whole histogram, though the one that is kept is coarse."""
+    HistoryRecorder(ledger, publishes=False).keep_tick(build_tick(1.0))
+    (sample,) = ledger.history.fetch("r1").samples
     assert (sample.p50_ms, sample.p99_ms, sample.max_ms) == (1.0, 5.0, 5.0)
-    assert sample.latency.total == 3
+    assert sample.latency == coarsen(build_tick(1.0).sample.latency)
 
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
@@ -127,7 +128,7 @@ def test_many_workers_take_turns(ledger: Ledger) -> None:
         assert len(lines) == WORKER_LINES_PER_S
         seen += lines
     assert [line["worker"] for line in seen] == names * 2
-    assert {(line["seconds"], line["requests"]) for line in seen[WORKER_LINES_PER_S:]} == {(2.0, 4)}
+    assert {(line["seconds"], line["requests_ended"]) for line in seen[WORKER_LINES_PER_S:]} == {(2.0, 4)}
     assert {line["rate_rps"] for line in seen} == {2.0}
 
 

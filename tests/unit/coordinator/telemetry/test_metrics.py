@@ -2,35 +2,20 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from oku_coordinator.telemetry.metrics import Metrics
-from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Tick
+from oku_core.results.sample import Sample
+from oku_core.results.tick import Tick
 
 TICK = Tick(
     run="r1",
-    at=0.0,
-    seconds=1.0,
     state=RunState.RUNNING,
-    requests=100,
-    accounted=40,
-    leased=20,
-    pending=40,
-    ended=5,
-    resent_at_most=7,
-    active_s=3.0,
-    rate_rps=12.0,
-    in_flight=9,
-    outcomes=[12, 0, 0, 0, 0, 0],
-    total_outcomes=[45, 0, 0, 0, 0, 0],
-    bytes_received=0,
-    latency=HistogramSnapshot(),
-    p50_ms=None,
-    p99_ms=None,
-    workers=2,
-    lag_s=0.0,
-)
+    sample=Sample(
+        at=0.0, seconds=1.0, requests_total=100, accounted=40, leased=20, pending=40, done=45,
+        resent_at_most=7, workers=2, in_flight=9, rate_rps=12.0,
+    ),
+)  # fmt: skip
 
 
 @pytest.fixture

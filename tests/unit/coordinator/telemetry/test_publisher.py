@@ -73,7 +73,7 @@ def keep_ticks(ledger: Ledger, *times: float) -> None:
     """Lines of ticks of a kilobyte each."""
     for at in times:
         sample = Sample(
-            at=at, seconds=1.0, state=RunState.RUNNING, accounted=0, leased=0, pending=10, done=0,
+            at=at, seconds=1.0, requests_total=10, accounted=0, leased=0, pending=10, done=0,
             resent_at_most=0, in_flight=0, workers=1,
         )  # fmt: skip
         ledger.history.keep_sample("r1", sample, [(LineKind.TICK, [{"a": "x" * 1000}])])

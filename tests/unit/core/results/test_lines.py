@@ -6,17 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
 from oku_core.results.lines import (
     BOUNDS_MS,
-    build_latency_fields,
     build_latency_lines,
     build_range_line,
     build_status_lines,
+    build_tick_line,
     build_worker_line,
     format_bound,
 )
+from oku_core.results.sample import Sample, build_sample
+from oku_core.results.tick import Tick
 
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
@@ -59,9 +63,19 @@ def test_statuses_have_lines_of_their_own(
     ]
 
 
-def test_nothing_answered_has_no_latency() -> None:
-    """The fields are missing."""
-    assert build_latency_fields(HistogramSnapshot()) == {}
+def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
+    """They keep their names; beside them stands the state of the run."""
+    sample = build_sample(
+        at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
+        resent_at_most=0, workers=2, in_flight=4, outcomes=[3, 1, 0, 0, 0, 0], latency=build_latency([1000]),
+    )  # fmt: skip
+    line = build_tick_line(Tick(run="r1", state=RunState.RUNNING, sample=sample))
+    counts = {outcome: line[outcome] for outcome in OUTCOMES}
+    assert line["state"] == "running"
+    assert list(counts.values()) == sample.outcomes
+    names = line.keys() - counts.keys() - {"state"}
+    assert names == set(Sample.__struct_fields__) - {"at", "outcomes", "outcomes_so_far", "latency"}
+    assert {name: line[name] for name in names} == {name: getattr(sample, name) for name in names}
 
 
 def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
@@ -95,8 +109,7 @@ def test_a_worker_line_is_of_several_seconds() -> None:
         worker="w1", incarnation="b", at=1.0, in_flight=7, rss_mb=81.04, latency=build_latency([2000])
     )
     line = build_worker_line(latest, 4.0, 100, 0.5, 0.0123)
-    assert (line["requests"], line["rate_rps"], line["in_flight"]) == (100, 25.0, 7)
+    assert (line["requests_ended"], line["rate_rps"], line["in_flight"]) == (100, 25.0, 7)
     assert (line["p50_ms"], line["p99_ms"], line["rss_mb"]) == (2.0, 2.0, 81.0)
-    assert "p50_ms" not in build_worker_line(
-        msgspec.structs.replace(latest, latency=HistogramSnapshot()), 1, 0, 0, 0
-    )
+    silent = msgspec.structs.replace(latest, latency=HistogramSnapshot())
+    assert build_worker_line(silent, 1, 0, 0, 0)["p50_ms"] is None

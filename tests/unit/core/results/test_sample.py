@@ -1,12 +1,21 @@
+import zlib
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
-from oku_core.accounting.run_state import RunState
-from oku_core.results.sample import Sample, build_quantiles_ms, choose_step_s, merge, merge_steps
+from oku_core.results.sample import (
+    Sample,
+    choose_step_s,
+    decode_kept,
+    encode_kept,
+    merge,
+    merge_steps,
+)
+from oku_core.results.sample import build_sample as build
 
 
 def build_latency(*values_us: int) -> HistogramSnapshot:
@@ -26,7 +35,7 @@ def build_sample(at: float, **changes: Any) -> Sample:
     values: dict[str, Any] = {
         "at": at,
         "seconds": 1.0,
-        "state": RunState.RUNNING,
+        "requests_total": 100,
         "accounted": 10,
         "leased": 20,
         "pending": 70,
@@ -38,12 +47,11 @@ def build_sample(at: float, **changes: Any) -> Sample:
         "bytes_received": 13,
         "lag_s": 0.01,
         "latency": latency,
-        **build_quantiles_ms(latency),
     }
-    return Sample(**values | changes)
+    return build(**values | changes)
 
 
-def test_a_merged_moment_counts_what_its_parts_counted() -> None:
+def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     """How it stands is that of its end, what happened is summed up, what is a level is averaged over time."""
     first = build_sample(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
     second = build_sample(13.0, seconds=3.0, in_flight=2, outcomes=[0, 2, 0, 1, 0, 0], accounted=5)
@@ -54,20 +62,20 @@ def test_a_merged_moment_counts_what_its_parts_counted() -> None:
     assert merged.bytes_received == 26
     assert merged.lag_s == 0.5
     assert merged.latency.total == 3
-    assert merged.ended == 4
+    assert merged.requests_ended == 4
     assert merged.rate_rps == 1.0
 
 
-def test_quantiles_of_a_merged_moment_are_of_all_its_latencies() -> None:
-    """Not a mean of quantiles."""
+def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
+    """They are no mean of quantiles."""
     slow = build_sample(1.0, latency=build_latency(*[9000] * 9))
     fast = build_sample(2.0, latency=build_latency(*[100] * 91))
     merged = merge([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
 
 
-def test_moments_without_answers_have_no_quantiles() -> None:
-    """Merged or not."""
+def test_samples_without_answers_have_no_quantiles() -> None:
+    """That holds for merged ones, too."""
     empty = build_sample(1.0, latency=HistogramSnapshot())
     assert empty.p50_ms is None
     assert merge([empty, build_sample(2.0, latency=HistogramSnapshot())]).max_ms is None
@@ -81,7 +89,7 @@ def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, 
     thin = merge_steps(samples, choose_step_s([sample.at for sample in samples], most=10))
     assert len(thin) <= 5
     assert [sample.at for sample in thin] == sorted({sample.at for sample in thin})
-    assert sum(sample.ended for sample in thin) == count
+    assert sum(sample.requests_ended for sample in thin) == count
     assert sum(sample.latency.total for sample in thin) == count
     assert sum(sample.seconds for sample in thin) == pytest.approx(step_s * count)
     assert thin[-1].at == samples[-1].at
@@ -94,5 +102,20 @@ def test_merging_again_keeps_what_was_merged_together() -> None:
         samples.append(build_sample(float(at)))
         if len(samples) > 16:
             samples = merge_steps(samples, choose_step_s([sample.at for sample in samples], most=16))
-    assert sum(sample.ended for sample in samples) == 1000
+    assert sum(sample.requests_ended for sample in samples) == 1000
     assert [sample.seconds for sample in samples] == [128.0] * 7 + [104.0]
+
+
+def test_what_is_kept_is_read_again() -> None:
+    """A sample survives the ledger with all its fields."""
+    sample = build_sample(10.0, active_s=7.0, outcomes_so_far=[15, 0, 0, 0, 0, 0])
+    assert decode_kept(encode_kept(sample)) == sample
+
+
+def test_what_a_ledger_of_version_8_kept_is_read_under_todays_names() -> None:
+    """What it did not keep follows from the rest, but for the active time and all outcomes so far."""
+    sample = build_sample(10.0, seconds=2.0, outcomes=[3, 0, 1, 0, 0, 0])
+    new = {"requests_total", "requests_ended", "rate_rps", "mean_ms", "active_s", "outcomes_so_far"}
+    kept = {name: value for name, value in msgspec.structs.asdict(sample).items() if name not in new}
+    body = zlib.compress(msgspec.msgpack.encode(kept | {"state": "running"}))
+    assert decode_kept(body) == sample

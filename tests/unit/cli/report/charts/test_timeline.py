@@ -82,7 +82,7 @@ def test_many_moments_become_columns_and_no_request_is_lost() -> None:
     assert timeline is not None
     columns = build_columns(samples, timeline)
     assert MOST_COLUMNS / 4 < len(columns) <= MOST_COLUMNS + 1
-    assert sum(column.ended for column in columns) == 7200
+    assert sum(column.requests_ended for column in columns) == 7200
     assert sum(column.seconds for column in columns) == pytest.approx(3600)
 
 
@@ -91,7 +91,7 @@ def test_a_short_end_belongs_to_what_was_before() -> None:
     samples = [make_moment(1), make_moment(2), make_moment(2.1, seconds=0.1)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
-    assert [(column.ended, column.seconds) for column in build_columns(samples, timeline)] == [
+    assert [(column.requests_ended, column.seconds) for column in build_columns(samples, timeline)] == [
         (1, 1.0),
         (2, pytest.approx(1.1)),
     ]
