@@ -31,7 +31,7 @@ def summary(release: Release, sizes: list[int], tmp_path_factory: pytest.TempPat
     path = tmp_path_factory.mktemp("run") / "summary.json"
     flags = (
         "--requests", str(_REQUESTS), "--workers", str(_WORKERS), "--servers", str(_SERVERS),
-        "--engine", "httptools", "--name", "a million", "--quiet", "--json", str(path),
+        "--engine", "httptools", "--name", "a million", "--quiet", "--summary-json", str(path),
     )  # fmt: skip
     sizes.append(0)
     with subprocess.Popen(release.build_oku("run", *flags), stdout=subprocess.DEVNULL) as process:

@@ -34,12 +34,12 @@ def ended_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with a run that is over, and its id."""
     folder = tmp_path_factory.mktemp("ended")
     ended = subprocess.run(
-        [*OKU, "run", "--requests", "50", "--json", "-"], cwd=folder, capture_output=True, check=True
+        [*OKU, "run", "--requests", "50", "--json"], cwd=folder, capture_output=True, check=True
     )
     return folder, json.loads(ended.stdout)["run"]
 
 
-@pytest.mark.parametrize("flags", [[], ["--json", "-"]], ids=["plain", "json"])
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["plain", "json"])
 @pytest.mark.parametrize("closed", ["output", "both"])
 def test_a_run_goes_on_when_its_pipe_is_closed(tmp_path: Path, flags: list[str], closed: str) -> None:
     """All requests are made and accounted for, the exit code is 0, and nothing is said about the pipe."""
@@ -80,7 +80,7 @@ COMMANDS = {
     "show json": ["show", "RUN", "--json"],
     "runs": ["runs"],
     "report": ["report", "RUN", "--output", "-"],
-    "report json": ["report", "RUN", "--json", "-"],
+    "report json": ["report", "RUN", "--json"],
     "help": ["run", "--help"],
 }
 
@@ -110,7 +110,7 @@ def test_a_full_disk_is_reported_and_stops_no_run(tmp_path: Path, ended_run: tup
     """A full disk is not a closed pipe: output that should be there is missing."""
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [*OKU, *RUN, "--json", "-"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False
+            [*OKU, *RUN, "--json"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False
         )
         shown = subprocess.run(
             [*OKU, "show", ended_run[1]], cwd=ended_run[0], stdout=full, stderr=subprocess.PIPE, check=False

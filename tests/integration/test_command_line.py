@@ -49,7 +49,7 @@ class EndedCommand:
 def ended_run(tmp_path_factory: pytest.TempPathFactory) -> EndedCommand:
     """A run of 500 requests whose stack is gone, for those who only look at it."""
     folder = tmp_path_factory.mktemp("ended")
-    return EndedCommand(folder, oku("run", "--requests", "500", "--json", "-", cwd=folder))
+    return EndedCommand(folder, oku("run", "--requests", "500", "--json", cwd=folder))
 
 
 BAD_INPUT = {
@@ -71,7 +71,10 @@ BAD_INPUT = {
     ),
     "missing file": (["run", "nowhere.yaml"], "nowhere.yaml: No such file"),
     "more files than allowed": (["run", "--concurrency", "999_999"], "--concurrency: 999999 is more than"),
-    "unwritable json": (["run", "--json", "no/such/file"], "--json: no/such/file is no file"),
+    "unwritable json": (
+        ["run", "--summary-json", "no/such/file"],
+        "--summary-json: no/such/file cannot be written",
+    ),
     "unknown run to show": (["show", "x"], "there are no runs in this data folder"),
     "unknown run to resume": (["resume", "x"], "there are no runs in this data folder"),
     "no token": (["run", "--coordinator", "http://h:9"], "--token: a remote coordinator asks for"),
@@ -167,7 +170,7 @@ def test_a_run_from_a_file_with_flags(start: Start, tmp_path: Path, server_url: 
 
 
 def test_json_goes_to_standard_output_alone(ended_run: EndedCommand) -> None:
-    """With `--json -` standard output holds the summary and nothing else; people read standard error."""
+    """With `--json`, standard output holds the summary and nothing else; people read standard error."""
     ended = ended_run.ended
 
     assert ended.returncode == 0
@@ -195,7 +198,7 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
 def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     """A run can be listed and shown when its stack is gone, as it was shown at its end."""
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
-    second = json.loads(oku("run", "--requests", "200", "--json", "-", "--quiet", cwd=folder).stdout)
+    second = json.loads(oku("run", "--requests", "200", "--json", "--quiet", cwd=folder).stdout)
 
     listed = oku("runs", cwd=folder)
     shown = oku("show", first["run"], "--json", cwd=folder)
@@ -288,7 +291,7 @@ def test_a_run_at_a_remote_coordinator(tmp_path: Path, server_url: str) -> None:
         run_worker(broker_url),
     ):
         where = ("--coordinator", api.url, "--token", "test-token")
-        flags = ("--url", f"{server_url}/{{i}}", "--requests", "2000", "--json", "-")
+        flags = ("--url", f"{server_url}/{{i}}", "--requests", "2000", "--json")
         ended = oku("run", *flags, *where, cwd=tmp_path)
         wrong = oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)
         listed = oku("runs", *where, cwd=tmp_path)
@@ -327,7 +330,7 @@ def test_a_short_run_has_no_flag(start: Start) -> None:
 def test_a_secret_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A secret is not even sent unless the command allows it: a spec file may be somebody else's."""
     monkeypatch.setenv("SHOP_TOKEN", "hunter2")
-    run = ["run", "--requests", "50", "--header", "X-Key: {env:SHOP_TOKEN}", "--json", "-"]
+    run = ["run", "--requests", "50", "--header", "X-Key: {env:SHOP_TOKEN}", "--json"]
     refused = oku(*run, cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == (

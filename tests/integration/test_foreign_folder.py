@@ -69,7 +69,7 @@ def test_a_run_executes_nothing_of_the_folder_it_is_started_in(poisoned: Poisone
     }
 
     ended = subprocess.run(
-        [*OKU, "run", "--requests", "300", "--json", "-"],
+        [*OKU, "run", "--requests", "300", "--json"],
         cwd=poisoned.path, env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

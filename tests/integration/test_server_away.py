@@ -24,7 +24,7 @@ def run_past_death(site: Site, come_back: Callable[[], None]) -> dict[str, Any]:
     """A run whose server dies with all requests in flight, so that it ends in this moment; its summary."""
     command = [
         *OKU, "run", "--coordinator", site.api.url, "--requests", str(_REQUESTS), "--concurrency", "20",
-        "--delay", "60s", "--timeout", "120s", "--json", "-", "--quiet",
+        "--delay", "60s", "--timeout", "120s", "--json", "--quiet",
     ]  # fmt: skip
     environment = os.environ | {"OKU_TOKEN": TOKEN}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:

@@ -98,7 +98,7 @@ def test_a_run_elsewhere_has_the_delays_that_it_asks_for(tmp_path: Path, start: 
     ):
 
         def run(*flags: str) -> dict[str, Any]:
-            where = ("--coordinator", api.url, "--token", TOKEN, "--json", "-", "--quiet")
+            where = ("--coordinator", api.url, "--token", TOKEN, "--json", "--quiet")
             command = [*OKU, "run", "--requests", "10", "--engine", engine, *flags, *where]
             ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
             assert ended.returncode == 0, ended.stderr

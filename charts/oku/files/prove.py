@@ -70,7 +70,7 @@ def build_command(name: str) -> list[str]:
     command = ["oku", "run", "--name", name, "--requests", os.environ["TEST_REQUESTS"]]
     if os.environ["TEST_WORKERS"] != "0":
         command += ["--workers", os.environ["TEST_WORKERS"]]
-    return [*command, "--quiet", "--json", str(_SUMMARY)]
+    return [*command, "--quiet", "--summary-json", str(_SUMMARY)]
 
 
 def find_wrong(summary: dict[str, Any], least_ok: float) -> str:

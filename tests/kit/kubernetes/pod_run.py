@@ -78,7 +78,7 @@ class PodRun:
 
     def _begin(self, *arguments: str) -> None:
         self._path.unlink(missing_ok=True)
-        command = self.release.build_oku(*arguments, "--quiet", "--json", str(self._path))
+        command = self.release.build_oku(*arguments, "--quiet", "--summary-json", str(self._path))
         self._command = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )

@@ -135,7 +135,7 @@ class Release:
 
     def run(self, *flags: str) -> dict[str, Any]:
         """Make a run and wait for its end; its summary."""
-        summary: dict[str, Any] = json.loads(self.oku("run", *flags, "--quiet", "--json", "-"))
+        summary: dict[str, Any] = json.loads(self.oku("run", *flags, "--quiet", "--json"))
         return summary
 
     def fetch_token(self) -> str:

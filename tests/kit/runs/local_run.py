@@ -71,7 +71,7 @@ class LocalRun:
         self._output = (data_dir.parent / f"{data_dir.name}-output.txt").open("a+")
         self._json_file.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [*OKU, *arguments, "--data-dir", str(data_dir), "--json", str(self._json_file)],
+            [*OKU, *arguments, "--data-dir", str(data_dir), "--summary-json", str(self._json_file)],
             stdout=self._output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

@@ -2,12 +2,14 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import JsonCommand, json_option
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
@@ -16,10 +18,10 @@ from oku_cli.report.page import build_page
 from oku_core.errors import UserError
 
 
-@click.command(name="report")
+@click.command(name="report", cls=JsonCommand, file_hint="redirect it: oku report RUN --json > FILE")
 @click.argument("run")
 @click.option("--output", "-o", metavar="FILE", help="Where the page goes; oku-report-RUN.html unless given.")
-@click.option("--json", "json_file", metavar="FILE", help="Write all that is kept of the run as JSON.")
+@json_option("everything that is kept of the run")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write its seconds as CSV.")
 @click.option("--hgrm", "hgrm_file", metavar="FILE", help="Write its latencies as HdrHistogram text, in ms.")
 @click.option("--show-secrets", is_flag=True, help="Show values of headers and queries, and bodies, too.")
@@ -29,11 +31,11 @@ def command(
     data_dir: Path,
     coordinator: CoordinatorRef | None,
     show_secrets: bool,  # noqa: FBT001  # click passes flags so
-    **files: str | None,
+    **files: Any,
 ) -> int:
     """Make a report of RUN, whatever its state: one HTML file that needs no network.
 
-    With --json, --csv or --hgrm, only what was asked for is written. FILE may be -, standard output.
+    With --json, --csv or --hgrm, only what was asked for is written. A FILE of - is standard output.
     """
     outputs = _choose_outputs(run, show_secrets=show_secrets, **files)
     writer = ReportWriter(outputs, show_secrets=show_secrets)
@@ -56,7 +58,7 @@ def _choose_outputs(
     *,
     show_secrets: bool,
     output: str | None,
-    json_file: str | None,
+    as_json: bool,
     csv_file: str | None,
     hgrm_file: str | None,
 ) -> list[OutputFile]:
@@ -64,13 +66,14 @@ def _choose_outputs(
     build_own_page = partial(build_page, show_secrets=show_secrets)
     asked = [
         OutputFile("--output", output, build_own_page),
-        OutputFile("--json", json_file, None),
+        OutputFile("--json", STANDARD_OUTPUT if as_json else None, None),
         OutputFile("--csv", csv_file, build_csv),
         OutputFile("--hgrm", hgrm_file, build_hgrm_text),
     ]
     wanted = [each for each in asked if each.path is not None]
     if sum(each.path == STANDARD_OUTPUT for each in wanted) > 1:
-        raise UserError(f"{wanted[-1].flag}: {STANDARD_OUTPUT} can be given only once")
+        flags = " and ".join(each.flag for each in wanted if each.path == STANDARD_OUTPUT)
+        raise UserError(f"{flags}: only one of them can go to standard output")
     for each in wanted:
         each.check()
     return wanted or [OutputFile("--output", f"oku-report-{run}.html", build_own_page)]

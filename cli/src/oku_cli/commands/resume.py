@@ -12,9 +12,10 @@ from oku_cli.backends.run_backend import find_coordinator
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
-from oku_cli.options.watch_options import watch_options
+from oku_cli.options.watch_options import FILE_HINT, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
@@ -25,7 +26,7 @@ from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 
 
-@click.command(name="resume")
+@click.command(name="resume", cls=JsonCommand, file_hint=FILE_HINT)
 @click.argument("run")
 @click.option("--workers", metavar="N", help="Another number of workers than before.")
 @click.option("--servers", metavar="N", help="Another number of delay server processes than before.")
@@ -37,13 +38,11 @@ def command(
     run: str,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
-    json_file: str | None,
-    quiet: bool,  # noqa: FBT001  # click passes flags so
     secrets: SecretSource,
     **options: Any,
 ) -> int:
     """Go on with a paused or interrupted RUN, also days later."""
-    watch = Watch(json_file, quiet)
+    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
     watch.check()
     loki = pick_loki_options(options)
     given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))

@@ -10,11 +10,12 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
 from oku_cli.options.spec_file import read_spec_file
 from oku_cli.options.spec_options import pick_spec_values, spec_options
-from oku_cli.options.watch_options import watch_options
+from oku_cli.options.watch_options import FILE_HINT, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
 from oku_cli.remote.remote_run import RunStart, run_remotely
@@ -28,7 +29,7 @@ from oku_workers.engines.tls import build_tls
 _FILES = ("cacert", "cert", "key")
 
 
-@click.command(name="run")
+@click.command(name="run", cls=JsonCommand, file_hint=FILE_HINT)
 @click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]")
 @spec_options
 @backend_options
@@ -39,8 +40,6 @@ def command(
     targets: tuple[str, ...],
     data_dir: Path,
     coordinator: CoordinatorRef | None,
-    json_file: str | None,
-    quiet: bool,  # noqa: FBT001  # click passes flags so
     secrets: SecretSource,
     **options: Any,
 ) -> int:
@@ -56,7 +55,7 @@ def command(
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
     spec = parse_spec(*map(read_spec_file, files), Source(None, pick_spec_values(options)))
-    watch = Watch(json_file, quiet)
+    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
     watch.check()
     if coordinator is not None:
         refuse_loki(loki)

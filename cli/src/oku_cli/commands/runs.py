@@ -9,12 +9,13 @@ import click
 from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import json_option
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
-from oku_cli.terminal.printable import write_note
+from oku_cli.terminal.printable import print_json, write_note
 from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
 
@@ -27,26 +28,34 @@ _PIPE_COLUMNS = 10_000
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="So many of them at most."
 )
 @click.option("--all", "lists_all", is_flag=True, help="All of them.")
+@json_option("the list")
 @backend_options
 def command(
     limit: int,
     lists_all: bool,  # noqa: FBT001  # click passes flags so
+    as_json: bool,  # noqa: FBT001
     data_dir: Path,
     coordinator: CoordinatorRef | None,
 ) -> int:
     """List the runs, newest first."""
-    return run_async(_list(None if lists_all else limit, data_dir, coordinator))
+    return run_async(_list(None if lists_all else limit, data_dir, coordinator, as_json=as_json))
 
 
-async def _list(most: int | None, data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
+async def _list(
+    most: int | None, data_dir: Path, coordinator: CoordinatorRef | None, *, as_json: bool
+) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
         runs = await backend.fetch_runs(None if most is None else most + 1)
-    _show(runs, most, InterruptHints(backend.flags))
+    if as_json:
+        print_json(runs[:most])
+    else:
+        _show(runs[:most], InterruptHints(backend.flags))
+    if most is not None and len(runs) > most:
+        write_note(f"these are the newest {most}; --all lists all of them")
     return ExitCode.COMPLETED
 
 
-def _show(runs: list[dict[str, Any]], most: int | None, hints: InterruptHints) -> None:
-    """Show so many of them at most; one more says that there are more."""
+def _show(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
     rows = [
         RunRow(
             run=run["run"],
@@ -57,14 +66,12 @@ def _show(runs: list[dict[str, Any]], most: int | None, hints: InterruptHints) -
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
         )
-        for run in runs[:most]
+        for run in runs
     ]
     console = Terminal()
     if not console.is_terminal:
         console.width = _PIPE_COLUMNS
     console.print(build_runs_table(rows, fits=console.is_terminal))
-    if most is not None and len(runs) > most:
-        write_note(f"these are the newest {most}; --all lists all of them")
     if console.is_terminal:
         for hint in build_hints(rows, hints):
             console.print(hint, style=CAUTION, soft_wrap=True)

@@ -7,17 +7,19 @@ import click
 from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import json_option
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
-from oku_cli.remote.follow import run_async, write_json
+from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.printable import print_json
 from oku_cli.views.summary_view import print_summary
 from oku_core.results.summary import is_unbalanced
 
 
 @click.command(name="show")
 @click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option("the summary")
 @backend_options
 def command(
     run: str,
@@ -33,7 +35,7 @@ async def _show(run: str, data_dir: Path, coordinator: CoordinatorRef | None, *,
     async with open_backend(coordinator, data_dir) as backend:
         summary = await backend.fetch_summary(run)
     if as_json:
-        write_json("-", summary)
+        print_json(summary)
     else:
         hints = InterruptHints(backend.flags)
         hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))

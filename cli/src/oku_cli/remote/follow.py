@@ -1,13 +1,10 @@
 """Follows a run from a terminal until it rests, pauses it on Ctrl-C, shows and writes its summary."""
 
 import asyncio
-import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
@@ -15,41 +12,44 @@ from oku_cli.process.interrupt_hints import Delivery, InterruptHints
 from oku_cli.remote.client import Client, UnreachableError
 from oku_cli.remote.outage import Outage
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.printable import escape_json, write_error
+from oku_cli.terminal.printable import build_json, print_json, write_error
 from oku_cli.terminal.screen import View, build_view
 from oku_cli.views.summary_view import print_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
 
-_STANDARD_OUTPUT = "-"
 _PAUSE_PATIENCE_S, _PAUSE_TRY_S = 1.0, 10.0
 """Whoever has pressed Ctrl-C waits: so long before a word, so long for one answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Watch:
-    """How a run is to be shown.
+    """How a run is shown, and where its summary goes.
 
     Args:
-        json_file: where its summary goes as JSON; None for nowhere, `-` for standard output.
-        quiet: whether to show no progress.
+        as_json: whether the summary is printed as JSON, and everything else goes to standard error.
+        summary_file: the file that gets the summary as JSON; None for none.
+        quiet: whether no progress is shown.
     """
 
-    json_file: str | None
-    quiet: bool
+    as_json: bool = False
+    summary_file: str | None = None
+    quiet: bool = False
 
     def check(self) -> None:
         """Find out before the run whether the file can be written."""
-        if self.json_file in (None, _STANDARD_OUTPUT):
+        if self.summary_file is None:
             return
-        path = Path(self.json_file)
+        if self.summary_file == "-":
+            raise UserError("--summary-json: - is not a file; --json prints the summary to standard output")
+        path = Path(self.summary_file)
         if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(f"--json: {self.json_file} is no file that can be written")
+            raise UserError(f"--summary-json: {path} cannot be written: it needs an existing folder")
 
     def build_console(self) -> Terminal:
         """Standard output, unless the JSON goes there."""
-        return Terminal(stderr=self.json_file == _STANDARD_OUTPUT)
+        return Terminal(stderr=self.as_json)
 
 
 class Follower:
@@ -99,8 +99,10 @@ class Follower:
         """Show and write the summary; how the command ends."""
         hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(self._console, summary, hint=hint)
-        if self._watch.json_file:
-            write_json(self._watch.json_file, summary)
+        if self._watch.as_json:
+            print_json(summary)
+        if self._watch.summary_file is not None:
+            write_summary(self._watch.summary_file, summary)
         return classify(summary)
 
     async def _follow(self, run: str) -> Summary:
@@ -151,17 +153,12 @@ def classify(summary: Summary) -> ExitCode:
     return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
 
 
-def write_json(file: str, summary: Summary) -> None:
-    """Write the summary; `-` is standard output."""
-    document = escape_json(msgspec.json.format(msgspec.json.encode(summary), indent=2)) + b"\n"
-    if file == _STANDARD_OUTPUT:
-        sys.stdout.buffer.write(document)
-        sys.stdout.flush()
-        return
+def write_summary(file: str, summary: Summary) -> None:
+    """Write the summary to a file; `UserError` if it cannot be written."""
     try:
-        Path(file).write_bytes(document)
+        Path(file).write_bytes(build_json(summary))
     except OSError as error:
-        raise UserError(f"--json: {file}: {error.strerror}") from error
+        raise UserError(f"--summary-json: {file}: {error.strerror}") from error
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:

@@ -5,8 +5,10 @@ of Oku's own.
 """
 
 import re
+import sys
 
 import click
+import msgspec
 
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -28,6 +30,17 @@ def make_printable(text: str) -> str:
 def escape_json(document: bytes) -> bytes:
     """JSON that is the same to a program, and steers no terminal."""
     return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()).encode()
+
+
+def build_json(value: object) -> bytes:
+    """A value as JSON of many lines that steers no terminal."""
+    return escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2)) + b"\n"
+
+
+def print_json(value: object) -> None:
+    """Write a value as JSON to standard output."""
+    sys.stdout.buffer.write(build_json(value))
+    sys.stdout.flush()
 
 
 def write_line(line: str) -> None:

@@ -58,7 +58,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class OkuTurn:
-    """A turn, and the summary that `oku run --json` wrote."""
+    """A turn, and the summary that `oku run --summary-json` wrote."""
 
     turn: Turn
     summary: Summary
@@ -108,7 +108,7 @@ def play_oku(stage: Stage, data_dir: DataDir, load: Load, *, is_shown: bool = Fa
 
     def command(account: Path) -> list[str]:
         run = [sys.executable, "-m", "oku_cli", "run", *load.build_flags(stage.target.url)]
-        run += ["--json", str(account), "--data-dir", str(data_dir.path)]
+        run += ["--summary-json", str(account), "--data-dir", str(data_dir.path)]
         return [sys.executable, terminal.__file__, *run] if is_shown else [*run, "--quiet"]
 
     turn = stage.play("oku", command, lambda: find_pids(data_dir))

@@ -35,11 +35,13 @@ def test_a_report_is_a_page_in_the_current_folder(monkeypatch: pytest.MonkeyPatc
     assert (folder / "other.html").exists()
 
 
-def test_only_what_was_asked_for_is_written(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_only_what_was_asked_for_is_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
     """A script that wants numbers wants no page."""
-    assert call(monkeypatch, "r1", "--json", "a.json", "--csv", "a.csv", "--hgrm", "a.hgrm") == 0
-    assert {path.name for path in folder.iterdir()} == {".oku", "a.json", "a.csv", "a.hgrm"}
-    assert json.loads((folder / "a.json").read_text())["summary"]["run"] == "r1"
+    assert call(monkeypatch, "r1", "--json", "--csv", "a.csv", "--hgrm", "a.hgrm") == 0
+    assert {path.name for path in folder.iterdir()} == {".oku", "a.csv", "a.hgrm"}
+    assert json.loads(capsys.readouterr().out)["summary"]["run"] == "r1"
     assert (folder / "a.csv").read_text().startswith("at,state,seconds,requests_total,")
     assert "Percentile" in (folder / "a.hgrm").read_text()
 
@@ -51,7 +53,11 @@ def test_only_what_was_asked_for_is_written(monkeypatch: pytest.MonkeyPatch, fol
         (["../r1"], "oku: .oku: there is no run ../r1"),
         (["r1", "--data-dir", "nowhere"], "oku: nowhere: there are no runs in this data folder"),
         (["r1", "-o", "no/x.html"], "oku: --output: no/x.html is no file that can be written"),
-        (["r1", "--csv", "-", "--json", "-"], "oku: --csv: - can be given only once"),
+        (["r1", "--csv", "-", "--json"], "oku: --json and --csv: only one of them can go to standard output"),
+        (
+            ["r1", "--json", "a.json"],
+            "oku: --json: prints to standard output and takes no file; redirect it: ",
+        ),
         (["r1", "--coordinator", "http://h"], "oku: --token: a remote coordinator asks for a token"),
     ],
 )

@@ -104,7 +104,9 @@ def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
 def test_a_spec_comes_back_from_yaml_and_from_json(spec: Spec) -> None:
     """What other programs write of a spec is read as that spec."""
     mapping = build_mapping(spec)
-    text = yaml.safe_dump(mapping, allow_unicode=True)
+    # PyYAML writes a U+0085 as the end of a line unless it is escaped, and itself reads a blank there.
+    is_escaped = "\x85" in json.dumps(mapping, ensure_ascii=False)
+    text = yaml.safe_dump(mapping, allow_unicode=not is_escaped)
     assert parse_spec(Source("spec.yaml", decode_yaml(text.encode()))) == spec
     assert parse_spec(Source("spec.json", decode_json(json.dumps(mapping).encode()))) == spec
 

@@ -13,7 +13,7 @@ from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client, UnreachableError
 from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
-from oku_cli.remote.follow import Follower, Watch, classify, run_async, write_json
+from oku_cli.remote.follow import Follower, Watch, classify, run_async, write_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
@@ -51,27 +51,28 @@ def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
     assert classify(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
 
 
-def test_json_goes_to_the_file(tmp_path: Path) -> None:
-    """As it came from the coordinator."""
-    write_json(str(tmp_path / "s.json"), SUMMARY)
+def test_the_summary_goes_to_the_file(tmp_path: Path) -> None:
+    """It is written as it came from the coordinator."""
+    write_summary(str(tmp_path / "s.json"), SUMMARY)
 
     assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(SUMMARY)
 
 
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
-    """A folder, or a file in a folder that is not there."""
+    """It may be a folder, be in a folder that is not there, or be meant for standard output."""
     for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
-        with pytest.raises(UserError, match="is no file that can be written"):
-            Watch(name, quiet=False).check()
-    Watch(str(tmp_path / "s.json"), quiet=False).check()
-    Watch("-", quiet=False).check()
-    Watch(None, quiet=False).check()
+        with pytest.raises(UserError, match=r"--summary-json: .* cannot be written"):
+            Watch(summary_file=name).check()
+    with pytest.raises(UserError, match="--summary-json: - is not a file; --json prints the summary"):
+        Watch(summary_file="-").check()
+    Watch(summary_file=str(tmp_path / "s.json")).check()
+    Watch().check()
 
 
 def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
     """The two never mix."""
-    assert Watch("-", quiet=False).build_console().stderr
-    assert not Watch("x", quiet=False).build_console().stderr
+    assert Watch(as_json=True).build_console().stderr
+    assert not Watch(summary_file="x").build_console().stderr
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
         url = f"http://127.0.0.1:{server.port}"
         async with TellingClient(Endpoint(url, "t")) as client:
             hints = InterruptHints(["--x"], outlives=not is_here)
-            follower = Follower(client, Watch(None, quiet=False), hints, Interrupts())
+            follower = Follower(client, Watch(), hints, Interrupts())
             following = asyncio.create_task(follower.follow("r", "title"))
             await asyncio.sleep(0)
             signal.raise_signal(signal.SIGINT)

@@ -11,11 +11,12 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError
 from oku_cli.process.interrupt_hints import build_hint
 from oku_cli.process.logs import report_mistake
-from oku_cli.remote.follow import run_async, write_json
+from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.live import LiveView
 from oku_cli.terminal.plain import PlainView
+from oku_cli.terminal.printable import print_json
 from oku_cli.terminal.screen import QuietView
 from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.runs_view import RunRow, build_runs_table
@@ -117,7 +118,7 @@ def test_json_on_standard_output_steers_no_terminal(
     make_summary: MakeSummary, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """`oku show --json` in a terminal is as harmless as without."""
-    write_json("-", make_summary(reason=EVIL))
+    print_json(make_summary(reason=EVIL))
 
     written = capfdbinary.readouterr().out.decode()
     assert not any(character in written for character in STEERS)
