@@ -45,7 +45,7 @@ def test_runs_are_listed_as_json(tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     ledger = Ledger(folder / "ledger.sqlite3")
     for second, name in enumerate(("r1", "r2")):
-        ledger.create_run(name, Spec(requests=5), float(second))
+        ledger.runs.create(name, Spec(requests=5), float(second))
     ledger.close()
     result = CliRunner().invoke(
         runs.command, ["--json", "--limit", "1", "--data-dir", str(folder)], standalone_mode=False
