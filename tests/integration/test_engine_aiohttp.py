@@ -1,4 +1,4 @@
-"""What the aiohttp engine alone can do: proxies, redirections, cookies. To others the parser refuses it."""
+"""What the aiohttp engine alone can do: proxies, redirections, cookies."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -92,7 +92,7 @@ async def test_a_proxy_that_refuses(
     *,
     is_tunnel: bool,
 ) -> None:
-    """Its answer is one as good as another, unless it is about a tunnel: then nothing was sent."""
+    """Its answer counts as a response, unless it is about a tunnel: then nothing was sent."""
     server, proxy = await serve(always(OK)), await open_proxy(refuses=True)
     url = server.url.replace("http:", "https:") if is_tunnel else server.url
 
@@ -103,7 +103,7 @@ async def test_a_proxy_that_refuses(
 
 
 async def test_a_proxy_that_is_not_there(worker: EngineWorker, serve: Serve) -> None:
-    """Nobody falls back on asking the target."""
+    """The engine does not fall back on asking the target."""
     server = await serve(always(OK))
 
     report = await worker.run(build_spec(server.url, proxy="http://127.0.0.1:1"), 5)
@@ -128,7 +128,7 @@ def redirect(times: int, status: str = "302 Found") -> Script:
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
 async def test_redirections_are_followed(worker: EngineWorker, serve: Serve, status: str) -> None:
-    """As many as the spec allows; the request counts once, with its last response."""
+    """As many as the spec allows are followed; the request counts once, with its last response."""
     server = await serve(redirect(3, status))
 
     report = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=3), 10)
@@ -139,7 +139,7 @@ async def test_redirections_are_followed(worker: EngineWorker, serve: Serve, sta
 
 
 async def test_one_redirection_more_than_allowed(worker: EngineWorker, serve: Serve) -> None:
-    """Is followed as far as allowed and no further, and ends as a `protocol_error`."""
+    """It is not followed, and the request ends as a `protocol_error`."""
     server = await serve(redirect(3))
 
     report = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=2), 10)
@@ -195,7 +195,7 @@ async def test_the_limit_is_that_of_all_redirections(worker: EngineWorker, serve
 
 @pytest.mark.parametrize("cookies", [True, False])
 async def test_cookies(worker: EngineWorker, serve: Serve, *, cookies: bool) -> None:
-    """They are sent back if the spec says so, and by no means else."""
+    """They are sent back if the spec says so, and otherwise never."""
 
     async def script(exchange: Exchange) -> None:
         target = exchange.request.target
@@ -237,7 +237,7 @@ async def redirect_to(serve: Serve, place: str, status: str, **settings: Any) ->
 async def test_a_redirection_to_another_origin_carries_nothing_of_the_spec(
     worker: EngineWorker, serve: Serve, status: str, name: str
 ) -> None:
-    """Neither credentials nor headers nor cookies, not even on the way back; within the origin it does."""
+    """Credentials, headers and cookies stay behind, even on the way back; within the origin they are sent."""
 
     async def back(exchange: Exchange) -> None:
         await exchange.send(build_response(status, b"", f"Location: {home.url}/back/x"))
@@ -271,7 +271,7 @@ async def test_a_redirection_to_another_origin_carries_nothing_of_the_spec(
 
 
 async def test_an_authorization_of_the_spec_stays_at_home(worker: EngineWorker, serve: Serve) -> None:
-    """Whichever way it was given."""
+    """It does so whichever way it was given."""
     other = await serve(always(OK))
     home = await redirect_to(serve, other.url, "307 Temporary")
 
@@ -323,7 +323,7 @@ async def test_a_body_does_not_go_to_another_origin(
 
 
 async def test_another_scheme_is_another_origin(worker: EngineWorker, serve: Serve, tmp_path: Path) -> None:
-    """From https to http on the same host; a client certificate is for the origin of the spec alone."""
+    """That holds from https to http on one host; a client certificate is for the spec's origin alone."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     tls = build_server_tls(authority, "127.0.0.1")
@@ -350,7 +350,7 @@ async def test_another_scheme_is_another_origin(worker: EngineWorker, serve: Ser
 
 
 async def test_cookies_go_back_to_the_origin_that_set_them(worker: EngineWorker, serve: Serve) -> None:
-    """Not to another port of the same host, which a browser would send them to."""
+    """They do not go to another port of the same host, which a browser would send them to."""
     servers = [
         await serve(always(build_response("200 OK", b"", f"Set-Cookie: n{number}=1; Path=/")))
         for number in (0, 1)

@@ -79,7 +79,7 @@ def greet_with_reset(transport: asyncio.Transport) -> None:
 async def test_connections_that_fail_leave_no_file_open(
     engine: Engine, worker: EngineWorker, serve: Serve, scheme: str, how: str
 ) -> None:
-    """Whether they are refused, reset or closed, before, while and after they are made."""
+    """They may be refused, reset or closed, before, while and after they are made."""
     greet = {"reset": greet_with_reset, "closed": lambda transport: transport.close()}.get(how)
     server = await serve(always(OK), greet=greet)
     port = 1 if how == "refused" else server.port
@@ -99,7 +99,7 @@ async def test_connections_that_fail_leave_no_file_open(
 async def test_cut_off_connections_leave_no_file_open(
     engine: Engine, worker: EngineWorker, serve: Serve, tmp_path: Any, *, has_tls: bool
 ) -> None:
-    """At whatever they were when the lease was stopped."""
+    """It does not matter what they were doing when the lease was stopped."""
     # uvloop says so when a connection is given up in the moment in which its handshake ends; that is all.
     worker.overlook("Fatal error on SSL protocol")
     files = Certificates(tmp_path)
@@ -122,7 +122,7 @@ async def test_cut_off_connections_leave_no_file_open(
 async def test_a_stop_before_a_connection_is_begun(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """In the very turn of the event loop that has taken the indices."""
+    """It may come in the very turn of the event loop that has taken the indices."""
     server = await serve(always(OK))
     spec = build_spec(engine, f"{server.url}/{{i}}")
     await worker.run(spec, 1)
@@ -174,7 +174,7 @@ def count_connecting(port: int) -> int:
 
 
 async def test_connections_are_made_in_steps(worker: EngineWorker) -> None:
-    """Not more at a time than a server's queue should hold; requests that must wait for it are not taken."""
+    """A server's queue holds only so many; requests that must wait for a connection are not taken."""
     with ExitStack() as stack:
         port = listen_to_nobody(stack)
         spec = build_spec(Engine.HTTPTOOLS, f"http://127.0.0.1:{port}/", concurrency=2000, timeout_s=0.5)

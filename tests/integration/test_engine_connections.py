@@ -1,4 +1,4 @@
-"""Connections: used again while the server allows it, made to each address of a name in turn."""
+"""Connections are used again while the server allows it, and made to each address of a name in turn."""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ async def let_arrive(worker: EngineWorker) -> None:
 async def test_what_comes_on_an_idle_connection_answers_nothing(
     engine: Engine, worker: EngineWorker, serve: Serve, surplus: bytes
 ) -> None:
-    """Who sends more than was asked for loses the connection; the next request gets an answer of its own."""
+    """A server that sends more than it was asked for loses the connection; the next request is answered."""
     is_idle = asyncio.Event()
 
     async def script(exchange: Exchange) -> None:
@@ -64,7 +64,7 @@ async def test_what_comes_on_an_idle_connection_answers_nothing(
 async def test_a_server_that_ends_idle_connections(
     engine: Engine, worker: EngineWorker, serve: Serve, end: str
 ) -> None:
-    """They are made anew for the next requests, and nothing of it is in the account."""
+    """They are made anew for the next requests, and the account shows nothing of it."""
     idle: list[Exchange] = []
 
     async def script(exchange: Exchange) -> None:
@@ -101,7 +101,7 @@ async def test_a_server_that_ends_idle_connections(
 async def test_a_connection_for_each_request(
     engine: Engine, worker: EngineWorker, serve: Serve, response: bytes, then: str
 ) -> None:
-    """Where the server says that it is the last response, whether or not it hangs up."""
+    """The server says that a response is the last, whether or not it hangs up."""
     server = await serve(always(response, then=then))
 
     report = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
@@ -115,7 +115,7 @@ async def test_a_connection_for_each_request(
 async def test_a_spec_that_asks_to_close(
     engine: Engine, worker: EngineWorker, serve: Serve, then: str
 ) -> None:
-    """Each connection is used once, also where the server does not say that it closes, or does not close."""
+    """Each connection is used once, even if the server does not say that it closes, or does not close."""
     server = await serve(always(OK, then=then))
 
     report = await worker.run(
@@ -129,7 +129,7 @@ async def test_a_spec_that_asks_to_close(
 async def test_an_old_server_that_keeps_connections(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """HTTP/1.0 can say so."""
+    """HTTP/1.0 can say so, and its connections are used again."""
     response = build_response("200 OK", b"hi", "Connection: keep-alive").replace(b"/1.1", b"/1.0")
     server = await serve(always(response))
 
@@ -140,7 +140,7 @@ async def test_an_old_server_that_keeps_connections(
 
 
 async def test_a_last_response_after_some(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """As servers have it that allow so many requests on a connection."""
+    """Many servers allow only so many requests on a connection."""
 
     async def script(exchange: Exchange) -> None:
         if exchange.turn < 9:
@@ -184,7 +184,7 @@ async def test_a_server_that_takes_few_connections(
 async def test_the_last_version_of_the_internet_protocol(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """Addresses may be long."""
+    """An IPv6 address works as any other."""
     server = await serve(always(OK), host="::1")
 
     report = await worker.run(build_spec(engine, server.url), 20)
@@ -194,7 +194,7 @@ async def test_the_last_version_of_the_internet_protocol(
 
 
 async def test_an_address_to_send_from(engine: Engine, serve: Serve) -> None:
-    """Every connection comes from it, and where it is none of this machine nothing is sent."""
+    """Every connection comes from it; if the machine does not have it, nothing is sent."""
     peers: set[str] = set()
     server = await serve(
         always(OK), greet=lambda transport: peers.add(transport.get_extra_info("peername")[0])
@@ -255,7 +255,7 @@ async def test_a_name_with_several_addresses(
 async def test_an_address_where_nobody_listens(
     engine: Engine, worker: EngineWorker, serve: Serve, resolve: Resolve
 ) -> None:
-    """Is skipped; the request is sent to one of the others, once."""
+    """It is skipped; the request is sent to one of the others, once."""
     server = await serve(always(OK))
     resolve("127.0.0.2", "127.0.0.3", "127.0.0.1")
 
@@ -268,7 +268,7 @@ async def test_an_address_where_nobody_listens(
 async def test_addresses_where_nobody_listens(
     engine: Engine, worker: EngineWorker, serve: Serve, resolve: Resolve
 ) -> None:
-    """It is a `connect_error` when all of them refuse, and none as soon as one of them does not."""
+    """Only if all of them refuse is it a `connect_error`."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]

@@ -33,7 +33,7 @@ def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
 async def test_a_response_cut_at_every_place(
     engine: Engine, worker: EngineWorker, serve: Serve, case: str
 ) -> None:
-    """Means the same as in one piece, and the connection is used again after each of them."""
+    """It means the same as in one piece, and the connection is used again each time."""
     response, status, size = RESPONSES[case]
 
     async def script(exchange: Exchange) -> None:
@@ -55,7 +55,7 @@ async def test_a_response_cut_at_every_place(
 async def test_more_kinds_of_responses_than_anybody_remembers(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """Short and long, again and again, each with its own bytes."""
+    """Short and long ones come again and again, each with its own bytes."""
     statuses = (200, 201, 202, 404, 500)
 
     async def script(exchange: Exchange) -> None:
@@ -75,7 +75,7 @@ async def test_more_kinds_of_responses_than_anybody_remembers(
 async def test_what_follows_in_the_same_piece(
     engine: Engine, worker: EngineWorker, serve: Serve, surplus: bytes
 ) -> None:
-    """Changes nothing in what came before it, be that known or not, and answers no other request."""
+    """It changes nothing in what came before it, known or not, and answers no other request."""
     response = build_response("404 Not Found", b"sorry")
 
     async def script(exchange: Exchange) -> None:

@@ -208,7 +208,7 @@ async def test_a_hostile_target_takes_no_memory(
 async def test_a_length_that_no_body_has(
     engine: Engine, worker: EngineWorker, serve: Serve, length: object, outcome: str
 ) -> None:
-    """It is no number, or one that nobody waits for."""
+    """It is not a number, or one that nobody waits for."""
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode()
     server = await serve(always(head + b"hi", then="close"))
 
@@ -220,7 +220,7 @@ async def test_a_length_that_no_body_has(
 
 @pytest.mark.parametrize("size", ["F" * 15, "1" + "0" * 16, "0" * 10_000 + "2", "-2", "2 2", "0x2"])
 async def test_a_chunk_that_is_none(engine: Engine, worker: EngineWorker, serve: Serve, size: str) -> None:
-    """A size that cannot be ends the request before its time, one that is only large does when it ends."""
+    """A size that cannot end ends the request early; one that is only large does so when it ends."""
     server = await serve(always(CHUNKED + f"{size}\r\nhi\r\n0\r\n\r\n".encode(), then="close"))
 
     report = await worker.run(build_spec(engine, server.url), 5)
@@ -252,7 +252,7 @@ async def test_an_answer_in_two_halves_around_the_limit(
 async def test_answers_from_a_connection_that_was_given_up(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """What comes after the limit counts for nobody, whatever is sent meanwhile."""
+    """What arrives after the limit does not count, whatever is sent meanwhile."""
 
     async def script(exchange: Exchange) -> None:
         index = int(exchange.request.target[1:])
@@ -270,7 +270,7 @@ async def test_answers_from_a_connection_that_was_given_up(
 
 
 async def test_answers_in_one_segment(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """The answer after the one that was asked for is that of no request."""
+    """An answer that follows the one that was asked for belongs to no request."""
 
     async def script(exchange: Exchange) -> None:
         index = int(exchange.request.target[1:])

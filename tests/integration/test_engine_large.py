@@ -24,7 +24,7 @@ def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
 
 
 async def test_large_bodies_arrive_whole(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """One after the other on a connection, and small ones between them."""
+    """They follow each other on one connection, with small ones between them."""
     block = "".join(hashlib.sha256(b"%d" % number).hexdigest() for number in range(100_000))
     server = await serve(always(OK))
     large = build_spec(engine, server.url, body="{i}" + block)
@@ -40,7 +40,7 @@ async def test_large_bodies_arrive_whole(engine: Engine, worker: EngineWorker, s
 
 
 async def test_many_large_bodies_at_once(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """Each on its own connection, none mixed with another."""
+    """Each goes over its own connection, and none is mixed with another."""
     server = await serve(always(OK))
     spec = build_spec(engine, server.url, body="{i}," * 300_000, concurrency=8)
 
@@ -54,7 +54,7 @@ async def test_many_large_bodies_at_once(engine: Engine, worker: EngineWorker, s
 async def test_an_answer_before_the_request_is_out(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """Counts; what is still to be sent is not taken for the next request, nor the next one lost with it."""
+    """It counts; the rest is not taken for the next request, nor is the next one lost with it."""
 
     def greet(transport: asyncio.Transport) -> None:
         transport.pause_reading()
@@ -80,7 +80,7 @@ async def test_an_answer_before_the_request_is_out(
 async def test_a_refusal_before_the_request_is_out(
     engine: Engine, worker: EngineWorker, serve: Serve, headers: tuple[str, ...]
 ) -> None:
-    """Whoever answers early and hangs up is heard or not: a race that only the server can end fairly."""
+    """A server that answers early and hangs up is heard or not: only it can end that race fairly."""
     refusal = build_response("413 Content Too Large", b"", *headers)
 
     def greet(transport: asyncio.Transport) -> None:
@@ -108,7 +108,7 @@ async def test_a_request_that_nobody_reads(engine: Engine, worker: EngineWorker,
 
 
 async def test_a_stop_while_a_request_goes_out(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """It is given back, and what has not been sent never is."""
+    """The request is given back, and what has not been sent never is."""
     server = await serve(always(OK), greet=lambda transport: transport.pause_reading())
     running = asyncio.ensure_future(
         worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, concurrency=3), 10)
@@ -126,7 +126,7 @@ async def test_a_stop_while_a_request_goes_out(engine: Engine, worker: EngineWor
 
 
 async def test_memory_is_given_back(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """Large requests on end need room for those that are in flight, not for all."""
+    """A series of large requests needs room for those in flight, not for all."""
     server = await serve(always(OK))
     spec = build_spec(engine, server.url, body="x" * 10 * MIB)
     await worker.run(spec, 4)

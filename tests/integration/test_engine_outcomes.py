@@ -105,7 +105,7 @@ async def test_a_connection_that_ends_too_early(
 async def test_an_answer_that_is_no_http(
     engine: Engine, worker: EngineWorker, serve: Serve, case: str
 ) -> None:
-    """The request is a `protocol_error`, long before its timeout; it was sent once."""
+    """The request is a `protocol_error`, long before its timeout, and was sent once."""
     server = await serve(PROTOCOL_ERROR[case])
     started_at = time.monotonic()
 
@@ -131,7 +131,7 @@ async def test_a_complete_response(engine: Engine, worker: EngineWorker, serve: 
 
 
 async def test_expected_statuses(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """What the spec expects is `ok`, whatever it means elsewhere."""
+    """A status that the spec expects is `ok`, whatever it means elsewhere."""
     server = await serve(always(build_response("500 Internal Server Error")))
     spec = build_spec(server.url, engine, expect_status=("404", "5xx"))
 
@@ -142,7 +142,7 @@ async def test_expected_statuses(engine: Engine, worker: EngineWorker, serve: Se
 
 
 async def test_a_head_request_has_no_body(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """The length in its answer is that of a body which does not come."""
+    """The length in its answer is that of a body that does not come."""
     server = await serve(always(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"))
 
     report = await worker.run(build_spec(server.url, engine, method="HEAD"), 8)
@@ -237,7 +237,7 @@ async def test_a_server_that_stalls(engine: Engine, worker: EngineWorker, serve:
 
 
 async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
-    """Connecting counts into the timeout."""
+    """Connecting counts towards the timeout."""
     with ExitStack() as stack:
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(3):
@@ -259,7 +259,7 @@ async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
 
 
 async def test_tls_that_stalls(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """The TLS handshake counts into the timeout."""
+    """The TLS handshake counts towards the timeout."""
     server = await serve(stall)
 
     report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, timeout_s=0.4), 3)
@@ -268,7 +268,7 @@ async def test_tls_that_stalls(engine: Engine, worker: EngineWorker, serve: Serv
 
 
 async def test_an_answer_after_the_limit(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """What is complete after the limit is a `timeout`, also where nothing looked at the clock before."""
+    """It is a `timeout`, even if nothing looked at the clock before."""
     limit_s = 0.001
 
     async def script(exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""What the engines send: each index once, in the words of the spec, also where connections end in between."""
+"""What the engines send: each index once, as the spec says, even if connections end in between."""
 
 import asyncio
 import random
@@ -75,7 +75,7 @@ async def test_the_request_line(engine: Engine, worker: EngineWorker, serve: Ser
 
 
 async def test_headers(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """Those of the spec are sent as they stand there, repeated ones too, with the index where it says so."""
+    """Those of the spec are sent as written, repeated ones too, with the index put in."""
     server = await serve(always(OK))
     headers = ("X-Fixed: a", "X-Fixed: b", "X-Index: {i}", "X-Both: c", "X-Both: {i}-{i}", "X-Empty:")
 
@@ -95,7 +95,7 @@ async def test_headers(engine: Engine, worker: EngineWorker, serve: Serve) -> No
 async def test_another_user_agent(
     engine: Engine, worker: EngineWorker, serve: Serve, name: str, value: str
 ) -> None:
-    """The name that the spec gives stands in the place of Oku's, however it is spelt."""
+    """The name that the spec gives takes the place of Oku's, however the header is spelt."""
     server = await serve(always(OK))
 
     await worker.run(build_spec(engine, server.url, headers=(f"{name}: {value}",)), 1)
@@ -116,7 +116,7 @@ async def test_bodies(engine: Engine, worker: EngineWorker, serve: Serve) -> Non
 
 
 async def test_a_post_without_a_body(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """It says so."""
+    """It says that its body is empty."""
     server = await serve(always(OK))
 
     await worker.run(build_spec(engine, server.url, method="POST"), 1)
@@ -127,7 +127,7 @@ async def test_a_post_without_a_body(engine: Engine, worker: EngineWorker, serve
 async def test_requests_that_cannot_be_written_down(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """Each ends as a `connect_error`, for nothing was sent, and others are not held up by them."""
+    """Each ends as a `connect_error`, for nothing was sent, and others are not held up."""
     server = await serve(always(OK))
     # A spec as nobody can submit it: what no check let through still ends in an account.
     spec = build_spec(engine, f"{server.url}/{{i}}", headers=("X-Split: {i}\r\nX-Smuggled: 1",))
@@ -139,7 +139,7 @@ async def test_requests_that_cannot_be_written_down(
 
 
 async def test_a_url_that_nobody_can_ask(engine: Engine, worker: EngineWorker) -> None:
-    """A URL that no check let through ends in an account as well."""
+    """Even a URL that no check should have let through is accounted for."""
     report = await worker.run(
         build_spec(engine, "http://[::1", "http://host:port/{i}", "ftp://host/{i}"), 300
     )
@@ -149,7 +149,7 @@ async def test_a_url_that_nobody_can_ask(engine: Engine, worker: EngineWorker) -
 
 @pytest.mark.parametrize("concurrency", [1, 1000])
 async def test_the_window(engine: Engine, worker: EngineWorker, serve: Serve, concurrency: int) -> None:
-    """As many requests as the spec allows are in flight, never more, each connection is used again."""
+    """It is filled and never exceeded, and each connection is used again."""
 
     async def script(exchange: Exchange) -> None:
         if concurrency > 1:
@@ -198,7 +198,7 @@ async def test_connections_that_end_between_requests(
 async def test_no_request_is_repeated(
     engine: Engine, worker: EngineWorker, serve: Serve, method: str
 ) -> None:
-    """Also those that HTTP would allow to repeat are sent once, when a used connection fails under them."""
+    """Not even those are that HTTP would allow to repeat, when a used connection fails under them."""
 
     async def script(exchange: Exchange) -> None:
         if exchange.turn == 0:

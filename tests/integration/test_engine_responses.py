@@ -1,4 +1,4 @@
-"""Every engine makes the same of the same responses: what RFC 9112 has, however their bytes arrive."""
+"""Every engine reads the same responses alike: as RFC 9112 has it, however their bytes arrive."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ async def send(exchange: Exchange, pieces: list[bytes]) -> None:
 async def test_what_is_valid_is_accepted(
     engine: Engine, worker: EngineWorker, serve: Serve, name: str
 ) -> None:
-    """Status and length are those of the table, and a connection is used again or not as it has it."""
+    """Status and length are those of the table, and a connection is used again as the table says."""
     row = VALID[name]
     ways = cut(row.content)
 
@@ -70,7 +70,7 @@ async def test_what_is_valid_is_accepted(
 async def test_what_is_invalid_is_refused(
     engine: Engine, worker: EngineWorker, serve: Serve, name: str
 ) -> None:
-    """It is a `protocol_error` at once, and was asked for once."""
+    """It is a `protocol_error` at once, and was requested once."""
     row = INVALID[name]
     ways = cut(row.content)
 
@@ -125,7 +125,7 @@ async def test_what_is_too_much_answers_nobody(
 async def test_a_connection_that_is_closed_at_each_place(
     engine: Engine, worker: EngineWorker, serve: Serve, name: str
 ) -> None:
-    """A response without its last byte is none."""
+    """A response without its last byte does not count."""
     row = VALID[name]
 
     async def script(exchange: Exchange) -> None:

@@ -106,7 +106,7 @@ async def test_a_stop_at_once(engine: Engine, worker: EngineWorker, serve: Serve
 async def test_the_grace_of_a_spec_leaves_each_request_its_timeout(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """Also those that were sent in the last moment: nothing is given back by a run that is stopped."""
+    """A run that is stopped gives nothing back, not even requests that were sent at the last moment."""
     server = await serve(stall)
     spec = build_spec(engine, server, timeout_s=2.0)
     running = asyncio.ensure_future(worker.run(spec, 1000))
@@ -120,7 +120,7 @@ async def test_the_grace_of_a_spec_leaves_each_request_its_timeout(
 
 
 async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """Who answers within it is counted, who does not is given back; a second order changes nothing."""
+    """Answers within it count, the rest is given back; a second order changes nothing."""
 
     async def script(exchange: Exchange) -> None:
         if int(exchange.request.target[1:]) % 2:

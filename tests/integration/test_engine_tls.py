@@ -1,4 +1,4 @@
-"""TLS: whose certificates are taken, which one is shown, and that all else is as without TLS."""
+"""TLS: whose certificates are accepted, which one is shown, and that all else is as without TLS."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
 async def test_an_authority_that_nobody_knows(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
-    """Nothing is sent to who cannot show a certificate of an authority that the system trusts."""
+    """Nothing is sent to a server whose certificate no authority of the system has signed."""
     server = await serve(always(OK), tls=files.server)
 
     report = await worker.run(build_spec(engine, server.url), 10)
@@ -53,7 +53,7 @@ async def test_an_authority_that_nobody_knows(
 async def test_an_authority_that_the_spec_names(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
-    """Its certificates are taken, and connections are used again and again."""
+    """Its certificates are accepted, and connections are used again and again."""
     server = await serve(always(OK), tls=files.server)
 
     report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 500)
@@ -67,7 +67,7 @@ async def test_an_authority_that_the_spec_names(
 async def test_a_certificate_for_another_name(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
-    """A certificate is for the name in the URL or for nobody."""
+    """A certificate is good only for the name in the URL."""
     server = await serve(always(OK), tls=build_server_tls(files.authority, "other.example"))
 
     report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 10)
@@ -79,7 +79,7 @@ async def test_a_certificate_for_another_name(
 async def test_a_name_in_the_url(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
-    """The server is told the name, and its certificate is checked for that."""
+    """The server is told the name, and its certificate is checked for it."""
     tls = build_server_tls(files.authority, "localhost")
     told: list[str | None] = []
     tls.sni_callback = lambda _, name, __: told.append(name)
@@ -96,7 +96,7 @@ async def test_a_name_in_the_url(
 async def test_insecure(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates, name: str
 ) -> None:
-    """Any certificate is taken when the spec says so."""
+    """Any certificate is accepted when the spec says so."""
     server = await serve(always(OK), tls=build_server_tls(files.authority, name))
 
     report = await worker.run(build_spec(engine, server.url, insecure=True), 10)
@@ -107,7 +107,7 @@ async def test_insecure(
 async def test_a_server_that_wants_a_certificate(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
-    """It gets that of the spec, from one file or from two; without one it serves nobody."""
+    """It gets that of the spec, from one file or from two; without one it refuses."""
     tls = build_server_tls(files.authority, "127.0.0.1", clients=files.authority)
     server = await serve(always(OK), tls=tls)
 
@@ -124,7 +124,7 @@ async def test_a_server_that_wants_a_certificate(
 async def test_a_file_that_cannot_be_used(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates
 ) -> None:
-    """Is told in one line that names it, and no request is sent; the worker carries on with the next spec."""
+    """One line names it, no request is sent, and the worker goes on with the next spec."""
     server = await serve(always(OK))
 
     with pytest.raises(EngineError, match=f"^cacert {files.missing} cannot be used: .+$"):
@@ -137,7 +137,7 @@ async def test_a_file_that_cannot_be_used(
 
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 async def test_large_bodies(engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates) -> None:
-    """In both directions, many records long."""
+    """They arrive in both directions, many records long."""
     server = await serve(always(build_response("200 OK", b"x" * 8 * MIB)), tls=files.server)
     body = "{i}" + "y" * 2 * MIB
     spec = build_spec(engine, server.url, cacert=files.cacert, method="POST", body=body, concurrency=2)
@@ -160,7 +160,7 @@ async def test_responses_in_pieces(
     files: Certificates,
     parts: Sequence[bytes],
 ) -> None:
-    """Records are no messages."""
+    """The borders of records are not those of messages."""
     server = await serve(always(*parts, pause_s=0.001), tls=files.server)
 
     report = await worker.run(build_spec(engine, server.url, cacert=files.cacert), 12)
@@ -183,7 +183,7 @@ ENDS: dict[str, tuple[Script, str]] = {
 async def test_ends_of_connections(
     engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates, case: str
 ) -> None:
-    """As without TLS."""
+    """They mean what they mean without TLS."""
     script, outcome = ENDS[case]
     server = await serve(script, tls=files.server)
 
@@ -220,7 +220,7 @@ async def test_a_stop_at_any_moment(
 
 
 async def test_timeouts(engine: Engine, worker: EngineWorker, serve: Serve, files: Certificates) -> None:
-    """As without TLS."""
+    """They are what they are without TLS."""
     server = await serve(stall, tls=files.server)
 
     spec = build_spec(engine, server.url, cacert=files.cacert, concurrency=8, timeout_s=1.0)

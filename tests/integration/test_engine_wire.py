@@ -1,4 +1,4 @@
-"""For the same spec and index, every engine sends the same: targets see no difference between them."""
+"""For one spec and index every engine sends the same: targets see no difference between them."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def describe(request: Request) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("case", SPECS)
 async def test_engines_send_the_same(worker: EngineWorker, serve: Serve, case: str) -> None:
-    """Request line, headers, repeated ones in their order, and body."""
+    """Request line, headers, repeated ones in their order, and body agree."""
     target, fields = SPECS[case]
 
     server = await serve(always(build_response()))

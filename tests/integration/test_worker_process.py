@@ -204,9 +204,7 @@ def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
 
 
 def test_a_lease_beyond_the_slots_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:
-    """A worker that reconnects takes more than it can begin with; no lease counts as lost, and nothing is
-    logged.
-    """
+    """A worker that reconnects takes more leases than it has slots; none is lost, and nothing is logged."""
     others = desk.list_connections()
     with run_worker(desk, tmp_path):
         for _ in range(2):

@@ -17,7 +17,7 @@ def loop_thread() -> Iterator[LoopThread]:
 
 
 def test_calls_and_coroutines_run_in_the_thread_of_the_loop(loop_thread: LoopThread) -> None:
-    """And their results come back to whoever asked."""
+    """Their results come back to whoever asked."""
 
     async def work() -> str:
         await asyncio.sleep(0)
@@ -28,7 +28,7 @@ def test_calls_and_coroutines_run_in_the_thread_of_the_loop(loop_thread: LoopThr
 
 
 def test_errors_come_back(loop_thread: LoopThread) -> None:
-    """To whoever asked."""
+    """They are raised where the call was made."""
 
     def fail() -> None:
         raise LookupError("nothing there")

@@ -110,7 +110,7 @@ def build_document(**changes: Any) -> Any:
 
 
 def test_a_lease_is_claimed_run_reported_and_forgotten(desk: Desk) -> None:
-    """In this order: it is in hand until its report has reached the broker."""
+    """It counts as under way until its report has reached the broker."""
     desk.deliver(build_document())
     claim, run, report, forgotten = desk.diary
     assert isinstance(claim, Claim)
@@ -121,7 +121,7 @@ def test_a_lease_is_claimed_run_reported_and_forgotten(desk: Desk) -> None:
 
 
 def test_each_attempt_has_an_id_of_its_own(desk: Desk) -> None:
-    """So that the coordinator can tell a doubled message from the first."""
+    """The coordinator can tell a doubled message from the first."""
     desk.deliver(build_document())
     desk.deliver(build_document())
     assert len({message.execution for message in desk.messages}) == 2
@@ -142,7 +142,7 @@ def assert_given_back(desk: Desk) -> None:
 
 
 def test_a_stale_lease_is_given_back(desk: Desk) -> None:
-    """It may be in other hands by now."""
+    """Another worker may have it by now."""
     desk.deliver(build_document(start_by=time.time() - 1))
     assert_given_back(desk)
 
@@ -161,7 +161,7 @@ def test_a_worker_that_leaves_gives_back_what_comes(desk: Desk) -> None:
 
 
 def test_a_doubled_lease_is_not_reported_twice(desk: Desk) -> None:
-    """The first attempt will report it, and still has it in hand."""
+    """The first attempt is still under way, and will report it."""
     desk.runner.is_doubled = True
     desk.deliver(build_document())
     assert [type(message) for message in desk.messages] == [Claim]
@@ -169,7 +169,7 @@ def test_a_doubled_lease_is_not_reported_twice(desk: Desk) -> None:
 
 
 def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
-    """The task fails loudly, and the coordinator takes the lease back when nobody has it in hand."""
+    """The task fails loudly, and the coordinator takes the lease back when no worker names it any more."""
     desk.runner.error = RuntimeError("a fault of our own")
     with pytest.raises(RuntimeError, match="a fault of our own"):
         desk.deliver(build_document())
@@ -188,7 +188,7 @@ def test_a_fault_of_our_own_is_not_reported_as_a_result(desk: Desk) -> None:
 def test_what_is_said_of_a_lease_names_it(
     desk: Desk, caplog: pytest.LogCaptureFixture, case: dict[str, Any], sentence: str
 ) -> None:
-    """In the sentence, and with its run as facts that a program can look for."""
+    """The log line names it in its text, and lease and run in fields that a program can look for."""
     document = build_document(start_by=case.pop("start_by", time.time() + 60))
     for name, value in case.items():
         setattr(desk.runner, name, value)

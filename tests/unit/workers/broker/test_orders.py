@@ -59,14 +59,14 @@ def test_the_order_to_stop_reaches_the_lease_runner(desk: Desk) -> None:
 
 
 def test_an_interval_holds_until_a_newer_one_arrives(desk: Desk) -> None:
-    """Copies of an old one, with which somebody would slow the workers down, do nothing."""
+    """Copies of an old one, with which somebody would slow the workers down, have no effect."""
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
         desk.orders.obey(HeartbeatInterval(number=number, interval_s=seconds))
     assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
 
 
 def test_any_interval_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
-    """The clock of a new coordinator, of which the numbers are made, may be behind that of the one before."""
+    """The numbers come from the clock of the coordinator, and that of a new one may be behind."""
     desk.orders.obey(HeartbeatInterval(number=100, interval_s=3.0))
     desk.now += 60
     desk.orders.obey(HeartbeatInterval(number=7, interval_s=1.0))

@@ -26,12 +26,12 @@ def book() -> AddressBook:
 
 
 def test_a_name_that_nobody_has_looked_up_has_no_address() -> None:
-    """Then there is nothing to go on with."""
+    """There is nothing to connect to then."""
     assert AddressBook().is_empty
 
 
 def test_each_address_is_first_in_its_turn(book: AddressBook) -> None:
-    """And all others are behind it."""
+    """All others come after it."""
     orders = [book.order(0.0) for _ in range(30)]
     assert Counter(order[0] for order in orders) == {A: 10, B: 10, C: 10}
     assert all(set(order) == {A, B, C} and len(order) == 3 for order in orders)

@@ -7,7 +7,7 @@ from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED
 
 
 def test_the_first_of_each_outcome_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """In one line, with what it was: a count alone would not say what to mend."""
+    """It is told in one line with its cause: a count alone would not say what to mend."""
     errors = FirstErrors()
     with caplog.at_level(logging.WARNING):
         errors.tell(DISCONNECTED, ConnectionResetError("over\nand  out"))

@@ -31,7 +31,7 @@ def read(row: Valid | Invalid, pieces: list[bytes]) -> ResponseReader:
 
 @pytest.mark.parametrize("name", VALID)
 def test_what_is_valid_is_accepted(name: str) -> None:
-    """With its status and its length, and the connection is used again where that is allowed."""
+    """Its status and its length are read, and the connection is used again where that is allowed."""
     row = VALID[name]
     for pieces in cut(row.content):
         reader = read(row, pieces)
@@ -43,7 +43,7 @@ def test_what_is_valid_is_accepted(name: str) -> None:
 
 @pytest.mark.parametrize("name", INVALID)
 def test_what_is_invalid_is_refused(name: str) -> None:
-    """However it arrives."""
+    """It does not matter in which pieces it arrives."""
     row = INVALID[name]
     for pieces in cut(row.content):
         with pytest.raises(MalformedResponseError):
@@ -52,7 +52,7 @@ def test_what_is_invalid_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in VALID.items() if row.surplus])
 def test_what_is_too_much_ends_the_connection(name: str) -> None:
-    """When it comes with the end of a response; what comes later comes to an idle connection."""
+    """It arrives with the end of a response; what comes later reaches an idle connection."""
     row = VALID[name]
     for place in range(len(row.content)):
         reader = read(row, [row.content[:place], row.content[place:] + row.surplus])
@@ -62,7 +62,7 @@ def test_what_is_too_much_ends_the_connection(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in VALID.items() if not row.ends_by_close])
 def test_what_ends_early_is_not_complete(name: str) -> None:
-    """Whatever is missing at the end, and the end of the connection does not make it so."""
+    """The end of the connection does not make it so, whatever is missing."""
     row = VALID[name]
     for place in range(min(len(row.content), 100)):
         reader = read(row, [row.content[:place]])
@@ -72,7 +72,7 @@ def test_what_ends_early_is_not_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in VALID.items() if row.is_kept])
 def test_one_reader_reads_one_response_after_the_other(name: str) -> None:
-    """What the first one was changes nothing in the next."""
+    """The first one changes nothing in the next."""
     row = VALID[name]
     reader = ResponseReader(has_bodies=row.method != "HEAD")
     for other in [row, *(other for other in VALID.values() if other.method == row.method), row]:

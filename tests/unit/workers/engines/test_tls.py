@@ -28,13 +28,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def test_certificates_are_checked() -> None:
-    """Against the authorities of the system, and for the name."""
+    """They must be signed by an authority of the system, and be for the name."""
     context = build()
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 
 
 def test_the_authorities_of_the_spec_stand_in_the_place_of_the_system_s(files: Certificates) -> None:
-    """Who trusts a service of his own need not trust the world."""
+    """Those who trust a service of their own need not trust the world."""
     context = build(cacert=files.cacert)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
     assert context.cert_store_stats()["x509_ca"] == 1
@@ -47,7 +47,7 @@ def test_nobody_may_begin_a_handshake_anew() -> None:
 
 
 def test_insecure_takes_any_certificate(files: Certificates) -> None:
-    """Whatever else the spec says."""
+    """It does so whatever else the spec says."""
     for cacert in (None, files.cacert):
         context = build(insecure=True, cacert=cacert)
         assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
@@ -70,7 +70,7 @@ BAD_FILES: dict[str, Callable[[Certificates], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("urls", [("http://h/", "HTTPS://h/"), ("https://h/{i}",)])
 def test_one_https_target_is_enough(urls: tuple[str, ...]) -> None:
-    """Among others, however it is spelt."""
+    """It may stand among others, and be spelt in any case."""
     assert build(urls=urls).check_hostname
 
 
@@ -83,7 +83,7 @@ def test_what_comes_to_speak_no_tls_has_no_settings() -> None:
 
 @pytest.mark.parametrize("case", BAD_FILES)
 def test_a_file_that_cannot_be_used(files: Certificates, case: str) -> None:
-    """Is told in one line that names it; nobody is asked for a passphrase."""
+    """One line names it, and nobody is asked for a passphrase."""
     fields = BAD_FILES[case](files)
 
     with pytest.raises(EngineError) as caught:

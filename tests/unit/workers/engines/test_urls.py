@@ -22,7 +22,7 @@ TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[
     ],
 )
 def test_an_origin_says_where_to_connect(url: str, origin: str) -> None:
-    """In the form in which it can be looked up."""
+    """The host stands in the form in which it can be looked up."""
     assert parse_origin(url) == URL(origin)
     assert parse_origin(url).port == URL(origin).port
 
@@ -48,19 +48,19 @@ def test_nobody_can_be_asked(url: str) -> None:
     ],
 )
 def test_a_target_is_what_is_written(url: str, target: tuple[str, str]) -> None:
-    """Path and query, at least a slash, what cannot be sent percent-encoded."""
+    """It is path and query, at least a slash; what cannot be sent is percent-encoded."""
     assert parse_target(url) == target
 
 
 @given(st.text(TARGET_CHARACTERS), st.text(TARGET_CHARACTERS + "?"))
 def test_what_a_url_may_contain_stays(path: str, query: str) -> None:
-    """Neither decoded nor encoded nor made shorter."""
+    """It is neither decoded nor encoded nor made shorter."""
     assert parse_target(f"http://h/{path}?{query}") == (f"/{path}", query)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_a_target_can_always_be_sent(text: str) -> None:
-    """No white space, nothing but ASCII."""
+    """It has no white space, and nothing but ASCII."""
     path, query = parse_target(f"http://h/{text}")
     assert (path + query).isascii()
     assert (path + query).isprintable()

@@ -18,7 +18,7 @@ from oku_workers.engines.window import FILES_BESIDE, choose_window, describe_low
 def test_a_window_is_no_larger_than_requests_and_files(
     monkeypatch: pytest.MonkeyPatch, concurrency: int, requests: int, files: int, expected: int
 ) -> None:
-    """And never nothing: a run goes on with one request at a time."""
+    """It is never empty: a run goes on with one request at a time."""
     monkeypatch.setattr(window, "read_open_files", lambda: files)
     spec = Spec(concurrency=concurrency, requests=requests)
     assert choose_window(spec) == expected
@@ -26,7 +26,7 @@ def test_a_window_is_no_larger_than_requests_and_files(
 
 
 def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a run has fewer requests than it may have in flight nobody needs to be told."""
+    """A run with fewer requests than it may have in flight is nothing to warn of."""
     monkeypatch.setattr(window, "read_open_files", lambda: 1000)
     assert describe_lowered_window(Spec(concurrency=5000, requests=10)) == ""
     assert describe_lowered_window(Spec(concurrency=5000, requests=2000)) == (

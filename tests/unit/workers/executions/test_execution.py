@@ -28,7 +28,7 @@ def take_all(execution: Execution) -> None:
 
 
 def test_it_is_finished_by_its_last_answer(build_execution: BuildExecution) -> None:
-    """Not before every index was taken and has ended."""
+    """It is not before every index was taken and has ended."""
     execution = build_execution(5, 7)
     execution.next_index = 6
     execution.answer(200, 10, 3, expected=True)
@@ -56,7 +56,7 @@ def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildExecuti
 
 
 def test_what_is_given_back_is_in_rising_order(build_execution: BuildExecution) -> None:
-    """In whatever order requests are cut off."""
+    """The order in which requests are cut off does not matter."""
     execution = build_execution(0, 4)
     take_all(execution)
     for index in (2, 0, 3, 1):
@@ -67,7 +67,7 @@ def test_what_is_given_back_is_in_rising_order(build_execution: BuildExecution) 
 
 
 def test_a_withdrawn_one_waits_for_what_is_in_flight(build_execution: BuildExecution) -> None:
-    """It is finished when that has ended; what was not taken is none of its business."""
+    """It is finished when that has ended; indices that were not taken do not concern it."""
     execution = build_execution(0, 100)
     execution.next_index = 3
     execution.answer(200, 1, 0, expected=True)
@@ -79,7 +79,7 @@ def test_a_withdrawn_one_waits_for_what_is_in_flight(build_execution: BuildExecu
 
 
 def test_an_untouched_one_is_finished_by_its_withdrawal(build_execution: BuildExecution) -> None:
-    """And a second withdrawal does nothing."""
+    """A second withdrawal has no effect."""
     execution = build_execution(0, 100)
     execution.withdraw()
     assert execution.finished.done()
@@ -88,7 +88,7 @@ def test_an_untouched_one_is_finished_by_its_withdrawal(build_execution: BuildEx
 
 
 def test_an_abandoned_one_ends_with_its_error(build_execution: BuildExecution) -> None:
-    """And nothing that still comes for it does any harm."""
+    """What still comes for it does no harm."""
     execution = build_execution(0, 2)
     take_all(execution)
     error = ValueError("a fault of our own")

@@ -19,7 +19,7 @@ def execution(build_execution: BuildExecution) -> Execution:
 
 
 def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
-    """And nothing of what was there before."""
+    """It has nothing of what was there before."""
     meter = ProgressMeter()
     execution.answer(200, 1000, 7, expected=True)
     meter.take([execution])
@@ -37,7 +37,7 @@ def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
 
 
 def test_a_second_without_answers_is_empty(execution: Execution) -> None:
-    """Also when there was something before."""
+    """It is, even if there were answers before it."""
     meter = ProgressMeter()
     execution.answer(200, 1000, 7, expected=True)
     meter.take([execution])
@@ -46,7 +46,7 @@ def test_a_second_without_answers_is_empty(execution: Execution) -> None:
 
 
 def test_executions_are_added_up(build_execution: BuildExecution) -> None:
-    """A second is one of the worker, not of a lease."""
+    """A second is one of the worker, not of an execution."""
     meter, executions = ProgressMeter(), [build_execution(0, 10), build_execution(10, 20)]
     for execution in executions:
         execution.next_index = execution.stop
@@ -75,7 +75,7 @@ def test_the_longest_latency_is_no_fault(execution: Execution) -> None:
 
 
 def test_the_processor_share_is_of_the_time_since_the_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processor time over wall time; nothing when no time has passed."""
+    """It is processor time over wall time, and 0 when no time has passed."""
     cpu_s, now = 5.0, 100.0
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
     monkeypatch.setattr(time, "monotonic", lambda: now)

@@ -47,7 +47,7 @@ def worker(build_execution: BuildExecution) -> Worker:
 
 
 def test_a_tenth_of_a_second_is_not_judged(worker: Worker) -> None:
-    """However busy the worker was in it, and before it, as it started."""
+    """It does not matter how busy the worker was in it, or before it as it started."""
     worker.rest(5.0, busy=1.0)
     worker.meter.look([worker.execution], 0.0)
     worker.work(0.1, busy=1.0, late_s=0.5)
@@ -74,7 +74,7 @@ LIMITS = [(SATURATED_SHARE + 0.001, True), (SATURATED_SHARE - 0.01, False)]
 
 @pytest.mark.parametrize(("busy", "is_saturated"), LIMITS)
 def test_a_second_is_saturated_from_the_limit_on(worker: Worker, busy: float, *, is_saturated: bool) -> None:
-    """A busy part of it does not count for itself."""
+    """A busy part of it does not count by itself."""
     worker.work(1.05, busy=busy)
     assert bool(worker.execution.saturated) is is_saturated
 
@@ -145,6 +145,6 @@ def test_busy_is_what_ran_and_what_waited(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
 def test_the_system_tells_of_waiting() -> None:
-    """In a form that is understood: waiting only grows."""
+    """It does so in a form that is understood: waiting only grows."""
     first = measure_busy_s()
     assert 0 < time.process_time() <= first <= measure_busy_s()

@@ -127,7 +127,7 @@ class Stage:
 
 
 def test_progress_goes_out_as_an_event() -> None:
-    """Again and again, and a last time at the end."""
+    """It is sent again and again, and a last time at the end."""
     stage = Stage()
     stage.run(times=3)
     assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
@@ -138,7 +138,7 @@ def test_progress_goes_out_as_an_event() -> None:
 
 @pytest.mark.parametrize("error", [OSError(), TransportError(), RuntimeError()])
 def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
-    """Whatever a transport raises: a worker that is silent counts as dead."""
+    """A worker that is silent counts as dead, so it goes on whatever a transport raises."""
     stage = Stage()
 
     def fail() -> None:
@@ -153,7 +153,7 @@ def test_no_loss_of_the_broker_silences_it(error: Exception) -> None:
 
 
 def test_a_loop_that_does_not_answer_is_not_spoken_for() -> None:
-    """Then no event goes out, and the worker counts as dead."""
+    """No event goes out then, and the worker counts as dead."""
     stage = Stage(idle_limit_s=0.0)
     stage.loop_thread.is_busy = True
     stage.broker.waiting = 1
@@ -162,7 +162,7 @@ def test_a_loop_that_does_not_answer_is_not_spoken_for() -> None:
 
 
 def test_a_stuck_worker_ends_itself() -> None:
-    """With an exit code of its own, so that whoever starts it again can tell."""
+    """Its exit code tells whoever starts it again why it ended."""
     stage = Stage(idle_limit_s=0.0)
     stage.broker.waiting = 1
     stage.run(times=1000)
@@ -188,7 +188,7 @@ def test_a_worker_at_work_stays() -> None:
 
 
 def test_who_speaks_less_often_says_it_shorter() -> None:
-    """Many workers do."""
+    """Workers speak less often where there are many of them."""
     stage = Stage()
     stage.run(times=1)
     assert not stage.runner.is_coarse
@@ -200,7 +200,7 @@ def test_who_speaks_less_often_says_it_shorter() -> None:
 
 @pytest.mark.parametrize(("told_s", "interval_s"), [(3.0, 3.0), (0.0, 0.0), (1e9, 60.0), (-1.0, 0.0)])
 def test_the_interval_is_the_coordinators_within_bounds(told_s: float, interval_s: float) -> None:
-    """Not more often than by itself, and not so seldom that it would count as dead for ever."""
+    """It is never shorter than by default, nor so long that the worker would count as dead for ever."""
     stage = Stage()
     stage.heartbeat.set_interval(told_s)
     assert stage.heartbeat.interval_s == interval_s

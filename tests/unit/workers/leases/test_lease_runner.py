@@ -79,7 +79,7 @@ class FakeEngine:
         await settle()
 
 
-class Hangar:
+class BuiltEngines:
     """The engines that a lease runner has had."""
 
     def __init__(self) -> None:
@@ -107,21 +107,21 @@ async def settle() -> None:
 
 
 @pytest.fixture
-def hangar() -> Hangar:
+def built() -> BuiltEngines:
     """Engines in memory in the place of real ones."""
-    return Hangar()
+    return BuiltEngines()
 
 
-def build_runner(hangar: Hangar, meter: WorkerMeter | None = None) -> LeaseRunner:
+def build_runner(built: BuiltEngines, meter: WorkerMeter | None = None) -> LeaseRunner:
     """A lease runner that has just begun."""
     supervisor = Supervisor()
-    return LeaseRunner(WORKER, supervisor, EngineSwitch(supervisor, build=hangar.build), meter)
+    return LeaseRunner(WORKER, supervisor, EngineSwitch(supervisor, build=built.build), meter)
 
 
 @pytest.fixture
-def runner(hangar: Hangar) -> LeaseRunner:
+def runner(built: BuiltEngines) -> LeaseRunner:
     """A lease runner that has just begun."""
-    return build_runner(hangar)
+    return build_runner(built)
 
 
 def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name: str = "") -> Lease:
@@ -141,12 +141,12 @@ async def receive(task: asyncio.Task[Report | None]) -> Report:
     return report
 
 
-async def test_a_lease_ends_in_a_true_report(runner: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_lease_ends_in_a_true_report(runner: LeaseRunner, built: BuiltEngines) -> None:
     """It names the lease, the attempt, the worker and its process, and all that came of the requests."""
     lease = build_lease(100, 110)
     task = begin(runner, lease, "e7")
     await settle()
-    await hangar.engine.work()
+    await built.engine.work()
 
     report = await receive(task)
 
@@ -157,24 +157,24 @@ async def test_a_lease_ends_in_a_true_report(runner: LeaseRunner, hangar: Hangar
     assert report.peak_rss_mb > 10
 
 
-async def test_a_report_is_made_with_the_last_answer(runner: LeaseRunner, hangar: Hangar) -> None:
-    """Not before, and at once."""
+async def test_a_report_is_made_with_the_last_answer(runner: LeaseRunner, built: BuiltEngines) -> None:
+    """It is made at once, and not before."""
     task = begin(runner, build_lease(0, 2))
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
     await settle()
     assert not task.done()
-    hangar.engine.answer_all()
+    built.engine.answer_all()
     assert (await receive(task)).done == 2
 
 
-async def test_a_doubled_lease_is_carried_out_once(runner: LeaseRunner, hangar: Hangar) -> None:
-    """Its second message gives nothing as long as the lease is in hand, its report on the way included."""
+async def test_a_doubled_lease_is_carried_out_once(runner: LeaseRunner, built: BuiltEngines) -> None:
+    """Its second message has no effect while it is under way, its report on the way included."""
     lease = build_lease(0, 5)
     task = begin(runner, lease)
     await settle()
     assert await runner.run(lease, "e2") is None
-    await hangar.engine.work()
+    await built.engine.work()
     await receive(task)
     assert await runner.run(lease, "e3") is None
     assert runner.lease_ids == [lease.id]
@@ -184,48 +184,48 @@ async def test_a_doubled_lease_is_carried_out_once(runner: LeaseRunner, hangar: 
 
 @pytest.mark.parametrize("stop", [50, 49, 0])
 async def test_a_lease_without_an_index_is_reported_at_once(
-    runner: LeaseRunner, hangar: Hangar, stop: int
+    runner: LeaseRunner, built: BuiltEngines, stop: int
 ) -> None:
-    """It may be forged, and must not stay in hand for ever."""
+    """It may be forged, and must not stay under way for ever."""
     report = await receive(begin(runner, build_lease(50, stop)))
     assert (report.start, report.done, sum(report.outcomes)) == (50, 50, 0)
 
 
-async def test_leases_of_one_spec_share_their_engine(runner: LeaseRunner, hangar: Hangar) -> None:
+async def test_leases_of_one_spec_share_their_engine(runner: LeaseRunner, built: BuiltEngines) -> None:
     """Its connections stay open from lease to lease."""
     for start in (0, 10, 20):
         task = begin(runner, build_lease(start, start + 10))
         await settle()
-        await hangar.engine.work()
+        await built.engine.work()
         await receive(task)
-    assert len(hangar.engines) == 1
+    assert len(built.engines) == 1
 
 
-async def test_another_spec_gets_an_engine_of_its_own(runner: LeaseRunner, hangar: Hangar) -> None:
-    """When the leases of the one before are finished, and its engine is closed."""
+async def test_another_spec_gets_an_engine_of_its_own(runner: LeaseRunner, built: BuiltEngines) -> None:
+    """It gets it when the leases of the one before are finished, and its engine is closed."""
     first, second = begin(runner, build_lease(0, 3)), begin(runner, build_lease(3, 6, OTHER_SPEC))
     await settle()
-    assert [engine.spec for engine in hangar.engines] == [SPEC]
+    assert [engine.spec for engine in built.engines] == [SPEC]
 
-    await hangar.engine.work()
-    assert [engine.spec for engine in hangar.engines] == [SPEC, OTHER_SPEC]
-    await hangar.engine.work()
+    await built.engine.work()
+    assert [engine.spec for engine in built.engines] == [SPEC, OTHER_SPEC]
+    await built.engine.work()
 
     assert [(await receive(task)).covered for task in (first, second)] == [3, 3]
 
 
-async def test_specs_in_any_order_come_to_an_end(runner: LeaseRunner, hangar: Hangar) -> None:
+async def test_specs_in_any_order_come_to_an_end(runner: LeaseRunner, built: BuiltEngines) -> None:
     """Leases that wait for their engine do not wait for each other."""
     specs = [SPEC, OTHER_SPEC, THIRD_SPEC, OTHER_SPEC, SPEC]
     tasks = [begin(runner, build_lease(10 * n, 10 * n + 4, spec)) for n, spec in enumerate(specs)]
     for _ in specs:
         await settle()
-        await hangar.engine.work()
+        await built.engine.work()
     assert [(await receive(task)).covered for task in tasks] == [4] * 5
 
 
-async def test_a_stop_ends_the_leases_that_it_names(runner: LeaseRunner, hangar: Hangar) -> None:
-    """By run or one by one; others go on."""
+async def test_a_stop_ends_the_leases_that_it_names(runner: LeaseRunner, built: BuiltEngines) -> None:
+    """It names them by run or one by one; others go on."""
     leases = [
         build_lease(0, 9),
         build_lease(9, 18),
@@ -234,50 +234,50 @@ async def test_a_stop_ends_the_leases_that_it_names(runner: LeaseRunner, hangar:
     ]
     tasks = [begin(runner, lease) for lease in leases]
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
 
     runner.stop(Stop(run="r1", leases=[leases[3].id], grace_s=0))
     await settle()
 
     reports = [await receive(tasks[n]) for n in (0, 1, 3)]
     assert [(report.done, report.unfinished) for report in reports] == [(3, [0, 1, 2]), (9, []), (27, [])]
-    await hangar.engine.work()
+    await built.engine.work()
     assert (await receive(tasks[2])).covered == 9
 
 
 async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(
-    runner: LeaseRunner, hangar: Hangar
+    runner: LeaseRunner, built: BuiltEngines
 ) -> None:
-    """Somebody who plays the order of a pause again, when the run goes on, stops nothing."""
+    """Replaying the order of a pause after the run was resumed stops nothing."""
     before, after = build_lease(0, 9, name="r1.7.aa"), build_lease(9, 18, name="r1.8.bb")
     tasks = [begin(runner, lease) for lease in (before, after)]
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
 
     runner.stop(Stop(run="r1", up_to=7, grace_s=0))
     await settle()
 
     assert (await receive(tasks[0])).unfinished == [0, 1, 2]
-    await hangar.engine.work()
+    await built.engine.work()
     assert (await receive(tasks[1])).covered == 9
 
 
 async def test_requests_in_flight_have_the_grace_time(
-    runner: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    runner: LeaseRunner, built: BuiltEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No index is taken any more; who has not been answered when it is over is cut off."""
+    """No index is taken any more; what is not answered when it is over is cut off."""
     timers: list[tuple[float, Any, tuple[Any, ...]]] = []
     loop = asyncio.get_running_loop()
     task = begin(runner, build_lease(0, 100))
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
     with monkeypatch.context() as patch:
         patch.setattr(loop, "call_later", lambda delay, call, *args: timers.append((delay, call, args)))
         runner.stop(Stop(run="r1", grace_s=7.5))
 
-    hangar.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
-    hangar.engine.fill()
-    assert hangar.engine.in_flight == 2
+    built.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
+    built.engine.fill()
+    assert built.engine.in_flight == 2
     assert [delay for delay, _, _ in timers] == [7.5]
     _, cut_off, arguments = timers[0]
     cut_off(*arguments)
@@ -288,7 +288,7 @@ async def test_requests_in_flight_have_the_grace_time(
     assert find_fault(report, 0, 100) is None
 
 
-async def test_a_runner_that_is_stopping_begins_nothing(runner: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_runner_that_is_stopping_begins_nothing(runner: LeaseRunner, built: BuiltEngines) -> None:
     """Every lease is ended, and those that come later are given back untouched, without an engine."""
     first = begin(runner, build_lease(0, 10))
     await settle()
@@ -298,64 +298,66 @@ async def test_a_runner_that_is_stopping_begins_nothing(runner: LeaseRunner, han
 
     assert [(await receive(task)).covered for task in (first, second)] == [0, 0]
     assert runner.build_progress().stopping
-    assert len(hangar.engines) == 1
+    assert len(built.engines) == 1
 
 
 async def test_an_engine_that_cannot_be_built_leaves_no_lease_under_way(
-    runner: LeaseRunner, hangar: Hangar
+    runner: LeaseRunner, built: BuiltEngines
 ) -> None:
-    """The error is raised; the lease is missed by the coordinator, and the next one is carried out."""
-    hangar.error = RuntimeError("no such engine")
+    """The error is raised, the coordinator misses the lease, and the next one is run."""
+    built.error = RuntimeError("no such engine")
     with pytest.raises(RuntimeError, match="no such engine"):
         await runner.run(build_lease(0, 5), "e1")
     assert runner.lease_ids == []
 
-    hangar.error = None
+    built.error = None
     task = begin(runner, build_lease(0, 5))
     await settle()
-    await hangar.engine.work()
+    await built.engine.work()
     assert (await receive(task)).covered == 5
 
 
-async def test_a_lease_that_the_engine_has_spoilt_is_given_up(runner: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_lease_that_the_engine_has_spoilt_is_given_up(
+    runner: LeaseRunner, built: BuiltEngines
+) -> None:
     """What nobody can account for any more is not reported, and nothing more of it is sent."""
     task = begin(runner, build_lease(0, 100))
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
 
-    hangar.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
+    built.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
 
     with pytest.raises(ArithmeticError):
         await asyncio.wait_for(task, 1)
-    hangar.engine.answer_all()
-    hangar.engine.fill()
-    assert hangar.engine.in_flight == 0
+    built.engine.answer_all()
+    built.engine.fill()
+    assert built.engine.in_flight == 0
     assert runner.lease_ids == []
 
 
-async def test_closing_ends_every_lease(runner: LeaseRunner, hangar: Hangar) -> None:
-    """Those in flight, those that wait, and those that wait for another engine."""
+async def test_closing_ends_every_lease(runner: LeaseRunner, built: BuiltEngines) -> None:
+    """It ends those in flight, those that wait, and those that wait for another engine."""
     runner.start()
     tasks = [
         begin(runner, build_lease(n, n + 10, spec)) for n, spec in ((0, SPEC), (10, SPEC), (20, OTHER_SPEC))
     ]
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
 
     await runner.close()
 
     assert [(await receive(task)).covered for task in tasks] == [0, 0, 0]
-    assert hangar.engine.is_closed
+    assert built.engine.is_closed
 
 
-async def test_progress_names_the_leases_under_way(runner: LeaseRunner, hangar: Hangar) -> None:
-    """The leases with their outcomes so far, what is in flight, and what happened since the last time."""
+async def test_progress_names_the_leases_under_way(runner: LeaseRunner, built: BuiltEngines) -> None:
+    """It has their outcomes so far, what is in flight, and what is new since the last time."""
     first, second = build_lease(0, 10), build_lease(10, 20)
     tasks = [begin(runner, first), begin(runner, second)]
     await settle()
-    hangar.engine.fill()
-    hangar.engine.answer_all()
-    hangar.engine.fill()
+    built.engine.fill()
+    built.engine.answer_all()
+    built.engine.fill()
 
     progress = runner.build_progress()
 
@@ -387,20 +389,22 @@ class Lateness(LagMeter):
         return worst_s
 
 
-async def test_a_report_has_the_worst_of_its_time(hangar: Hangar, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_report_has_the_worst_of_its_time(
+    built: BuiltEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It names the largest lateness while the lease was under way, and the processor time of all of it."""
     lateness, cpu_s = Lateness(), 0.0
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    runner = build_runner(hangar, WorkerMeter(lag=lateness))
+    runner = build_runner(built, WorkerMeter(lag=lateness))
     task = begin(runner, build_lease(0, 6))
     await settle()
     for new_cpu_s, lag_s in ((0.3, 0.2), (0.9, 0.05), (0.1, 0.01)):
         cpu_s, lateness.worst_s = cpu_s + new_cpu_s, lag_s
-        hangar.engine.fill()
+        built.engine.fill()
         runner.build_progress()
     lateness.worst_s = 0.4
-    hangar.engine.answer_all()
-    await hangar.engine.work()
+    built.engine.answer_all()
+    await built.engine.work()
 
     report = await receive(task)
 
@@ -408,19 +412,19 @@ async def test_a_report_has_the_worst_of_its_time(hangar: Hangar, monkeypatch: p
     assert report.cpu_s == pytest.approx(1.3)
 
 
-async def test_a_report_says_how_many_requests_were_affected(hangar: Hangar) -> None:
-    """Those that ended while processor time was short or the loop was late, by the looks of the loop."""
+async def test_a_report_says_how_many_requests_were_affected(built: BuiltEngines) -> None:
+    """They ended while processor time was short or the loop was late, as the looks of the loop show."""
     busy_s, now = 0.0, 0.0
     meter = WorkerMeter(saturation=SaturationMeter(lambda: busy_s, lambda: now))
-    task = begin(build_runner(hangar, meter), build_lease(0, 6))
+    task = begin(build_runner(built, meter), build_lease(0, 6))
     await settle()
-    hangar.engine.fill()
+    built.engine.fill()
     meter.look(0.0)
-    hangar.engine.answer_all()
-    hangar.engine.fill()
+    built.engine.answer_all()
+    built.engine.fill()
     busy_s, now = 1.0, 1.1
     meter.look(0.3)
-    hangar.engine.answer_all()
+    built.engine.answer_all()
 
     report = await receive(task)
 
@@ -430,34 +434,34 @@ async def test_a_report_says_how_many_requests_were_affected(hangar: Hangar) -> 
 
 
 async def test_processor_time_is_reported_once(
-    runner: LeaseRunner, hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+    runner: LeaseRunner, built: BuiltEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reports add up to what was used with a lease in hand; start-up and idle time belong to no run."""
+    """Reports add up to what was used while leases were under way; idle time belongs to no run."""
     cpu_s = 2.0
     monkeypatch.setattr(time, "process_time", lambda: cpu_s)
     tasks = [begin(runner, build_lease(0, 3)), begin(runner, build_lease(3, 6))]
     await settle()
     for task in tasks:
         cpu_s += 0.5
-        hangar.engine.fill()
-        hangar.engine.answer_all()
+        built.engine.fill()
+        built.engine.answer_all()
         runner.forget((await receive(task)).lease)
     cpu_s += 10.0
     tasks.append(begin(runner, build_lease(6, 9)))
     await settle()
     cpu_s += 0.25
-    await hangar.engine.work()
+    await built.engine.work()
 
     assert [(await receive(task)).cpu_s for task in tasks] == [0.5, 0.5, 0.25]
 
 
-async def test_a_failed_request_is_in_the_report(runner: LeaseRunner, hangar: Hangar) -> None:
+async def test_a_failed_request_is_in_the_report(runner: LeaseRunner, built: BuiltEngines) -> None:
     """It has an outcome, and no status and no latency."""
     task = begin(runner, build_lease(0, 3))
     await settle()
-    hangar.engine.fill()
-    hangar.engine.flights.pop()[0].fail(DISCONNECTED)
-    hangar.engine.answer_all()
+    built.engine.fill()
+    built.engine.flights.pop()[0].fail(DISCONNECTED)
+    built.engine.answer_all()
 
     report = await receive(task)
 
@@ -468,20 +472,20 @@ async def test_a_failed_request_is_in_the_report(runner: LeaseRunner, hangar: Ha
 @pytest.mark.parametrize(("missing", "warnings"), [(1, 1), (0, 0), (-1000, 0)])
 async def test_too_few_open_files_are_told(
     runner: LeaseRunner,
-    hangar: Hangar,
+    built: BuiltEngines,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     missing: int,
     warnings: int,
 ) -> None:
-    """To who reads the log, and to who watches the run, for as long as it is so."""
+    """The log and those who watch the run are told, for as long as it is so."""
     allowed = SPEC.concurrency + window.FILES_BESIDE - missing
     monkeypatch.setattr(window, "read_open_files", lambda: allowed)
     with caplog.at_level(logging.WARNING):
         task = begin(runner, build_lease(0, 1))
         await settle()
     assert len(caplog.messages) == len(runner.build_progress().troubles) == warnings
-    await hangar.engine.work()
+    await built.engine.work()
     await receive(task)
     if missing > 0:
         assert caplog.messages == [f"2 requests are in flight, not 3: only {allowed} open files are allowed"]
@@ -496,16 +500,16 @@ def test_an_empty_report_gives_everything_back() -> None:
     assert find_fault(report, 7, 9) is None
 
 
-async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar) -> None:
+async def test_a_clock_that_is_set_changes_no_figure_and_is_told(built: BuiltEngines) -> None:
     """A lease lasts as long as it did; its report says that the clock was set, and no later one does."""
     wall = elapsed_s = 1000.0
-    runner = build_runner(hangar, WorkerMeter(SteadyClock(lambda: wall, lambda: elapsed_s)))
+    runner = build_runner(built, WorkerMeter(SteadyClock(lambda: wall, lambda: elapsed_s)))
     reports = []
     for step_s in (-3600.0, 0.0):
         task = begin(runner, build_lease(0, 3))
         await settle()
         wall, elapsed_s = wall + step_s + 2, elapsed_s + 2
-        await hangar.engine.work()
+        await built.engine.work()
         report = await receive(task)
         runner.forget(report.lease)
         reports.append(report)
@@ -514,7 +518,7 @@ async def test_a_clock_that_is_set_changes_no_figure_and_is_told(hangar: Hangar)
 
 
 async def test_a_refused_lease_fills_a_slot_until_the_worker_leaves(runner: LeaseRunner) -> None:
-    """What comes next is for others; a worker that is told to leave is not kept from it."""
+    """What arrives next is for other workers; a worker that is told to leave is not kept from it."""
     resting = asyncio.create_task(asyncio.to_thread(runner.fill_slot, "l1", 60.0))
     while not runner.refused:  # noqa: ASYNC110  # a thread does not call
         await asyncio.sleep(0)

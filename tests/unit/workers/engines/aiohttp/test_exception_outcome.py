@@ -46,5 +46,5 @@ REQUEST: Any = SimpleNamespace(real_url="http://h/")
     ids=repr,
 )
 def test_every_error_has_its_outcome(outcome: Outcome, error: Exception) -> None:
-    """No connection, a lost connection, no HTTP, too late: whatever class of aiohttp says so."""
+    """It does not matter which class of aiohttp says that a request was late, or a connection lost."""
     assert OUTCOMES[classify(error)] == outcome

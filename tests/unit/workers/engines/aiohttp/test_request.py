@@ -28,7 +28,7 @@ def build_url(template: str, index: int) -> URL:
 def test_what_a_url_may_contain_is_sent_as_it_is_written(
     path: str, query: str | None, cut: int, index: int
 ) -> None:
-    """Dots, escapes and all; only the index is put in."""
+    """Dots and escapes stay; only the index is put in."""
     target = f"/{path}" + (f"?{query}" if query else "")
     cut = 1 + cut % len(target)
     written = target[:cut] + "{i}" + target[cut:]
@@ -39,7 +39,7 @@ def test_what_a_url_may_contain_is_sent_as_it_is_written(
 
 @given(st.text(max_size=10), INDICES)
 def test_what_a_url_cannot_contain_is_encoded(text: str, index: int) -> None:
-    """In UTF-8, and so that it says the same."""
+    """It is encoded as UTF-8, and decodes to what was written."""
     text = text.replace("?", "").replace("#", "").replace("%", "").replace("{", "")
     text = text.encode("utf-8", "ignore").decode()
     text = "".join(letter for letter in text if letter.isprintable())
@@ -62,7 +62,7 @@ def test_what_a_url_cannot_contain_is_encoded(text: str, index: int) -> None:
     ],
 )
 def test_a_url_names_its_host(template: str, host: str, port: int, target: str) -> None:
-    """In the form in which it can be looked up, with the port of its scheme unless it gives one."""
+    """The host can be looked up as it stands; the port is that of the scheme unless the URL gives one."""
     url = build_url(template, 7)
     assert (url.raw_host, url.port, url.raw_path_qs) == (host, port, target)
 
@@ -75,7 +75,7 @@ def test_a_user_in_a_url_is_kept() -> None:
 
 @given(index=INDICES, count=st.integers(1, 5))
 def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
-    """Index by index."""
+    """Index `i` asks the URL at `i` modulo their number."""
     spec = Spec(urls=tuple(f"http://host-{turn}/{{i}}" for turn in range(count)))
     assert str(build_urls(spec)(index)) == f"http://host-{index % count}/{index}"
 
@@ -88,7 +88,7 @@ def test_a_constant_url_is_made_once() -> None:
 
 @pytest.mark.parametrize("template", ["http://[::1", "http://host:99999999/{i}", "http://host:port/"])
 def test_a_url_that_cannot_be_fails_when_it_is_asked_for(template: str) -> None:
-    """So that each request ends in an outcome, and the engine can be had."""
+    """The engine can be built, and each request ends in an outcome."""
     builder = build_urls(Spec(urls=(template,)))
     with pytest.raises(ValueError, match=r"\S"):
         builder(0)
@@ -118,7 +118,7 @@ def test_shared_and_own_headers_are_together_those_of_the_spec(
 
 
 def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
-    """The hot path is quicker without."""
+    """The hot path is faster without them."""
     assert build_arguments(Spec(headers=("A: b",))) is None
 
 
@@ -131,7 +131,7 @@ def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
     ],
 )
 def test_a_body_is_bytes(changes: dict[str, Any], arguments: dict[str, Any]) -> None:
-    """In UTF-8, with the index in it."""
+    """It is UTF-8, with the index put in."""
     build = build_arguments(Spec(**changes))
     assert build is not None
     assert build(7) == {"allow_redirects": False, **arguments}

@@ -198,7 +198,7 @@ def cut(data: st.DataObject, content: bytes) -> list[bytes]:
 
 @given(st.data(), st.sampled_from(["GET", "HEAD"]))
 def test_responses_mean_the_same_however_they_are_cut(data: st.DataObject, method: str) -> None:
-    """Status, bytes and whether the connection is kept, also of those that were seen before."""
+    """Status, bytes and reuse of the connection agree, also for responses that were seen before."""
     kinds = data.draw(st.lists(responses(method), min_size=1, max_size=3))
     bench = Bench(method)
     sent = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=12))
@@ -222,7 +222,7 @@ def test_responses_mean_the_same_however_they_are_cut(data: st.DataObject, metho
 
 @given(responses())
 def test_a_response_byte_by_byte(response: Response) -> None:
-    """No place is one where it must not be cut."""
+    """It may be cut at any place."""
     bench = Bench(response.method)
     bench.receive(*(response.content[at : at + 1] for at in range(len(response.content))))
     assert bench.kept == [response.is_kept]
@@ -232,7 +232,7 @@ def test_a_response_byte_by_byte(response: Response) -> None:
 
 @given(responses("GET"), st.data())
 def test_a_response_that_ends_early_is_none(response: Response, data: st.DataObject) -> None:
-    """Whatever is missing at its end."""
+    """It does not count, whatever is missing at its end."""
     bench = Bench()
     bench.receive(*cut(data, response.content[: data.draw(st.integers(0, len(response.content) - 1))]))
     bench.end()
@@ -264,7 +264,7 @@ def test_what_comes_with_a_response_answers_nobody(
 
 @given(content=st.binary(max_size=200), is_http=st.booleans())
 def test_any_bytes_end_in_one_outcome_for_each_request(content: bytes, *, is_http: bool) -> None:
-    """Whatever a server sends."""
+    """It does not matter what a server sends."""
     bench = Bench()
     bench.receive(b"HTTP/1.1 200 OK\r\n" * is_http + content)
     bench.end()
@@ -274,7 +274,7 @@ def test_any_bytes_end_in_one_outcome_for_each_request(content: bytes, *, is_htt
 
 @pytest.mark.parametrize("length", [1, LONGEST_BYTES, LONGEST_BYTES + 1, 10 * LONGEST_BYTES])
 def test_responses_that_differ_by_a_byte(length: int) -> None:
-    """Are different ones, known or not."""
+    """They are different ones, whether or not they are known."""
     bench = Bench()
     heads = [b"HTTP/1.1 %d Any\r\nContent-Length: %d\r\n\r\n" % (status, length) for status in (200, 201)]
     shorter = b"HTTP/1.1 200 Any\r\nContent-Length: %d\r\n\r\n" % (length - 1) + b"x" * (length - 1)
@@ -287,7 +287,7 @@ def test_responses_that_differ_by_a_byte(length: int) -> None:
 
 
 def test_more_responses_than_can_be_known() -> None:
-    """Count like any others."""
+    """They count like any others."""
     bench = Bench()
     for turn in range(3):
         for kind in range(400):
@@ -299,7 +299,7 @@ def test_more_responses_than_can_be_known() -> None:
 
 
 def test_the_parser_goes_on_after_a_known_response() -> None:
-    """It has not seen it, and need not have."""
+    """It has not seen that response, and need not have."""
     bench = Bench()
     bench.receive(PLAIN, PLAIN, PLAIN[:5], PLAIN[5:], PLAIN, PLAIN[:-1], PLAIN[-1:], PLAIN)
     assert bench.tell() == ([6, 0, 0, 0, 0, 0], {200: 6}, 12, [True] * 6)
@@ -337,7 +337,7 @@ WITH_LENGTH = [
 @pytest.mark.parametrize("head", UNTIL_CLOSE)
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_a_body_without_a_length_ends_with_its_connection(head: bytes, *, is_whole: bool) -> None:
-    """Orderly, that is: a reset is no end of a body."""
+    """Only an orderly end counts: a reset does not end a body."""
     for error in (None, ConnectionResetError()):
         bench = Bench()
         bench.receive(*([head + b"hi"] if is_whole else [head[:-3], head[-3:], b"h", b"i"]))
@@ -350,7 +350,7 @@ def test_a_body_without_a_length_ends_with_its_connection(head: bytes, *, is_who
 
 @pytest.mark.parametrize("head", WITH_LENGTH)
 def test_a_body_with_a_length_does_not(head: bytes) -> None:
-    """Whatever is written between name and number."""
+    """It ends by its length, whatever is written between name and number."""
     bench = Bench()
     bench.receive(head + b"hi")
     bench.end()
@@ -359,7 +359,7 @@ def test_a_body_with_a_length_does_not(head: bytes) -> None:
 
 @pytest.mark.parametrize("where", ["idle", "before the head", "in the head", "in the body", "after it"])
 def test_a_connection_that_ends_in_any_state(where: str) -> None:
-    """The request in flight has one outcome, and where there is none nothing is counted."""
+    """A request in flight has one outcome; without one, nothing is counted."""
     bench = Bench()
     if where == "idle":
         bench.go_on = lambda connection, now_ns: connection.rest(now_ns)  # type: ignore[method-assign]
@@ -372,7 +372,7 @@ def test_a_connection_that_ends_in_any_state(where: str) -> None:
 
 
 def test_a_closed_connection_says_nothing_more() -> None:
-    """Neither what still comes nor its end counts for anybody."""
+    """Neither what still arrives nor its end counts for anybody."""
     bench = Bench()
     bench.connection.close()
     bench.connection.data_received(PLAIN)
@@ -382,7 +382,7 @@ def test_a_closed_connection_says_nothing_more() -> None:
 
 
 def test_what_nobody_asked_for_ends_an_idle_connection() -> None:
-    """Known or not."""
+    """It does so whether or not the response is known."""
     for surplus in (PLAIN, b"x"):
         bench = Bench()
         bench.go_on = lambda connection, now_ns: connection.rest(now_ns)  # type: ignore[method-assign]
@@ -394,7 +394,7 @@ def test_what_nobody_asked_for_ends_an_idle_connection() -> None:
 
 
 def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
-    """Also where it was seen before."""
+    """It is one even if the same response was seen before."""
     bench = Bench()
     bench.receive(PLAIN)
     bench.limit_ns = 0
@@ -412,7 +412,7 @@ def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
 )
 @pytest.mark.parametrize("piece", [100, 10_000, 10**6])
 def test_a_head_without_end(head: bytes, piece: int) -> None:
-    """Is a `protocol_error` soon, in small pieces and in large ones."""
+    """It soon ends as a `protocol_error`, in small pieces and in large ones."""
     bench = Bench()
     bench.receive(*(head[at : at + piece] for at in range(0, len(head), piece)))
     assert bench.execution.outcomes[PROTOCOL_ERROR] == 1
@@ -420,7 +420,7 @@ def test_a_head_without_end(head: bytes, piece: int) -> None:
 
 
 def test_a_head_that_is_just_short_enough() -> None:
-    """With a body behind it that is not."""
+    """It is read even with a body behind it that would be too long for a head."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nX: "
     head += b"y" * (LONGEST_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n"
     bench = Bench()
@@ -431,7 +431,7 @@ def test_a_head_that_is_just_short_enough() -> None:
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("is_large", [True, False])
 def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
-    """Ends the connection: the rest would stand between the server and the next request."""
+    """It ends the connection: the rest would stand between the server and the next request."""
     bench = Bench()
     if is_known:
         bench.receive(PLAIN)
@@ -443,7 +443,7 @@ def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) 
 
 
 def test_the_same_response_to_head_and_get() -> None:
-    """Means different things, and is remembered by each engine for itself."""
+    """It means different things, and each engine remembers it for itself."""
     with_body, without = Bench("GET"), Bench("HEAD")
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
     without.receive(head, head, head)
@@ -453,7 +453,7 @@ def test_the_same_response_to_head_and_get() -> None:
 
 
 def test_a_body_in_answer_to_head() -> None:
-    """Is none, and the connection is of no more use."""
+    """It is not read as a body, and the connection is not used again."""
     bench = Bench("HEAD")
     bench.receive(PLAIN)
     assert bench.tell() == ([1, 0, 0, 0, 0, 0], {200: 1}, 0, [False])

@@ -46,7 +46,7 @@ def test_a_request_is_as_short_as_that() -> None:
 def test_what_a_url_may_contain_is_sent_as_it_is_written(
     path: str, query: str | None, places: list[int], index: int
 ) -> None:
-    """Dots, escapes and all; only the index is put in, wherever it stands and however often."""
+    """Dots and escapes stay; only the index is put in, wherever and however often it stands."""
     target = f"/{path}" + (f"?{query}" if query else "")
     for place in places:
         at = 1 + place % len(target)
@@ -58,7 +58,7 @@ def test_what_a_url_may_contain_is_sent_as_it_is_written(
 
 @given(index=INDICES, body=TEXTS)
 def test_a_body_has_its_length(index: int, body: str) -> None:
-    """In bytes, with the index in it; what looks like a format of Python is text."""
+    """It is counted in bytes, with the index put in; what looks like a format of Python is text."""
     expected = body.replace("{i}", str(index)).encode()
     request = build(index, method="POST", body=body)
     line, headers, sent = split(request)
@@ -79,7 +79,7 @@ def test_a_body_has_its_length(index: int, body: str) -> None:
     body=st.none() | st.just("b{i}"),
 )
 def test_headers_are_those_of_the_spec(index: int, headers: list[tuple[str, str]], body: str | None) -> None:
-    """In their order and spelling, repeated ones too; Oku's own only where the spec has none of that name."""
+    """Order and spelling are kept; Oku's own are sent where the spec has none of that name."""
     _, sent, _ = split(build(index, headers=tuple(f"{name}: {value}" for name, value in headers), body=body))
     named = {name.lower() for name, _ in headers}
     expected = [(name, value.replace("{i}", str(index))) for name, value in headers]
@@ -105,7 +105,7 @@ def test_headers_are_those_of_the_spec(index: int, headers: list[tuple[str, str]
     ],
 )
 def test_the_host_is_that_of_the_url(url: str, host: str) -> None:
-    """With its port unless that is the one of the scheme."""
+    """It has its port unless that is the one of the scheme."""
     assert dict(split(build(0, url))[1])["Host"] == host
 
 
@@ -114,7 +114,7 @@ def test_the_host_is_that_of_the_url(url: str, host: str) -> None:
     [("me:secret", "bWU6c2VjcmV0"), ("me", "bWU6"), ("a%40b:c%3A", "YUBiOmM6")],
 )
 def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
-    """As an Authorization header, unless the spec has one."""
+    """It becomes an Authorization header, unless the spec has one."""
     assert dict(split(build(0, f"http://{user}@h/"))[1])["Authorization"] == f"Basic {credentials}"
     _, headers, _ = split(build(0, f"http://{user}@h/", headers=("authorization: mine",)))
     assert [value for name, value in headers if name.lower() == "authorization"] == ["mine"]
@@ -122,12 +122,12 @@ def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "PURGE"])
 def test_a_method_that_has_a_body_says_when_there_is_none(method: str) -> None:
-    """So that nobody waits for it."""
+    """Nobody waits for a body then."""
     assert dict(split(build(0, method=method))[1])["Content-Length"] == "0"
 
 
 def test_a_length_that_the_spec_gives_stands() -> None:
-    """Right or wrong: it may be what is to be tested."""
+    """It may be wrong: that may be what is to be tested."""
     _, headers, body = split(build(0, method="POST", body="abc", headers=("Content-Length: 2",)))
     assert [value for name, value in headers if name == "Content-Length"] == ["2"]
     assert body == b"abc"
@@ -142,7 +142,7 @@ def test_a_line_that_would_be_two_cannot_be_sent(header: str) -> None:
 
 @given(INDICES, INDICES)
 def test_what_has_no_index_is_written_once(first: int, second: int) -> None:
-    """The same bytes, not equal ones."""
+    """Each request is the same object, not an equal one."""
     spec = Spec(urls=("http://h/",), method="POST", body="x")
     request = build_request(spec, "http://h/", URL("http://h"))
     assert request(first) is request(second)

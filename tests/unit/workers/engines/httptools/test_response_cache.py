@@ -8,7 +8,7 @@ RESPONSES = st.tuples(st.integers(0, 2 * MOST), st.sampled_from([1, LONGEST_BYTE
 
 @given(st.lists(RESPONSES, max_size=3 * MOST))
 def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
-    """Whatever was forgotten meanwhile, and never too much of it."""
+    """This holds whatever was forgotten meanwhile, and there is never too much of it."""
     known = ResponseCache()
     for number, length in told:
         response = b"%d " % number + b"x" * (length - len(b"%d " % number))
