@@ -1,7 +1,8 @@
 """The ledger: the durable record of every run, and the only place where a request becomes accounted.
 
-`Ledger` is the door; behind it `transaction` has the file, `conservation` the check at the end of each
-change, `intake` claims and reports, `recall` what is taken back, `course` the states, the tables their rows.
+`Ledger` is the door, and the `ledger_*` modules are its rooms. Behind them, `transaction` owns the file,
+`conservation` checks every change, `intake` takes in claims and reports, `reclaim` takes leases back,
+`lifecycle` changes states, and the `*_table` modules read and write rows.
 """
 
 from oku_coordinator.ledger.ledger import Ledger

@@ -1,4 +1,4 @@
-"""The accounts of runs in the ledger, with what is kept beside them: workers and flags.
+"""The accounts of runs in the ledger, with what is kept beside them: workers, processes and flags.
 
 An account is folded in memory and written once at the end of a transaction, however many reports came.
 """
@@ -26,10 +26,10 @@ _COLUMNS = (
 
 
 def fetch_account(transaction: Transaction, run: str) -> Account:
-    """What the reports of a run sum to; only for reading. `BreachError` when its row cannot be read.
+    """What the reports of a run sum to, to read only; `BreachError` when its row cannot be read.
 
-    One that is in memory is taken from there; none is put there, or those of all runs that were ever looked
-    at would stay.
+    An account that is in memory is taken from there. None is put there, or the accounts of all runs that
+    anybody ever looked at would stay.
     """
     if account := transaction.accounts.get(run):
         return account
@@ -60,7 +60,7 @@ def add_report(transaction: Transaction, run: str, report: Report, now: float) -
 
 
 def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:
-    """A worker died with so many requests in hand."""
+    """Note that a worker died with leases of so many requests."""
     _add_flag(transaction, run, Flag.WORKER_LOST, requests, 0)
     transaction.execute(
         "INSERT INTO workers (run, worker, lost) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET lost = 1",
@@ -69,7 +69,7 @@ def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: 
 
 
 def note_clock_step(transaction: Transaction, run: str, requests: int, step_s: float) -> None:
-    """The coordinator's clock was set while so many requests were out."""
+    """Note that the coordinator's clock was set while so many requests were leased."""
     _add_flag(transaction, run, Flag.CLOCK_SET, requests, abs(step_s))
 
 
@@ -83,7 +83,7 @@ def write_accounts(transaction: Transaction) -> None:
 
 
 def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
-    """Who worked for a run, by name."""
+    """The workers of a run, ordered by name."""
     return [
         WorkerSummary(
             name=row["worker"],
@@ -97,19 +97,19 @@ def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
 
 
 def sum_requests(transaction: Transaction, run: str) -> int:
-    """What the requests of all its workers sum to."""
+    """The sum of the requests of all workers of a run."""
     rows = transaction.select("SELECT coalesce(sum(requests), 0) FROM workers WHERE run = ?", run)
     return int(rows[0][0])
 
 
 def fetch_processes(transaction: Transaction, run: str) -> list[ProcessSummary]:
-    """The largest memory of the processes beside the workers, by name."""
+    """The peak memory of the other processes, ordered by name."""
     rows = transaction.select("SELECT * FROM processes WHERE run = ? ORDER BY process", run)
     return [ProcessSummary(name=row["process"], peak_mb=row["peak_mb"]) for row in rows]
 
 
 def keep_processes(transaction: Transaction, run: str, processes: Iterable[ProcessSummary]) -> None:
-    """Keep the largest memory of processes; what is known of one that was larger before stays."""
+    """Keep the peak memory of processes; a larger peak from before stays."""
     transaction.execute_each(
         "INSERT INTO processes (run, process, peak_mb) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET peak_mb = max(peak_mb, excluded.peak_mb)",
@@ -118,7 +118,7 @@ def keep_processes(transaction: Transaction, run: str, processes: Iterable[Proce
 
 
 def fetch_flags(transaction: Transaction, run: str) -> list[tuple[Flag, int, float]]:
-    """The flags of a run, each with how many requests it concerns and the worst figure."""
+    """The flags of a run, each with how many requests it concerns and its worst figure."""
     rows = transaction.select("SELECT * FROM flags WHERE run = ? ORDER BY flag", run)
     return [(Flag(row["flag"]), row["requests"], row["worst"]) for row in rows]
 
@@ -132,7 +132,7 @@ def _add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, fig
 
 
 def build_account(row: sqlite3.Row) -> Account:
-    """The account of a run as its row has it; `ValueError` when it cannot be read."""
+    """Decode the account in a row of `runs`; `ValueError` when it cannot be read."""
     histogram = Histogram()
     if row["histogram"]:
         latency = hdr.decode(row["histogram"])
@@ -156,7 +156,7 @@ def build_account(row: sqlite3.Row) -> Account:
 
 
 def build_account_columns(account: Account) -> Sequence[object]:
-    """An account as the values of its columns."""
+    """Encode an account as the values of its columns."""
     histogram = account.histogram
     return (
         json.dumps(account.outcomes),

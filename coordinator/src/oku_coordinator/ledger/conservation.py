@@ -1,9 +1,7 @@
-"""The first law, checked on the ledger: at every commit, and whenever a run is looked at.
+"""The first law, checked on the ledger at every commit and whenever a run is looked at.
 
-A run that would break it has failed.
-
-A commit is checked by what it changed, when all of the run has been checked by this process and nobody else
-has written since; else, and at each change of state, all of the run is.
+Once this process has checked all of a run, and as long as nobody else writes, a commit is checked by what it
+changed; otherwise, and at each change of state, by all rows of the run. A run that breaks the law fails.
 """
 
 from collections.abc import Callable
@@ -34,7 +32,7 @@ def change(file: LedgerFile, work: Callable[[Transaction], _T], now: float) -> _
 
 
 def finish(transaction: Transaction) -> None:
-    """The end of every change: write the accounts, check every run that was touched or has changed."""
+    """End a change: write the accounts, and check every run that was touched or has changed."""
     write_accounts(transaction)
     changed = {run for run, tally in transaction.tallies.items() if tally.has_changed}
     for run in transaction.touched | changed:
@@ -44,7 +42,7 @@ def finish(transaction: Transaction) -> None:
         else:
             _check_changes(transaction, run, tally)
         if fetch_state(transaction, run) not in ACTIVE_STATES:
-            # Nothing more is reported of it; one account takes as much memory as thousands of leases.
+            # No more reports come for it, and one account takes as much memory as thousands of leases.
             transaction.accounts.pop(run, None)
             transaction.tallies.pop(run, None)
 
@@ -65,10 +63,10 @@ def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
 
 
 def check_run(transaction: Transaction, run: str) -> Lengths:
-    """How much of a run is in each state, after a look at all of its rows.
+    """Check all rows of a run; gives how much of it is in each state.
 
     Raises:
-        BreachError: the slices are no partition of the request space, the leased ones are not the active
+        BreachError: the slices do not partition the request space, the leased ones do not match the active
             leases, or the account does not sum to what is accounted.
     """
     slices = fetch_slices(transaction, run)
@@ -84,6 +82,6 @@ def check_run(transaction: Transaction, run: str) -> Lengths:
     active = sorted((lease.start, lease.stop) for lease in read_active_leases(transaction, run))
     if leased != active:
         raise BreachError(
-            run, f"{len(leased)} ranges are leased, {len(active)} leases are active, not the same"
+            run, f"{len(leased)} ranges are leased and {len(active)} leases are active, but they differ"
         )
     return lengths

@@ -1,7 +1,7 @@
-"""Runs that are deleted: the row of a run goes at once, all else that is kept of it some rows at a time.
+"""Deletes runs: the row of a run goes at once, everything else in batches.
 
-So nobody finds it any more from the first transaction on, none of them is long, and what a crash left is
-removed by whoever opens the ledger next.
+So nobody finds the run after the first transaction, no transaction takes long, and whoever opens the ledger
+next removes what a crash left behind.
 """
 
 from oku_coordinator.ledger import outbox_table
@@ -22,17 +22,17 @@ _ROWS = {
     "flags": ("flag", "run = ?1"),
     "streams": ("kind", "run = ?1"),
 }
-"""What tells the rows of a run apart in each table, and which are its rows."""
+"""For each table, the key of its rows and the condition that selects those of a run."""
 _STATEMENTS = [
     f"DELETE FROM {table} WHERE {rows} AND {key} IN"  # noqa: S608  # names of our own
     f" (SELECT {key.strip('()')} FROM {table} WHERE {rows} LIMIT ?2)"
     for table, (key, rows) in _ROWS.items()
 ]
-"""Each removes so many rows of a run at most."""
+"""Each of them removes a limited number of rows of a run."""
 
 
 def begin_deletion(transaction: Transaction, run: str) -> None:
-    """From now on there is no such run. `RunInUseError` when it is not at rest."""
+    """Remove a run, so that nobody finds it; `RunInUseError` when it is not at rest."""
     record = fetch_run(transaction, run)
     if not record.is_at_rest:
         raise RunInUseError(run, record.state)
@@ -42,13 +42,13 @@ def begin_deletion(transaction: Transaction, run: str) -> None:
 
 
 def find_deletion(transaction: Transaction) -> str | None:
-    """A run of which something is left to be removed."""
+    """A deleted run that still has rows; None when there is none."""
     row = transaction.select_one("SELECT run FROM deletions LIMIT 1")
     return row["run"] if row else None
 
 
 def delete_some(transaction: Transaction, run: str, most: int) -> bool:
-    """Remove so many rows of a deleted run at most; whether some may be left."""
+    """Remove at most so many rows of a deleted run; gives whether some may be left."""
     left = most - outbox_table.remove_some(transaction, run, most)
     for statement in _STATEMENTS:
         if left <= 0:
@@ -61,9 +61,9 @@ def delete_some(transaction: Transaction, run: str, most: int) -> bool:
 
 
 def find_surplus(transaction: Transaction, most: int | None, ended_before: float | None) -> list[str]:
-    """Runs that are over, and more than `most`, or over since before a time; the oldest first.
+    """Runs that ended before a time, or that are over in excess of `most`; the oldest first.
 
-    Those whose lines wait for Loki stay until it has them.
+    Runs whose lines still wait for Loki are not among them.
     """
     rows = transaction.select(
         "SELECT run FROM (SELECT run, ended_at, owes_summary, row_number() OVER (ORDER BY ended_at DESC) AS"

@@ -31,15 +31,15 @@ class FileLock:
                 return
 
     def release(self) -> None:
-        """Give it up."""
+        """Release the lock."""
         os.close(self._file)
 
 
 def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:
-    """The right to write the ledger at `path`, whose folder is made.
+    """Acquire the right to write the ledger at `path`; its folder is made.
 
     Raises:
-        UserError: another process has it, or others may write the folder, unless it is to be trusted.
+        UserError: another process holds it, or others may write the folder and it is not to be trusted.
     """
     try:
         make_private_folder(path.parent, is_trusted=trusts_folder)

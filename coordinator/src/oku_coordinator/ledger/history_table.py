@@ -22,16 +22,16 @@ from oku_core.results.sample import (
 )
 
 MOST_EVENTS = 10_000
-"""Of one run; what happens more often than that is not kept here, Loki gets it all the same."""
+"""Kept for one run. Loki gets further ones all the same."""
 _MERGED_AT_ONCE = 64
-"""Samples; takes some milliseconds."""
+"""Samples; merging them takes a few milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
 def note(transaction: Transaction, run: str, event: Event) -> None:
-    """Keep an event, and put it into the outbox; nothing of a run that is not there any more."""
+    """Keep an event and put it into the outbox, unless its run was deleted."""
     if fetch_state(transaction, run) is None:
         return
     transaction.execute(
@@ -44,8 +44,10 @@ def note(transaction: Transaction, run: str, event: Event) -> None:
 
 
 def keep_sample(transaction: Transaction, run: str, sample: Sample) -> None:
-    """Keep a sample. When there are many, they are merged into half as many, some with each that is kept:
-    all at once would take half a second.
+    """Keep a sample.
+
+    When a run has too many, they are merged into half as many, a few with each sample that comes: to merge
+    all of them at once would take half a second.
     """
     _insert_samples(transaction, run, [sample])
     transaction.execute(
@@ -68,9 +70,9 @@ def _begin_merging(transaction: Transaction, run: str) -> None:
 
 
 def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> None:
-    """Merge the oldest samples that were not; of a step that has more of them, what was taken counts as one.
+    """Merge the oldest samples that have not been merged yet.
 
-    So the last one that comes of this is the first of the next time, for its step may go on.
+    The last merged sample is merged again next time: its step may go on in the samples that follow.
     """
     rows = transaction.select(
         "SELECT at, body FROM samples WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
@@ -108,16 +110,16 @@ def fetch_events(transaction: Transaction, run: str) -> list[Event]:
 
 
 def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int) -> list[LeaseSpan]:
-    """What became of the next leases of a run, in the order of their ids, which is that of their cutting.
+    """What became of the next leases of a run, in the order of their ids and so of their cuts.
 
     Args:
         transaction: to read in.
-        run: whose they are.
-        after: the id behind which they begin; empty for the first ones.
-        most: how many there may be.
+        run: its id.
+        after: the id of the lease before them; empty for the first ones.
+        most: the largest number of leases.
     """
     rows = transaction.select(
-        # Their ids are the name of the run, a dot, and the rest: "/" is what comes after the dot.
+        # The id of a lease is that of its run, a dot, and more; "/" is the character after the dot.
         "SELECT id, start, stop, state, reason, worker, cut_at, closed_at FROM leases"
         " WHERE id > ? AND id < ? AND run = ? ORDER BY id LIMIT ?",
         after or f"{run}.", f"{run}/", run, most,

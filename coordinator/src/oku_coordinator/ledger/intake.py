@@ -1,7 +1,7 @@
 """The intake of messages: what the ledger makes of each claim and each report.
 
-A lease may be executed more than once, when its message was doubled. The first execution that the ledger
-hears of, by claim or by report, is the one that counts; every other one is a stray, which sends again.
+A lease may be executed more than once when its message was doubled. The first execution that the ledger hears
+of, by claim or by report, counts. Every other one is a stray, whose requests were sent again.
 """
 
 import logging
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def take_in(transaction: Transaction, message: Message, now: float) -> MessageVerdict:
-    """Enter one message into the ledger."""
+    """Enter a claim or a report into the ledger; gives what was made of it."""
     lease = find_lease(transaction, message.lease) if _is_writable(message) else None
     if lease is None:
         return MessageVerdict.UNKNOWN
@@ -51,7 +51,7 @@ def _take_claim(transaction: Transaction, claim: Claim, lease: LeaseRecord, now:
 def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> MessageVerdict:
     if fault := find_fault(report, lease.start, lease.stop):
         _log.warning(
-            "worker %s reports what cannot be true of lease %s: %s", report.worker, lease.id, fault,
+            "worker %s sent a report on lease %s that cannot be true: %s", report.worker, lease.id, fault,
             extra={"run": lease.run, "lease": lease.id, "worker": report.worker},
         )  # fmt: skip
         return MessageVerdict.UNTRUE
@@ -67,7 +67,7 @@ def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, n
         _note_unexpected(transaction, lease, report.execution, sent)
         return MessageVerdict.LATE
     if fetch_run(transaction, lease.run).state in FINAL_STATES:
-        # It has failed with leases out; its account stays as it was found.
+        # The run failed with leases out; its account stays as it was found.
         return MessageVerdict.LATE
     _account_for(transaction, report, lease, now)
     return MessageVerdict.ACCOUNTED
@@ -88,18 +88,18 @@ def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, n
 
 
 def _note_unexpected(transaction: Transaction, lease: LeaseRecord, execution: str, sent: int) -> None:
-    """Whoever has a lease that was taken back was reckoned with then, unless it seemed that nobody had it."""
+    """When a lease was taken back, its requests were counted as resent, unless nobody seemed to have it."""
     if lease.reason == ExpiryReason.NOT_SENT:
         note_stray(transaction, lease, execution, sent)
 
 
 def _place_begin(lease: LeaseRecord, worker_time: float, now: float) -> float:
-    """When a worker began, by its own clock; whatever that says, it was after the cut and is past."""
+    """When a worker began, by its own clock, but not before the lease was cut and not after now."""
     return min(now, max(lease.cut_at, worker_time))
 
 
 def _is_writable(message: Message) -> bool:
-    """Whether the ledger can store its names: JSON can carry text that UTF-8 cannot write."""
+    """Whether the ledger can store the names in a message: JSON can carry text that UTF-8 cannot encode."""
     try:
         f"{message.lease} {message.execution} {message.worker} {message.incarnation}".encode()
     except UnicodeEncodeError:

@@ -19,7 +19,7 @@ def cut_leases(
 ) -> list[LeaseRecord]:
     """Lease the first pending indices of a run, once for each choice; none when it is not running.
 
-    A choice says how many there should be at most, given how many are pending.
+    A choice gives the largest size of a lease for the number of pending requests.
     """
     if fetch_run(transaction, run).state != RunState.RUNNING:
         return []
@@ -48,41 +48,41 @@ def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -
 
 
 def find_lease(transaction: Transaction, lease: str) -> LeaseRecord | None:
-    """A lease in whatever state; None when there is none of that name."""
-    # One of a run that is being deleted is none any more.
+    """A lease in whatever state; None when there is none with that id."""
+    # The leases of a run that is being deleted do not count any more.
     row = transaction.select_one("SELECT leases.* FROM leases JOIN runs USING (run) WHERE id = ?", lease)
     return build_lease_record(row) if row else None
 
 
 def fetch_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The leases of a run that are out."""
+    """The active leases of a run."""
     if tally := transaction.tallies.get(run):
         return list(tally.leases.values())
     return read_active_leases(transaction, run)
 
 
 def fetch_active_ids(transaction: Transaction, run: str) -> frozenset[str]:
-    """The ids of the leases of a run that are out."""
+    """The ids of the active leases of a run."""
     if tally := transaction.tallies.get(run):
         return frozenset(tally.leases)
     return frozenset(lease.id for lease in read_active_leases(transaction, run))
 
 
 def read_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The same, from the rows, whatever the tally says."""
+    """The active leases of a run as its rows have them, whatever the tally says."""
     rows = transaction.select("SELECT * FROM leases WHERE run = ? AND state = 'active'", run)
     return [build_lease_record(row) for row in rows]
 
 
 def count_held(transaction: Transaction, run: str) -> Counter[str | None]:
-    """How many active leases each worker has; None stands for those that nobody has claimed."""
+    """How many active leases each worker has; those that nobody has claimed count for None."""
     if tally := transaction.tallies.get(run):
         return tally.held.copy()
     return Counter(lease.worker for lease in read_active_leases(transaction, run))
 
 
 def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
-    """Which of these leases nobody waits for any more: they were taken back, or their run has failed."""
+    """Which of these leases are void: they were taken back, or their run has failed."""
     rows = transaction.select(
         "SELECT id FROM leases JOIN runs USING (run) WHERE id IN (SELECT value FROM json_each(?))"
         " AND (leases.state = 'expired' OR leases.state = 'active' AND runs.state = 'failed')",
@@ -110,7 +110,7 @@ def adopt_execution(transaction: Transaction, lease: LeaseRecord, message: Messa
 
 
 def close_reported(transaction: Transaction, lease: LeaseRecord, covered: int, now: float) -> None:
-    """A lease has been reported."""
+    """Mark a lease as reported."""
     transaction.execute(
         "UPDATE leases SET state = ?, closed_at = ?, covered = ? WHERE id = ?",
         LeaseState.REPORTED, now, covered, lease.id,
@@ -118,7 +118,7 @@ def close_reported(transaction: Transaction, lease: LeaseRecord, covered: int, n
 
 
 def close_expired(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
-    """A lease has been taken back."""
+    """Mark a lease as taken back."""
     transaction.execute(
         "UPDATE leases SET state = ?, reason = ?, closed_at = ? WHERE id = ?",
         LeaseState.EXPIRED, reason, now, lease.id,
@@ -126,7 +126,7 @@ def close_expired(transaction: Transaction, lease: LeaseRecord, reason: ExpiryRe
 
 
 def note_stray(transaction: Transaction, lease: LeaseRecord, execution: str, sent: int) -> None:
-    """An execution that does not count: what it sends is sent again."""
+    """Note an execution that does not count: its requests were sent again."""
     if sent == 0:
         return
     if transaction.execute(

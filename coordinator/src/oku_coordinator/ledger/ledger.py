@@ -1,8 +1,8 @@
 """The ledger: the durable record of every run, and the only place where a request becomes accounted.
 
-Its methods stand in rooms, one for each subject. Each of them that changes something is one transaction, and
-each transaction ends with the check of the first law for every run that it touched. A breach rolls the
-transaction back and ends the run as failed.
+Its methods stand in rooms, one for each subject. Every method that changes something is one transaction
+that ends with a check of the first law for each run that it touched. A breach rolls it back, and the run
+fails.
 """
 
 from pathlib import Path
@@ -21,21 +21,21 @@ class Ledger:
     """An open ledger. Safe to call from several threads; every time is Unix time, given by the caller.
 
     Methods that change something raise `BreachError`, a `ConservationError`, when the account of a run would
-    not balance, and `sqlite3.Error` when the file cannot be written; both leave the ledger as it was, but
-    that after a breach the run has failed.
+    not balance, and `sqlite3.Error` when the file cannot be written. Both leave the ledger as it was, except
+    that the run has failed after a breach.
 
     Args:
-        path: of its file.
-        read_only: whether another process may write.
+        path: where its file is.
+        read_only: whether another process may write it.
         publishes: whether lines of the runs that are created or resumed here are kept for Loki.
 
     Attributes:
         runs: their records and states.
         leases: what is cut, reported and taken back.
-        history: what is kept of how runs went.
-        outbox: what waits for Loki.
-        deletions: what is being removed.
-        file: its transactions, for checks of what no room does.
+        history: samples and events.
+        outbox: lines that wait for Loki.
+        deletions: runs that are being removed.
+        file: the transactions behind the rooms, for what no room offers.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, publishes: bool = False) -> None:

@@ -4,21 +4,21 @@ from oku_coordinator.ledger import deletion, outbox_table
 from oku_coordinator.ledger.transaction import LedgerFile, Transaction
 
 DELETED_AT_ONCE = 500
-"""Rows; takes some milliseconds."""
+"""Rows; deleting them takes a few milliseconds."""
 _PAGES_AT_ONCE = 50
-"""Of 4 KiB; takes up to 50 ms when the write-ahead log is brought into the file meanwhile."""
+"""Of 4 KiB; giving them back takes up to 50 ms when the write-ahead log is checkpointed meanwhile."""
 
 
 class LedgerDeletions:
-    """The room of deletions."""
+    """What can be done to delete runs."""
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
 
     def begin(self, run: str) -> int:
-        """Delete a run: from now on there is none, what is kept of it goes with `delete_some`.
+        """Delete a run: nobody finds it any more, and `delete_some` removes what is kept of it.
 
-        Returns how many of its lines wait for Loki, which does not get them any more.
+        Returns how many of its lines still waited for Loki, which does not get them.
 
         Raises:
             UnknownRunError: there is none.
@@ -32,24 +32,24 @@ class LedgerDeletions:
         return self._file.change(begin)
 
     def find(self) -> str | None:
-        """A deleted run of which something is left."""
+        """A deleted run that still has rows; None when there is none."""
         return self._file.read(deletion.find_deletion)
 
     def delete_some(self, run: str) -> bool:
-        """Remove some of what is left of a deleted run; whether there may be more."""
+        """Remove some rows of a deleted run; gives whether there may be more."""
         return self._file.change(lambda transaction: deletion.delete_some(transaction, run, DELETED_AT_ONCE))
 
     def find_surplus(self, most: int | None, ended_before: float | None) -> list[str]:
-        """Some of the runs that are over and more than so many, or over since before a time."""
+        """Some of the runs that ended before a time, or that are over in excess of `most`."""
         return self._file.read(lambda transaction: deletion.find_surplus(transaction, most, ended_before))
 
     def give_back(self) -> bool:
-        """Give some of the space that nothing needs back to the file system; whether there may be more.
+        """Give some free space back to the file system; gives whether there may be more.
 
-        A ledger that an older Oku made does that with `rebuild` alone; until then the space is used again.
+        A ledger that was made by a very old Oku must be rebuilt first; until then its free space is reused.
         """
         return self._file.give_back(_PAGES_AT_ONCE)
 
     def rebuild(self) -> None:
-        """Write the file anew if that is needed for `give_back`; takes its time, and as much room again."""
+        """Write the file anew if `give_back` needs it; takes time, and as much disk space again."""
         self._file.rebuild()

@@ -14,11 +14,11 @@ from oku_core.results.lines import Fields, LineKind
 from oku_core.results.sample import Sample
 
 PAGE = 1000
-"""Rows that are read at once."""
+"""How many rows are read at once."""
 
 
 class LedgerHistory:
-    """The room of history."""
+    """What can be done with the history of runs."""
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
@@ -30,7 +30,7 @@ class LedgerHistory:
         lines: Iterable[tuple[LineKind, Iterable[Fields]]] = (),
         events: Iterable[Event] = (),
     ) -> None:
-        """Keep a second of a run, with the lines that are made of it, and events."""
+        """Keep a second of a run, with the lines that were made of it, and events."""
 
         def keep(transaction: Transaction) -> None:
             history_table.keep_sample(transaction, run, sample)
@@ -51,7 +51,7 @@ class LedgerHistory:
         self._file.change(note)
 
     def note_clock_step(self, run: str, step_s: float, now: float) -> None:
-        """The coordinator's clock was set while a run was active."""
+        """Note that the coordinator's clock was set while a run was active."""
 
         def note(transaction: Transaction) -> None:
             leased = slice_table.sum_lengths(transaction, run).leased
@@ -63,7 +63,7 @@ class LedgerHistory:
         self._file.change(note)
 
     def fetch(self, run: str) -> History:
-        """How a run went, as of one instant."""
+        """The samples and events of a run at one instant."""
         return self._file.read(
             lambda transaction: History(
                 samples=history_table.fetch_samples(transaction, run),
@@ -72,7 +72,7 @@ class LedgerHistory:
         )
 
     def read_leases(self, run: str) -> Iterator[list[LeaseSpan]]:
-        """What became of the leases of a run, as they were cut, some at a time, each time as it is then."""
+        """What became of the leases of a run, as they were cut; each page is read when it is taken."""
         after = ""
         fetch = functools.partial(history_table.fetch_lease_spans, run=run, most=PAGE)
         while spans := self._file.read(functools.partial(fetch, after=after)):
@@ -80,7 +80,7 @@ class LedgerHistory:
             after = spans[-1].id
 
     def read_slices(self, run: str) -> Iterator[list[Slice]]:
-        """The request space of a run, some slices at a time, each time as it is then."""
+        """The slices of a run; each page is read when it is taken."""
         start = 0
         fetch = functools.partial(slice_table.fetch_some_slices, run=run, most=PAGE)
         while slices := self._file.read(functools.partial(fetch, start=start)):

@@ -1,4 +1,4 @@
-"""The leases of a ledger: they are cut from the request space, reported, or taken back."""
+"""The leases of a ledger: they are cut from the request space, and reported or taken back."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from oku_core.messaging.lease import Message
 
 
 class LedgerLeases:
-    """The room of leases, and of the slices that they are cut from."""
+    """What can be done with the leases of a ledger, and with the slices that they are cut from."""
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
@@ -29,11 +29,11 @@ class LedgerLeases:
         )
 
     def apply(self, messages: Sequence[Message], now: float) -> list[MessageVerdict]:
-        """Take in claims and reports, all in one transaction; says of each what it was.
+        """Take in claims and reports, all in one transaction; gives a verdict on each.
 
         Raises:
-            BreachError: the account of a run would not balance. Nothing was taken in, the run has failed;
-                what the other runs got can be applied again without it.
+            BreachError: the account of a run would not balance. Nothing was taken in and the run has failed;
+                the messages of other runs can be applied again without it.
         """
         return conservation.change(
             self._file,
@@ -42,9 +42,9 @@ class LedgerLeases:
         )
 
     def expire(self, leases: Iterable[str], reason: ExpiryReason, now: float) -> list[str]:
-        """Take active leases back, all in one transaction: their ranges are pending again.
+        """Take active leases back, all in one transaction; their ranges are pending again.
 
-        Returns those that were active.
+        Returns the ids of those that were active.
         """
         return conservation.change(
             self._file,
@@ -55,24 +55,24 @@ class LedgerLeases:
         )
 
     def fetch_active(self, run: str) -> list[LeaseRecord]:
-        """The leases of a run that are out."""
+        """The active leases of a run."""
         return self._file.read(lambda transaction: lease_table.fetch_active_leases(transaction, run))
 
     def find_run(self, lease: str) -> str | None:
-        """The run of a lease, in whatever state it is; None when there is no such lease."""
+        """The run of a lease in whatever state; None when there is no such lease."""
         record = self._file.read(lambda transaction: lease_table.find_lease(transaction, lease))
         return record.run if record else None
 
     def find_void(self, leases: Iterable[str]) -> list[str]:
-        """Which of these leases nobody waits for any more."""
+        """Which of these leases are void: they were taken back, or their run has failed."""
         return self._file.read(lambda transaction: lease_table.find_void(transaction, leases))
 
     def count_held(self, run: str) -> Counter[str | None]:
-        """How many leases of a run each worker has; None stands for those that nobody has claimed."""
+        """How many active leases of a run each worker has; those that nobody has claimed count for None."""
         return self._file.read(lambda transaction: lease_table.count_held(transaction, run))
 
     def count_pending(self, run: str) -> int:
-        """How many requests of a run are in no lease and not accounted."""
+        """How many requests of a run are pending."""
         return self._file.read(lambda transaction: slice_table.sum_lengths(transaction, run).pending)
 
     def fetch_slices(self, run: str) -> list[Slice]:

@@ -10,7 +10,7 @@ from oku_core.results.lines import Fields, LineKind
 
 
 class LedgerOutbox:
-    """The room of the outbox."""
+    """What can be done with the outbox."""
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
@@ -18,7 +18,7 @@ class LedgerOutbox:
     def put_summary(self, run: str, fields: Fields, events: Iterable[Event], now: float) -> bool:
         """Put the summary of a run at rest, and its flags as events, into the outbox, once for each rest.
 
-        Returns whether it was wanted: the run is published, and it was not there yet.
+        Returns whether it was owed: the run is published, and its summary was not there yet.
         """
 
         def put(transaction: Transaction) -> bool:
@@ -32,13 +32,13 @@ class LedgerOutbox:
         return self._file.change(put)
 
     def find_owing(self) -> list[str]:
-        """The runs at rest whose summary has not been put into the outbox."""
+        """The runs at rest whose summary has not been put into the outbox yet."""
         return self._file.read(run_table.find_owing)
 
     def take(
         self, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float = 0.0
     ) -> list[OutboxLine]:
-        """The oldest lines of the outbox; they stay there until they are removed.
+        """The oldest lines of the outbox, which stay there until they are removed.
 
         `wall_ahead_s` says how far the wall clock is ahead of the one that `now` is of.
         """
@@ -49,7 +49,7 @@ class LedgerOutbox:
         )
 
     def remove(self, lines: Sequence[OutboxLine]) -> None:
-        """Remove lines that Loki has taken, or never will."""
+        """Remove lines that Loki has taken, or never will take."""
         self._file.change(lambda transaction: outbox_table.remove(transaction, lines))
 
     def measure(self) -> OutboxSize:
@@ -57,5 +57,5 @@ class LedgerOutbox:
         return self._file.read(outbox_table.measure)
 
     def drop(self, most_bytes: int) -> dict[str, int]:
-        """Drop some of the oldest lines that may be lost while the outbox is too large; how many, by run."""
+        """Drop some of the oldest lines that may be lost if the outbox is too large; how many, by run."""
         return self._file.change(lambda transaction: outbox_table.drop_oldest(transaction, most_bytes))

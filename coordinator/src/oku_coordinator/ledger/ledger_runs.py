@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class LedgerRuns:
-    """The room of runs.
+    """What can be done with the runs of a ledger.
 
     Args:
-        file: of the ledger.
+        file: the transactions of the ledger.
         publishes: whether lines of the runs that are created or resumed here are kept for Loki.
     """
 
@@ -47,31 +47,31 @@ class LedgerRuns:
         return conservation.change(self._file, create, now)
 
     def fetch(self, run: str) -> RunRecord:
-        """One run; `UnknownRunError` when there is none of that name."""
+        """One run; `UnknownRunError` when there is none with that id."""
         return self._file.read(lambda transaction: run_table.fetch_run(transaction, run))
 
     def fetch_page(self, most: int = -1, after: str = "") -> list[RunRow]:
-        """Runs, newest first, without their specs: all, or so many at most, behind the `cursor` of one."""
+        """Runs without their specs, newest first: all, or at most so many, after the `cursor` of one."""
         return self._file.read(functools.partial(run_table.fetch_runs, most=most, after=after))
 
     def fetch_current(self) -> RunRecord | None:
-        """The run that has its turn: the active one, else the one that has waited longest."""
+        """The active run, else the pending one that has waited longest; None when all runs are at rest."""
         return self._file.read(run_table.fetch_current_run)
 
     def count_queued(self) -> int:
-        """How many runs are not at rest: those that wait, and the active one."""
+        """How many runs are pending or active."""
         return len(self._file.read(run_table.fetch_live_runs))
 
     def fetch_standing(self, run: str) -> Standing:
-        """How far a run is; costs the same however long it is."""
+        """How far a run is; takes the same time however long the run is."""
         return self._file.read(lambda transaction: _build_standing(transaction, run))
 
     def fetch_snapshot(self, run: str) -> Snapshot:
-        """A run with everything that is kept for it, as of one instant, also while another process writes."""
+        """A run with everything that is kept for it at one instant, also while another process writes."""
         return self._file.read(lambda transaction: _build_snapshot(transaction, run))
 
     def requeue(self, run: str, now: float, reason: str) -> None:
-        """Put a pending run at the end of the queue, for a reason."""
+        """Put a pending run at the end of the queue, and keep the reason as an event."""
         requeue = functools.partial(lifecycle.requeue, run=run, now=now, reason=reason)
         conservation.change(self._file, requeue, now)
 
@@ -93,15 +93,15 @@ class LedgerRuns:
         return conservation.change(self._file, change, now)
 
     def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:
-        """Take back all that is out of a running run, and put it into this state of rest."""
+        """Take back all leases of a running run, and put it into a state of rest."""
         give_up = functools.partial(reclaim.give_up_run, run=run, state=state, now=now, reason=reason)
         conservation.change(self._file, give_up, now)
 
     def park_interrupted(self, now: float, *, but: str | None = None) -> None:
         """Pause what a stack left running when it was killed; only for a stack that is about to start.
 
-        Its leases are taken back: nobody has them any more. The run `but` keeps its state, to go on. A run
-        that does not balance has failed after this, the others are parked all the same.
+        The leases are taken back, as nobody has them any more. The run `but` keeps its state and goes on. A
+        run that does not balance fails; the others are paused all the same.
         """
         for run in self._file.read(run_table.fetch_live_runs):
             park = functools.partial(reclaim.park_run, run=run, now=now, goes_on=run == but)
@@ -111,11 +111,11 @@ class LedgerRuns:
                 _log.exception("a run has failed", extra={"run": run})
 
     def set_served(self, run: str, served: int) -> None:
-        """Keep what the delay servers counted for a run, if it is at rest."""
+        """Keep what the delay servers counted for a run at rest; does nothing for any other."""
         self._file.change(lambda transaction: run_table.set_served(transaction, run, served))
 
     def note_servers(self, run: str, stores: Iterable[str], now: float) -> None:
-        """These stores of delay servers were seen with a run now."""
+        """Note that these stores of delay servers were seen with a run."""
         self._file.change(lambda transaction: server_table.note_servers(transaction, run, stores, now))
 
     def fetch_servers(self, run: str) -> dict[str, float]:
@@ -123,7 +123,7 @@ class LedgerRuns:
         return self._file.read(lambda transaction: server_table.fetch_servers(transaction, run))
 
     def keep_processes(self, run: str, processes: Iterable[ProcessSummary]) -> None:
-        """Keep the largest memory of the processes beside the workers."""
+        """Keep the peak memory of the processes that are not workers."""
         self._file.change(lambda transaction: account_table.keep_processes(transaction, run, processes))
 
 

@@ -25,7 +25,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     record = fetch_run(transaction, run)
     check_transition(run, record.state, state)
     if record.is_broken:
-        raise TransitionError(run, record.state, state)  # its account cannot be gone on with
+        raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
     run_table.write_state(transaction, run, state, reason, ended_at=now if state in FINAL_STATES else None)
     if state == RunState.PENDING:
         run_table.put_last(transaction, run, now)
@@ -38,12 +38,12 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
 
 
 def note_submission(transaction: Transaction, run: str, now: float) -> None:
-    """A run was entered: it begins pending."""
+    """Note that a run was submitted: it begins pending."""
     _note_state(transaction, run, RunState.PENDING, now, "")
 
 
 def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None:
-    """Put a pending run behind all others that wait; nothing if it is not pending any more."""
+    """Put a pending run at the end of the queue; does nothing if it is not pending any more."""
     if fetch_run(transaction, run).state != RunState.PENDING:
         return
     run_table.put_last(transaction, run, now)
@@ -52,7 +52,7 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
 
 
 def follow_up(transaction: Transaction, run: str, now: float) -> None:
-    """Enter the state that follows by itself once nothing is out or nothing is left."""
+    """Enter the state that follows by itself once no lease is active, or no request is left."""
     record = fetch_run(transaction, run)
     if record.state not in ACTIVE_STATES:
         return
@@ -64,7 +64,7 @@ def follow_up(transaction: Transaction, run: str, now: float) -> None:
 
 
 def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
-    """Record that a check found a breach, past all transitions and checks; a run that is over stays so."""
+    """Fail a run because a check found a breach, past all transitions; a run that is over stays as it is."""
     if fetch_run(transaction, run).state in FINAL_STATES:
         return
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)

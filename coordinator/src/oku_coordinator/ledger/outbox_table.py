@@ -1,7 +1,6 @@
-"""The outbox: lines for Loki, from the moment at which they are true until Loki has taken them.
+"""The outbox: lines for Loki, from the transaction that makes them true until Loki has taken them.
 
-A line is entered in the transaction that makes it true, with a time that no other line of its stream has, so
-that one which is sent twice is the same line.
+No other line of its stream has the time of a line, so Loki takes one that is sent twice for the same line.
 """
 
 import sqlite3
@@ -15,26 +14,26 @@ from oku_coordinator.ledger.transaction import Transaction
 from oku_core.results.lines import LineKind
 
 LATE_NS = 3600 * 10**9
-"""A line that is so much older than the newest of its stream, or than now, goes to a stream of its own."""
+"""A line that is this much older than the newest of its stream, or than now, goes to the late stream."""
 FUTURE_NS = 60 * 10**9
-"""A line that is later than this has its time from a clock that was set back since."""
+"""A line that is this far ahead got its time from a clock that has been set back since."""
 _ROW_BYTES = 80
-"""About what a row takes beside its line."""
+"""Roughly what a row takes in addition to its line."""
 _DROPPED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutboxLine:
-    """A line that waits.
+    """A line that waits for Loki.
 
     Attributes:
-        id: its place; older ones have lower ones.
-        run: whose.
-        name: of that run, empty when it has none.
+        id: its place in the order of lines, the oldest first.
+        run: the run that it is about.
+        name: the name of that run; empty when it has none.
         kind: what it is about.
-        at_ns: its time, Unix time in ns.
-        text: the line.
-        is_late: whether it goes to the stream of late lines.
+        at_ns: its Unix time in ns.
+        text: the line itself.
+        is_late: whether it goes to the late stream.
     """
 
     id: int
@@ -48,7 +47,7 @@ class OutboxLine:
 
 @dataclass(frozen=True, kw_only=True)
 class OutboxSize:
-    """How much waits: lines, and bytes that they take in the ledger, about."""
+    """How many lines wait, and roughly how many bytes they take in the ledger."""
 
     lines: int
     bytes: int
@@ -57,8 +56,9 @@ class OutboxSize:
 def put(
     transaction: Transaction, run: str, kind: LineKind, at: float, lines: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Enter lines of one moment, each an object; fields that are None are left out. Nothing for a run that
-    is not published.
+    """Enter lines of one instant, each an object; fields that are None are left out.
+
+    Nothing is entered for a run that is not published.
     """
     row = transaction.select_one("SELECT is_published FROM runs WHERE run = ?", run)
     if row is None or not row["is_published"]:
@@ -86,16 +86,16 @@ def put(
 def take_batch(
     transaction: Transaction, most_lines: int, most_bytes: int, now: float, wall_ahead_s: float
 ) -> list[OutboxLine]:
-    """The oldest lines, one at least if there is any.
+    """The oldest lines, at least one if there is any.
 
-    Their times become those of the wall clock, and into which stream they go is decided, when a line is taken
-    for the first time. It keeps both as long as the wall clock is not set back behind it.
+    When a line is taken for the first time, it gets its time by the wall clock, and its stream is decided. It
+    keeps both unless the wall clock is set back behind it.
 
     Args:
-        transaction: of the ledger.
-        most_lines: so many at most.
-        most_bytes: so large together at most.
-        now: Unix time, by the clock that gave the lines their times.
+        transaction: to change the lines in.
+        most_lines: the largest number of lines.
+        most_bytes: the largest size of all lines together.
+        now: Unix time by the clock that gave the lines their times.
         wall_ahead_s: how far the wall clock is ahead of that one.
     """
     rows = transaction.select(
@@ -131,14 +131,14 @@ def take_batch(
 
 
 class _Stamps:
-    """Gives lines their time by the wall clock, and finds those that are too old for their stream."""
+    """Gives lines their times by the wall clock, and finds those that are too old for their stream."""
 
     def __init__(self, transaction: Transaction, now: float, wall_ahead_s: float) -> None:
         self._transaction = transaction
         self._ahead_ns = int(wall_ahead_s * 1e9)
         self._now_ns = int(now * 1e9) + self._ahead_ns
         self._newest_ns: dict[tuple[str, str], int] = {}
-        """Of what went to each stream that is not the late one."""
+        """The newest time in each stream but the late one."""
         self._changed: list[tuple[bool, int, int]] = []
 
     def stamp(self, row: sqlite3.Row) -> tuple[int, bool]:
@@ -147,7 +147,7 @@ class _Stamps:
             return row["sent_ns"], bool(row["is_late"])
         at_ns = row["at_ns"] + self._ahead_ns
         if at_ns > latest_ns:
-            # Another process gave it a time by a clock that was ahead. The number keeps the lines apart.
+            # Another process gave it a time by a clock that was ahead. The added number keeps lines apart.
             at_ns = self._now_ns + len(self._changed)
         newest_ns = self._fetch_newest(row)
         is_late = max(self._now_ns, newest_ns) - at_ns > LATE_NS
@@ -157,7 +157,7 @@ class _Stamps:
         return at_ns, is_late
 
     def list_changed(self) -> list[tuple[bool, int, int]]:
-        """Whether it is late, its time and its id, for each line that was stamped."""
+        """Lateness, time and id of each line that was stamped."""
         return self._changed
 
     def keep_newest(self) -> None:
@@ -177,13 +177,13 @@ class _Stamps:
 
 
 def remove(transaction: Transaction, lines: Sequence[OutboxLine]) -> None:
-    """These lines are no longer needed; some of them may have been dropped already."""
+    """Remove lines, some of which may have been dropped already."""
     gone = [line for line in lines if transaction.execute("DELETE FROM outbox WHERE id = ?", line.id)]
     _change_size(transaction, -len(gone), -sum(len(line.text) for line in gone))
 
 
 def remove_some(transaction: Transaction, run: str, most: int) -> int:
-    """Drop lines of a run, so many at most, whatever they are; how many there were."""
+    """Remove at most so many lines of a run, of any kind; gives how many there were."""
     rows = transaction.select(
         "SELECT id, length(line) AS size FROM outbox INDEXED BY outbox_of_runs WHERE run = ? LIMIT ?",
         run, most,
@@ -200,20 +200,20 @@ def count_lines(transaction: Transaction, run: str) -> int:
 
 
 def measure(transaction: Transaction) -> OutboxSize:
-    """How much waits."""
+    """How much waits in the outbox."""
     row = transaction.select("SELECT lines, bytes FROM outbox_size")[0]
     return OutboxSize(lines=row["lines"], bytes=row["bytes"])
 
 
 def drop_oldest(transaction: Transaction, most_bytes: int) -> dict[str, int]:
-    """Drop the oldest lines that may be lost until the rest takes at most `most_bytes`, some at a time.
+    """Drop some of the oldest lines that may be lost, until the rest takes at most `most_bytes`.
 
-    Returns how many, by run; none when there is nothing more to drop.
+    Returns how many were dropped, by run; an empty mapping when there is nothing more to drop.
     """
     excess = measure(transaction).bytes - most_bytes
     if excess <= 0:
         return {}
-    # The index is told by name: lines that are never dropped, which may be very many, are not looked at.
+    # The index is named because SQLite would look at lines that are never dropped, which may be many.
     rows = transaction.select(
         "SELECT id, run, length(line) AS size FROM outbox INDEXED BY losable_lines"
         " WHERE kind IN ('tick', 'latency', 'worker', 'coverage') ORDER BY id LIMIT ?",

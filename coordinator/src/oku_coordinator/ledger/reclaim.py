@@ -1,4 +1,4 @@
-"""Leases that are taken back, and runs whose stack was killed."""
+"""Takes leases back: single ones, all of a run that is given up, and those of a stack that was killed."""
 
 from oku_coordinator.ledger.account_table import note_lost_worker
 from oku_coordinator.ledger.history_table import note
@@ -15,7 +15,7 @@ from oku_core.results.event import Event, EventType
 
 
 def expire_lease(transaction: Transaction, name: str, reason: ExpiryReason, now: float) -> bool:
-    """Make the range of an active lease pending again; False when it is not active, or its run is over."""
+    """Make the range of an active lease pending again; False when it is not active or its run is over."""
     lease = find_lease(transaction, name)
     if lease is None or lease.state != LeaseState.ACTIVE:
         return False
@@ -23,7 +23,7 @@ def expire_lease(transaction: Transaction, name: str, reason: ExpiryReason, now:
         return False
     if reason == ExpiryReason.NOT_SENT:
         if lease.execution is not None:
-            return False  # the broker took it after all, only its answer was lost
+            return False  # the broker took it after all; only its answer was lost
     else:
         add_resent(transaction, lease.run, lease.length)
     if reason == ExpiryReason.WORKER_LOST and lease.worker is not None:
@@ -42,14 +42,14 @@ def _build_event(lease: LeaseRecord, reason: ExpiryReason, now: float) -> Event:
     return Event(
         at=now, type=EventType.LEASE_EXPIRED, lease=lease.id, worker=lease.worker, reason=reason,
         start=lease.start, stop=lease.stop, requests=lease.length,
-        text=f"the requests {lease.start:,} to {lease.stop - 1:,} are taken back{holder}: {why}",
+        text=f"requests {lease.start:,} to {lease.stop - 1:,} were taken back{holder}: {why}",
     )  # fmt: skip
 
 
 def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
-    """Take back what a killed stack had in hand and pause the run, unless it goes on at once.
+    """Take back the leases of a killed stack and pause the run, unless it goes on at once.
 
-    What the stack left open ended with the last report that came: the time since then was no activity.
+    The open window of activity ends with the last report that came.
     """
     record = fetch_run(transaction, run)
     if record.is_at_rest:
@@ -62,7 +62,7 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
 
 
 def give_up_run(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
-    """Take back what is out of a running run, and put it into a state of rest."""
+    """Take back all leases of a running run, and put it into a state of rest."""
     if fetch_run(transaction, run).state != RunState.RUNNING:
         return
     for lease in fetch_active_leases(transaction, run):

@@ -1,4 +1,4 @@
-"""What the ledger keeps, as types: runs and leases as their rows have them, and what can be said of them."""
+"""What the ledger keeps, as types: runs and leases as their rows have them, and what is derived from them."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class RunInUseError(Exception):
     """A run cannot be deleted now."""
 
     def __init__(self, run: str, state: RunState) -> None:
-        super().__init__(f"run {run} is {state}, it cannot be deleted before it is paused or over")
+        super().__init__(f"run {run} is {state}; it cannot be deleted before it is paused or over")
 
 
 class BreachError(ConservationError):
     """The account of one run does not balance.
 
     Args:
-        run: which.
-        detail: what does not agree with what.
+        run: its id.
+        detail: what does not agree.
     """
 
     def __init__(self, run: str, detail: str) -> None:
@@ -137,10 +137,10 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How far a run is, as of one moment, without a look at all of its rows.
+    """How far a run is at one instant, without reading all of its rows.
 
     Attributes:
-        record: its row.
+        record: its row and its spec.
         lengths: how much of it is pending, leased and accounted.
         leases: the ids of its active leases.
     """
@@ -152,16 +152,16 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A run with everything that is kept for it, as of one moment.
+    """A run with everything that is kept for it, at one instant.
 
     Attributes:
-        record: its row.
+        record: its row and its spec.
         lengths: how much of it is pending, leased and accounted.
         account: what its reports sum to.
-        workers: who worked for it.
-        processes: what is kept of the memory of the others.
-        flags: each with how many requests it concerns and the worst figure.
-        breach: why it does not balance, or None.
+        workers: what each worker did.
+        processes: the peak memory of the other processes.
+        flags: each with how many requests it concerns and its worst figure.
+        breach: why the run does not balance; None when it does.
     """
 
     record: RunRecord

@@ -39,12 +39,18 @@ class Account:
         return Account(list(self.outcomes), dict(self.statuses), self.bytes_received, histogram)
 
     def check(self, lengths: Lengths) -> None:
-        """The first law: outcomes sum to what is accounted, latencies and statuses to what was answered."""
+        """Check the first law: outcomes sum to accounted requests, latencies and statuses to answered ones.
+
+        Raises:
+            ConservationError: they do not.
+        """
         if self.accounted != lengths.accounted:
-            raise ConservationError(f"outcomes sum to {self.accounted}, accounted are {lengths.accounted}")
-        answered = count_answered(self.outcomes)
-        if not self.histogram.total == answered == sum(self.statuses.values()):
-            statuses = sum(self.statuses.values())
             raise ConservationError(
-                f"{answered} are answered, there are {self.histogram.total} latencies and {statuses} statuses"
+                f"the outcomes sum to {self.accounted}, but {lengths.accounted} are accounted"
+            )
+        answered = count_answered(self.outcomes)
+        latencies, statuses = self.histogram.total, sum(self.statuses.values())
+        if not latencies == answered == statuses:
+            raise ConservationError(
+                f"{answered} were answered, but {latencies} latencies and {statuses} statuses are there"
             )

@@ -24,9 +24,9 @@ from oku_core.errors import UserError, format_value
 from oku_core.spec.spec import Spec
 
 MOST_SPECS = 8
-"""That are kept decoded; more of them are forgotten at once."""
+"""How many decoded specs are kept; with one more, they are forgotten."""
 _COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name for field in fields(RunRow))
-"""Those of a `RunRow`: neither the statuses nor the histogram, which take long to read."""
+"""The columns of a `RunRow`; the histogram, which is large, is not among them."""
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
@@ -43,7 +43,7 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
 
 
 def fetch_run(transaction: Transaction, run: str) -> RunRecord:
-    """One run; `UnknownRunError` when there is none of that name."""
+    """One run; `UnknownRunError` when there is none with that id."""
     row = transaction.select_one(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", run)  # noqa: S608  # names of our own
     if row is None:
         raise UnknownRunError(run)
@@ -69,7 +69,7 @@ def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def fetch_state(transaction: Transaction, run: str) -> RunState | None:
-    """The state of a run, without a look at its spec; None when there is none of that name."""
+    """The state of a run; None when there is none with that id."""
     row = transaction.select_one("SELECT state FROM runs WHERE run = ?", run)
     return RunState(row["state"]) if row else None
 
@@ -79,11 +79,11 @@ def fetch_runs(transaction: Transaction, most: int, after: str) -> list[RunRow]:
 
     Args:
         transaction: to read in.
-        most: how many there may be; -1 for all.
-        after: the `cursor` of a run behind which they begin; empty for the newest ones.
+        most: the largest number of runs; -1 for all.
+        after: the `cursor` of the run before them; empty for the newest ones.
 
     Raises:
-        UserError: that is no cursor.
+        UserError: `after` is not a cursor.
     """
     created_at, number = _read_cursor(after)
     rows = transaction.select(
@@ -101,11 +101,11 @@ def _read_cursor(text: str) -> tuple[float, int]:
         created_at, number = text.split("_")
         return float(created_at), int(number)
     except ValueError:
-        raise UserError(f"after: {format_value(text)} is not what a list of runs gave") from None
+        raise UserError(f"after: {format_value(text)} is not a cursor that a list of runs gave") from None
 
 
 def _shorten(urls: Sequence[str]) -> str:
-    """Scheme, host and port of the first of them, nothing that may be a secret."""
+    """Scheme, host and port of the first URL, without anything that may be a secret."""
     if not urls:
         return ""
     parts = urlsplit(urls[0])
@@ -113,7 +113,7 @@ def _shorten(urls: Sequence[str]) -> str:
 
 
 def fetch_current_run(transaction: Transaction) -> RunRecord | None:
-    """The run that has its turn: the active one, else the one that has waited longest."""
+    """The active run, else the pending one that has waited longest; None when all runs are at rest."""
     first = _select_live(transaction, 1)
     return fetch_run(transaction, first[0]) if first else None
 
@@ -125,7 +125,7 @@ def fetch_live_runs(transaction: Transaction) -> list[str]:
 
 def _select_live(transaction: Transaction, most: int) -> list[str]:
     rows = transaction.select(
-        # Told by name: by itself, SQLite may go through all runs that there ever were.
+        # The index is named because SQLite might go through all runs that there ever were.
         "SELECT run FROM runs INDEXED BY live_runs"
         " WHERE state IN ('running', 'pausing', 'cancelling', 'pending')"
         " ORDER BY state = 'pending', queued_at, rowid LIMIT ?",
@@ -135,18 +135,18 @@ def _select_live(transaction: Transaction, most: int) -> list[str]:
 
 
 def add_resent(transaction: Transaction, run: str, count: int) -> None:
-    """So many requests more may have been sent again."""
+    """Count more requests that may have been sent again."""
     transaction.execute("UPDATE runs SET resent_at_most = resent_at_most + ? WHERE run = ?", count, run)
 
 
 def set_served(transaction: Transaction, run: str, served: int) -> None:
-    """Keep what the delay servers counted, unless the run is about to send more."""
+    """Keep what the delay servers counted for a run at rest; does nothing for any other."""
     if fetch_run(transaction, run).is_at_rest:
         transaction.execute("UPDATE runs SET served = ? WHERE run = ?", served, run)
 
 
 def set_published(transaction: Transaction, run: str, *, is_published: bool) -> None:
-    """From now on, lines of a run are kept for Loki, or are not."""
+    """Decide whether lines of a run are kept for Loki from now on."""
     transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", is_published, run)
 
 
@@ -160,22 +160,22 @@ def write_state(
 
 
 def mark_broken(transaction: Transaction, run: str) -> None:
-    """From now on, a run is known as one whose account does not balance."""
+    """Note that the account of a run does not balance."""
     transaction.execute("UPDATE runs SET is_broken = 1 WHERE run = ?", run)
 
 
 def put_last(transaction: Transaction, run: str, now: float) -> None:
-    """Put a run behind all others that wait."""
+    """Put a run at the end of the queue."""
     transaction.execute("UPDATE runs SET queued_at = ? WHERE run = ?", now, run)
 
 
 def forget_served(transaction: Transaction, run: str) -> None:
-    """What the servers counted holds for a run at rest only; this one will send again."""
+    """Forget what the delay servers counted: the run is about to send more."""
     transaction.execute("UPDATE runs SET served = NULL WHERE run = ?", run)
 
 
 def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
-    """A worker has begun; counts only for an active run without an open window."""
+    """Open a window of activity, as a worker has begun; only for an active run without an open one."""
     transaction.execute(
         "UPDATE runs SET active_since = ?1, windows = windows + 1, started_at = coalesce(started_at, ?1)"
         " WHERE run = ?2 AND active_since IS NULL AND state IN ('running', 'pausing', 'cancelling')",
@@ -184,7 +184,7 @@ def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
 
 
 def close_window(transaction: Transaction, run: str, ended_at: float | None) -> None:
-    """End the open window, if there is one; None says that nothing came of it."""
+    """Close the open window, if there is one; with None it counts for nothing."""
     transaction.execute(
         "UPDATE runs SET active_s = active_s + max(0, coalesce(?1, active_since) - active_since),"
         " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",
@@ -193,17 +193,17 @@ def close_window(transaction: Transaction, run: str, ended_at: float | None) -> 
 
 
 def owe_summary(transaction: Transaction, run: str) -> None:
-    """A run has come to rest: its summary belongs into the outbox, if its lines do."""
+    """Note that a run has come to rest: its summary is to be published, if its lines are."""
     transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)
 
 
 def settle_summary(transaction: Transaction, run: str) -> bool:
-    """The summary of a run is not owed any more; whether it was."""
+    """Note that the summary of a run is published; gives whether it was owed."""
     settled = transaction.execute("UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run)
     return bool(settled)
 
 
 def find_owing(transaction: Transaction) -> list[str]:
-    """The runs at rest whose summary is owed."""
+    """The runs at rest whose summary has not been published yet."""
     rows = transaction.select("SELECT run FROM runs INDEXED BY owing_runs WHERE owes_summary = 1")
     return [row["run"] for row in rows]

@@ -216,7 +216,7 @@ def _check_version(path: Path, version: int, *, read_only: bool) -> None:
 
 
 def _close_to_others(path: Path) -> None:
-    """Make the file unless it is there; what SQLite puts beside it gets the mode that it has."""
+    """Make the file unless it is there; the files that SQLite puts beside it get the same mode."""
     try:
         prepare_private_file(path)
         for suffix in _BESIDE:

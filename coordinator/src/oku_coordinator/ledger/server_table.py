@@ -6,7 +6,7 @@ from oku_coordinator.ledger.transaction import Transaction
 
 
 def note_servers(transaction: Transaction, run: str, stores: Iterable[str], now: float) -> None:
-    """These were seen with a run now, for the first time or again."""
+    """Note that these stores were seen with a run, for the first time or again."""
     transaction.execute_each(
         "INSERT OR REPLACE INTO servers VALUES (?, ?, ?)",
         [(run, store, now) for store in stores],
@@ -14,6 +14,6 @@ def note_servers(transaction: Transaction, run: str, stores: Iterable[str], now:
 
 
 def fetch_servers(transaction: Transaction, run: str) -> dict[str, float]:
-    """When each was last seen."""
+    """The stores that were seen with a run, and when each was last seen."""
     rows = transaction.select("SELECT store, seen_at FROM servers WHERE run = ?", run)
     return {row["store"]: row["seen_at"] for row in rows}

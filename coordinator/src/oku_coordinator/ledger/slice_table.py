@@ -18,13 +18,13 @@ def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -
 
 
 def fetch_slices(transaction: Transaction, run: str) -> list[Slice]:
-    """The request space as it is cut now; `BreachError` when a state is none."""
+    """The request space of a run as it is cut now; `BreachError` when a state is unknown."""
     rows = transaction.select("SELECT start, stop, state FROM slices WHERE run = ? ORDER BY start", run)
     return _build_slices(run, rows)
 
 
 def fetch_some_slices(transaction: Transaction, run: str, start: int, most: int) -> list[Slice]:
-    """So many slices at most, the first of those that begin at `start` or later."""
+    """The first slices that begin at `start` or later, `most` of them or fewer."""
     rows = transaction.select(
         "SELECT start, stop, state FROM slices WHERE run = ? AND start >= ? ORDER BY start LIMIT ?",
         run, start, most,
@@ -50,7 +50,7 @@ def sum_lengths(transaction: Transaction, run: str) -> Lengths:
 def cut_first_pending(transaction: Transaction, run: str, size: int) -> Slice | None:
     """Lease the first `size` pending indices, or fewer; None when none is pending."""
     row = transaction.select_one(
-        # Told by name: by itself, SQLite goes through all slices in their order.
+        # The index is named because SQLite would go through all slices in their order.
         "SELECT start, stop FROM slices INDEXED BY pending_slices"
         " WHERE run = ? AND state = 'pending' ORDER BY start LIMIT 1",
         run,
@@ -82,7 +82,7 @@ def replace_leased(
     before = [piece for piece in around if piece.stop <= start]
     after = [piece for piece in around if piece.start >= stop]
     if around != [*before, Slice(start, stop, SliceState.LEASED), *after]:
-        raise BreachError(run, f"a lease of [{start}, {stop}) is active, its range is not leased")
+        raise BreachError(run, f"a lease of [{start}, {stop}) is active, but its range is not leased")
     transaction.execute_each(
         "DELETE FROM slices WHERE run = ? AND start = ?", [(run, piece.start) for piece in around]
     )

@@ -1,9 +1,8 @@
-"""What the slices, leases and workers of a run sum to, kept in memory and followed row by row.
+"""What the slices, leases and workers of a run sum to, kept in memory and updated row by row.
 
 Triggers of the database tell of each row that this process inserts, changes or deletes, whichever statement
-did it. So a commit is checked by what it changed, and costs the same however many leases are out. Where
-somebody else may have written, or a transaction was undone, the tally is thrown away and made anew from all
-rows.
+did it. So a commit is checked by what it changed, and costs the same however many leases are out. When
+another process has written, or a transaction was rolled back, the tally is made anew from all rows.
 """
 
 import sqlite3
@@ -50,12 +49,12 @@ CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
 
 
 class Tally:
-    """The sums of one run; made from all its rows, once these have been found to be sound.
+    """The sums of one run, made from all its rows after these have been checked.
 
     Args:
-        lengths: of its slices.
+        lengths: how much of the run is in each state.
         leases: its active leases.
-        worker_requests: what the requests of its workers sum to.
+        worker_requests: the sum of its workers' requests.
     """
 
     def __init__(self, lengths: Lengths, leases: Iterable[LeaseRecord], worker_requests: int) -> None:
@@ -63,15 +62,15 @@ class Tally:
         self._lengths: Counter[str] = Counter(lengths._asdict())
         self._worker_requests = worker_requests
         self.leases = {lease.id: lease for lease in leases}
-        """The active leases by their id."""
+        """The active leases, by id."""
         self.held: Counter[str | None] = Counter(lease.worker for lease in self.leases.values())
-        """How many of them each worker has; None has those that nobody has claimed."""
+        """How many of them each worker has; those that nobody has claimed count for None."""
         self._slices: Counter[tuple[int, int, str]] = Counter()
         self._ranges: Counter[tuple[int, int]] = Counter()
 
     @property
     def lengths(self) -> Lengths:
-        """How much is in each state."""
+        """How much of the run is in each state."""
         return Lengths(*(self._lengths[state] for state in Lengths._fields))
 
     @property
@@ -80,14 +79,14 @@ class Tally:
         return bool(self._slices or self._ranges)
 
     def note_slice(self, sign: int, start: int, stop: int, state: str) -> None:
-        """A slice has come, or has gone when `sign` is -1."""
+        """Count a slice that was added, or with a `sign` of -1 removed."""
         self._lengths[state] += sign * (stop - start)
         _add(self._slices, (start, stop, state), sign)
         if state == SliceState.LEASED:
             _add(self._ranges, (start, stop), sign)
 
     def note_lease(self, sign: int, lease: LeaseRecord) -> None:
-        """An active lease has come, or has gone when `sign` is -1."""
+        """Count an active lease that was added, or with a `sign` of -1 removed."""
         _add(self._ranges, (lease.start, lease.stop), -sign)
         _add(self.held, lease.worker, sign)
         if sign > 0:
@@ -96,25 +95,25 @@ class Tally:
             self.leases.pop(lease.id, None)
 
     def note_requests(self, added: int) -> None:
-        """So many requests more are of workers."""
+        """Count more requests of workers."""
         self._worker_requests += added
 
     def check(self) -> Lengths:
-        """The first law over what has changed since the last check.
+        """Check the first law over what has changed since the last check.
 
         Raises:
-            ConservationError: the slices are no partition any more, the leased ones are not the active
-                leases, or the workers' requests do not sum to what is accounted.
+            ConservationError: the slices do not partition the request space any more, the leased ones do not
+                match the active leases, or the workers' requests do not sum to what is accounted.
         """
         lengths = self.lengths
         check_replacement(self._list_slices(-1), self._list_slices(1))
         if sum(lengths) != self._requests:
             raise ConservationError(
-                f"the slices sum to {sum(lengths)}, the request space to {self._requests}"
+                f"the slices sum to {sum(lengths)}, but the request space has {self._requests}"
             )
         for (start, stop), count in self._ranges.items():
-            kind = "no active lease has it" if count > 0 else "a lease of it is active, it is not leased"
-            raise ConservationError(f"the range [{start}, {stop}): {kind}")
+            fault = "is leased, but not by an active lease" if count > 0 else "has a lease, but is not leased"
+            raise ConservationError(f"the range [{start}, {stop}) {fault}")
         check_worker_requests(self._worker_requests, lengths)
         self._slices.clear()
         return lengths
@@ -124,19 +123,21 @@ class Tally:
             if abs(count) > 1:
                 raise ConservationError(f"slice [{start}, {stop}) {state} has changed {count} times")
             if state not in Lengths._fields:
-                raise ConservationError(f"slice [{start}, {stop}) is {state}, which is no state")
+                raise ConservationError(f"slice [{start}, {stop}) is {state}, which is not a state")
             if count == sign:
                 yield Slice(start, stop, SliceState(state))
 
 
 def check_worker_requests(requests: int, lengths: Lengths) -> None:
-    """What the workers did is what is accounted; `ConservationError` else."""
+    """Raise a `ConservationError` unless the workers' requests sum to what is accounted."""
     if requests != lengths.accounted:
-        raise ConservationError(f"the workers' requests sum to {requests}, accounted are {lengths.accounted}")
+        raise ConservationError(
+            f"the workers' requests sum to {requests}, but {lengths.accounted} are accounted"
+        )
 
 
 def watch(database: sqlite3.Connection, tallies: dict[str, Tally], specs: dict[str, Spec]) -> None:
-    """Let `tallies` follow whatever this connection does to the rows of their runs; changed specs go."""
+    """Update `tallies` with whatever this connection does to rows, and drop changed specs from `specs`."""
 
     def note_slice(sign: int, run: str, start: int, stop: int, state: str) -> None:
         if tally := tallies.get(run):
@@ -165,7 +166,7 @@ def watch(database: sqlite3.Connection, tallies: dict[str, Tally], specs: dict[s
 
 
 def _add(counter: Counter[_T], key: _T, count: int) -> None:
-    """As `counter[key] += count`, without what is zero."""
+    """Add to a counter, which keeps no zeros."""
     if total := counter[key] + count:
         counter[key] = total
     else:

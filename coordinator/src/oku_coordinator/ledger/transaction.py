@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Memory:
-    """What is true of the rows of runs as long as nobody else writes them, by the ids of the runs.
+    """What is known of rows as long as nobody else writes them, by run.
 
     Attributes:
         accounts: the folded accounts.
@@ -41,7 +41,7 @@ class Memory:
 
 
 class Transaction:
-    """What one change, or several reads as of one moment, see of the file.
+    """What one change, or several reads of one state, see of the file.
 
     Args:
         database: the open file.
@@ -54,16 +54,16 @@ class Transaction:
         self.tallies = memory.tallies
         self.specs = memory.specs
         self.touched: set[str] = set()
-        """Runs whose slices, leases or account have changed: they are checked at the end."""
+        """Runs whose slices, leases or account have changed; they are checked at the end."""
         self.reported: set[str] = set()
-        """Runs whose account has changed in memory: it is written at the end."""
+        """Runs whose account has changed in memory; it is written at the end."""
 
     def execute(self, sql: str, *values: Any) -> int:
-        """Change rows; returns how many."""
+        """Change rows; gives how many were changed."""
         return self._database.execute(sql, values).rowcount
 
     def execute_each(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Change rows with one statement for each of several tuples of values."""
+        """Execute a statement once for each tuple of values."""
         self._database.executemany(sql, rows)
 
     def select(self, sql: str, *values: Any) -> list[sqlite3.Row]:
@@ -77,11 +77,11 @@ class Transaction:
 
 
 class LedgerFile:
-    """An open ledger. Safe to use from several threads.
+    """An open ledger file. Safe to use from several threads.
 
     Args:
-        path: of the file.
-        check: called at the end of every change; what it raises undoes the change.
+        path: where the file is.
+        check: called at the end of every change; the change is rolled back if it raises.
         read_only: whether only `read` will be called; another process may write meanwhile.
     """
 
@@ -95,12 +95,12 @@ class LedgerFile:
         self._version = self._read_version()
 
     def close(self) -> None:
-        """Close the file, when nobody is at it."""
+        """Close the file as soon as nobody uses it."""
         with self._mutex:
             self._database.close()
 
     def change(self, work: Callable[[Transaction], _T]) -> _T:
-        """Do `work` durably and in one piece, or not at all.
+        """Do `work` in one durable transaction, or not at all.
 
         Raises:
             sqlite3.Error: the file cannot be written; nothing was changed.
@@ -120,7 +120,7 @@ class LedgerFile:
             return result
 
     def read(self, work: Callable[[Transaction], _T]) -> _T:
-        """Do `work`, which only reads, on the state of one moment."""
+        """Do `work`, which only reads, on one state of the file."""
         with self._mutex:
             self._roll_back()
             self._database.execute("BEGIN")
@@ -130,7 +130,7 @@ class LedgerFile:
                 self._roll_back()
 
     def give_back(self, pages: int) -> bool:
-        """Give so many free pages at most back to the file system; whether some are left that can be."""
+        """Give at most so many free pages back to the file system; gives whether more can be given back."""
         with self._mutex:
             before = self._count_free()
             if before == 0:
@@ -140,7 +140,7 @@ class LedgerFile:
             return 0 < self._count_free() < before
 
     def rebuild(self) -> None:
-        """Write the file anew, without free pages, unless it can give them back as it is."""
+        """Write the file anew without free pages, unless it can give them back as it is."""
         with self._mutex:
             if self._database.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
                 self._database.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -157,7 +157,7 @@ class LedgerFile:
         return Transaction(self._database, self._memory)
 
     def _read_version(self) -> int:
-        """A number that changes when another connection has written (SQLite, PRAGMA data_version)."""
+        """A number that changes when another connection has written (PRAGMA data_version of SQLite)."""
         return int(self._database.execute("PRAGMA data_version").fetchone()[0])
 
     def _roll_back(self) -> None:

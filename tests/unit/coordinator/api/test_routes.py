@@ -107,7 +107,7 @@ async def test_a_run_is_deleted(client: Client, world: World) -> None:
     run = await submit(client)
     status, document = await call(client, "DELETE", f"/api/runs/{run}")
     assert (status, document["error"]) == (
-        409, f"run {run} is pending, it cannot be deleted before it is paused or over"
+        409, f"run {run} is pending; it cannot be deleted before it is paused or over"
     )  # fmt: skip
     await call(client, "POST", f"/api/runs/{run}/cancel")
     response = await client.delete(f"/api/runs/{run}")
@@ -123,8 +123,8 @@ async def test_a_run_is_deleted(client: Client, world: World) -> None:
         ("limit=0", "limit: 0 is not between 1 and 1000"),
         ("limit=1001", "limit: 1001 is not between 1 and 1000"),
         ("limit=x", "limit: x is not between 1 and 1000"),
-        ("after=x", "after: x is not what a list of runs gave"),
-        ("after=1.0_x", "after: 1.0_x is not what a list of runs gave"),
+        ("after=x", "after: x is not a cursor that a list of runs gave"),
+        ("after=1.0_x", "after: 1.0_x is not a cursor that a list of runs gave"),
     ],
 )
 async def test_a_wrong_page_is_refused(client: Client, query: str, message: str) -> None:
@@ -325,7 +325,7 @@ async def test_a_run_that_does_not_balance_can_be_shown(
     hand.execute("UPDATE workers SET requests = 9")
     hand.close()
     status, document = await call(client, "POST", "/api/runs/r1/pause")
-    reason = "the workers' requests sum to 9, accounted are 10"
+    reason = "the workers' requests sum to 9, but 10 are accounted"
     assert (status, document) == (500, {"error": f"run r1 does not balance: {reason}"})
     status, summary = await call(client, "GET", "/api/runs/r1")
     assert (status, summary["state"]) == (200, "failed")

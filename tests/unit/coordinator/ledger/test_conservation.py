@@ -119,7 +119,7 @@ def test_every_change_of_a_run_ends_with_the_check(
     ledger.leases.apply([make_report(done)], 5.0)
     hand.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
     before = read_all(hand)
-    with pytest.raises(BreachError, match="outcomes sum to 11, accounted are 10"):
+    with pytest.raises(BreachError, match="outcomes sum to 11, but 10 are accounted"):
         change(ledger, out.id)
     assert ledger.runs.fetch("r1").state == RunState.FAILED
     assert read_all(hand) == before
@@ -180,7 +180,7 @@ def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
     for reading in (ledger, reader):
         snapshot = reading.runs.fetch_snapshot("r1")
         assert snapshot.record.state == RunState.COMPLETED
-        assert snapshot.breach == "the workers' requests sum to 99, accounted are 100"
+        assert snapshot.breach == "the workers' requests sum to 99, but 100 are accounted"
         with pytest.raises(BreachError):
             reading.check("r1")
     reader.close()

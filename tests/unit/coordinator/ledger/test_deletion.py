@@ -138,7 +138,7 @@ def test_a_run_that_is_not_at_rest_is_not_deleted(
         cut()
     if state not in (RunState.PENDING, RunState.RUNNING):
         ledger.runs.change_state("r1", state, 3.0)
-    with pytest.raises(RunInUseError, match=f"run r1 is {state}, it cannot be deleted before"):
+    with pytest.raises(RunInUseError, match=f"run r1 is {state}; it cannot be deleted before"):
         ledger.deletions.begin("r1")
     assert ledger.runs.fetch("r1").state == state
 

@@ -168,7 +168,7 @@ def test_a_report_that_cannot_be_true_is_dropped_and_said(
     lease = cut()
     with caplog.at_level(logging.WARNING):
         assert ledger.leases.apply([make_report(lease, bytes_received=-1)], 5.0) == [MessageVerdict.UNTRUE]
-    assert f"worker w1 reports what cannot be true of lease {lease.id}: bytes_received is -1" in caplog.text
+    assert f"report on lease {lease.id} that cannot be true: bytes_received is -1" in caplog.text
     assert ledger.check("r1").leased == 10
     assert ledger.leases.fetch_active("r1")[0].worker is None
 

@@ -207,7 +207,7 @@ def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..
     line = json.loads(take(ledger)[0].text)
     assert (line["type"], line["reason"]) == ("lease_expired", "not_claimed")
     assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
-    assert line["text"] == "the requests 0 to 9 are taken back: not claimed"
+    assert line["text"] == "requests 0 to 9 were taken back: not claimed"
 
 
 def begin(ledger: Ledger) -> None:

@@ -127,15 +127,15 @@ def test_an_account_must_sum_to_what_is_accounted() -> None:
     """Its check says by how much it does not."""
     account = fold([build_report([1, 2], 1)])
     account.check(Lengths(pending=5, leased=5, accounted=3))
-    with pytest.raises(ConservationError, match="outcomes sum to 3, accounted are 4"):
+    with pytest.raises(ConservationError, match="outcomes sum to 3, but 4 are accounted"):
         account.check(Lengths(pending=5, leased=5, accounted=4))
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda account: account.histogram.record(1), "2 are answered, there are 3 latencies and 2 statuses"),
-        (lambda account: account.statuses.pop("404"), "2 are answered, there are 2 latencies and 1 statuses"),
+        (lambda account: account.histogram.record(1), "2 were answered, but 3 latencies and 2 statuses are"),
+        (lambda account: account.statuses.pop("404"), "2 were answered, but 2 latencies and 1 statuses are"),
     ],
 )
 def test_latencies_and_statuses_must_be_those_of_the_answered(
