@@ -4,11 +4,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_coordinator.loki import LokiTarget
-from oku_coordinator.runs.retention import KEEP_ALL, RetentionRule
 from oku_core.spec.files import NOWHERE, SpecFiles
 
 MOST_QUEUED = 500
 START_WITHIN_S = 600.0
+
+
+@dataclass(frozen=True)
+class RetentionRule:
+    """How long runs that are over are kept; None is for ever.
+
+    Args:
+        keep_runs: so many of them, the newest.
+        keep_for_s: for so long after their end.
+    """
+
+    keep_runs: int | None = None
+    keep_for_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +88,7 @@ class CoordinatorSettings:
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000
     kube: KubeSettings | None = None
-    retention: RetentionRule = KEEP_ALL
+    retention: RetentionRule = RetentionRule()
     files: SpecFiles = NOWHERE
     ready_file: Path | None = None
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from oku_cli.backends.data_dir import DataDir
-from oku_coordinator.api.routes import build_listed_object
+from oku_coordinator.api.run_json import build_row_object
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.file_lock import lock_ledger
 from oku_coordinator.ledger.records import RunInUseError, RunRecord
@@ -50,7 +50,7 @@ class LedgerBackend:
         if not self._folder.ledger.exists():
             return []
         with self._read() as ledger:
-            return [build_listed_object(run) for run in ledger.runs.fetch_page(-1 if most is None else most)]
+            return [build_row_object(run) for run in ledger.runs.fetch_page(-1 if most is None else most)]
 
     async def fetch_summary(self, run: str) -> Summary:
         """A run as it stands."""

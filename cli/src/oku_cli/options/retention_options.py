@@ -12,7 +12,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.quantity import parse_duration_between
 
 if TYPE_CHECKING:
-    from oku_coordinator.runs.retention import RetentionRule
+    from oku_coordinator.settings import RetentionRule
 
 _Command = TypeVar("_Command", bound=Any)
 
@@ -41,7 +41,7 @@ def retention_options(command: _Command) -> _Command:
 
 def pick_retention(options: dict[str, Any]) -> "RetentionRule":
     """Take what was given out of the options of a command."""
-    from oku_coordinator.runs.retention import RetentionRule  # noqa: PLC0415  # loads the ledger
+    from oku_coordinator.settings import RetentionRule  # noqa: PLC0415  # loads the ledger
 
     keep_for = options.pop("keep_for")
     keep_for_s = None if keep_for is None else _parse_keep_for("--keep-for", keep_for)

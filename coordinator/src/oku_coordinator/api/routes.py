@@ -18,30 +18,27 @@ import asyncio
 import hmac
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.api.run_json import build_row_object, build_run_object
+from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.ledger import UnknownRunError
-from oku_coordinator.ledger.records import RunInUseError, RunRecord, RunRow
+from oku_coordinator.ledger.records import RunInUseError
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.summaries import format_time
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_state import TransitionError
 from oku_core.errors import UserError, format_value
-from oku_core.spec.parser import build_mapping
 from oku_core.spec.strict_json import decode_json
 
 _log = logging.getLogger(__name__)
-
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     UserError: 400,
@@ -49,6 +46,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     TransitionError: 409,
     RunInUseError: 409,
     QueueFullError: 429,
+    TooManyFollowersError: 503,
     ConservationError: 500,
 }
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -57,10 +55,6 @@ DEFAULT_LISTED, MOST_LISTED = 100, 1000
 """Runs of one answer."""
 _BODY_S = 30.0
 """A body must be complete so soon after its head."""
-_MOST_FOLLOWERS = 48
-"""Half of the connections that one address may have: those behind one proxy have the rest for other calls."""
-_NO_TICK = b":\n\n"
-"""A comment (WHATWG HTML, section 9.2)."""
 
 
 def build_api(
@@ -83,30 +77,8 @@ def build_api(
     """
     api = web.Application(middlewares=[_answer_errors, _build_guard(token)], client_max_size=_MAX_BODY)
 
-    async def submit(request: web.Request) -> web.Response:
-        values = await _read_object(request)
-        return _json(build_run_object(runs.submit(values)), status=201)
-
-    async def fetch_page(request: web.Request) -> web.Response:
-        most = _read_limit(request.query.get("limit", ""))
-        page = runs.fetch_page(most, request.query.get("after", ""))
-        response = _json([build_listed_object(listed) for listed in page])
-        if len(page) == most:
-            following = request.rel_url.with_query(limit=most, after=page[-1].cursor)
-            response.headers["Link"] = f'<{following}>; rel="next"'  # RFC 8288
-        return response
-
-    async def show(request: web.Request) -> web.Response:
-        return _json(await runs.summarize(request.match_info["run"]))
-
-    async def tell(request: web.Request) -> web.StreamResponse:
-        return await _stream_pieces(request, await runs.tell(request.match_info["run"]))
-
-    async def act(request: web.Request) -> web.Response:
-        actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
-        return _json(
-            build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
-        )
+    async def show_scaling(_: web.Request) -> web.Response:
+        return _json(describe_scaling())
 
     async def show_outbox(_: web.Request) -> web.Response:
         return _json(publisher.describe() if publisher is not None else None)
@@ -117,17 +89,11 @@ def build_api(
     async def show_metrics(_: web.Request) -> web.Response:
         return web.Response(body=metrics.expose(), headers={"Content-Type": metrics.content_type})
 
+    api.add_routes(_build_run_routes(runs))
     api.add_routes(
         [
-            web.post("/api/runs", submit),
-            web.get("/api/runs", fetch_page),
-            web.get("/api/runs/{run}", show),
-            web.delete("/api/runs/{run}", _build_deleter(runs)),
-            web.get("/api/runs/{run}/history", tell),
-            web.get("/api/runs/{run}/ticks", _build_follower(runs)),
-            web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
             web.get("/api/outbox", show_outbox),
-            web.get("/api/scaling", _build_teller(describe_scaling)),
+            web.get("/api/scaling", show_scaling),
             web.get("/healthz", _probe),
             web.get("/readyz", probe_ready),
             web.get("/metrics", show_metrics),
@@ -136,22 +102,45 @@ def build_api(
     return api
 
 
-def build_listed_object(listed: RunRow) -> dict[str, Any]:
-    """A run as the API lists it."""
-    return {
-        "run": listed.run,
-        "name": listed.name,
-        "state": listed.state,
-        "reason": listed.reason,
-        "requests": listed.requests,
-        "accounted": listed.accounted,
-        "engine": listed.engine,
-        "target": listed.target,
-        "created_at": format_time(listed.created_at),
-        "started_at": format_time(listed.started_at),
-        "ended_at": format_time(listed.ended_at),
-        "active_s": round(listed.active_s, 3),
-    }
+def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
+    async def submit(request: web.Request) -> web.Response:
+        values = await _read_object(request)
+        return _json(build_run_object(runs.submit(values)), status=201)
+
+    async def fetch_page(request: web.Request) -> web.Response:
+        most = _read_limit(request.query.get("limit", ""))
+        page = runs.fetch_page(most, request.query.get("after", ""))
+        response = _json([build_row_object(row) for row in page])
+        if len(page) == most:
+            following = request.rel_url.with_query(limit=most, after=page[-1].cursor)
+            response.headers["Link"] = f'<{following}>; rel="next"'  # RFC 8288
+        return response
+
+    async def show(request: web.Request) -> web.Response:
+        return _json(await runs.summarize(request.match_info["run"]))
+
+    async def show_history(request: web.Request) -> web.StreamResponse:
+        return await stream_pieces(request, await runs.tell(request.match_info["run"]))
+
+    async def act(request: web.Request) -> web.Response:
+        actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
+        return _json(
+            build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
+        )
+
+    async def delete(request: web.Request) -> web.Response:
+        runs.delete(request.match_info["run"])
+        return web.Response(status=204)
+
+    return [
+        web.post("/api/runs", submit),
+        web.get("/api/runs", fetch_page),
+        web.get("/api/runs/{run}", show),
+        web.delete("/api/runs/{run}", delete),
+        web.get("/api/runs/{run}/history", show_history),
+        web.get("/api/runs/{run}/ticks", build_follower(runs)),
+        web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
+    ]
 
 
 def _read_limit(text: str) -> int:
@@ -161,92 +150,8 @@ def _read_limit(text: str) -> int:
     return limit or DEFAULT_LISTED
 
 
-def build_run_object(record: RunRecord) -> dict[str, Any]:
-    """A run as calls that change it answer."""
-    return {
-        "run": record.run,
-        "name": record.name,
-        "state": record.state,
-        "reason": record.reason,
-        "requests": record.requests,
-        "accounted": record.accounted,
-        "created_at": format_time(record.created_at),
-        "spec": build_mapping(record.spec),
-    }
-
-
-def _build_teller(describe: Callable[[], object]) -> _Handler:
-    async def tell(_: web.Request) -> web.Response:
-        return _json(describe())
-
-    return tell
-
-
-def _build_deleter(runs: Runs) -> _Handler:
-    async def delete(request: web.Request) -> web.Response:
-        runs.delete(request.match_info["run"])
-        return web.Response(status=204)
-
-    return delete
-
-
 async def _probe(_: web.Request) -> web.Response:
     return web.Response(text="ok\n")
-
-
-def _build_follower(runs: Runs) -> _Handler:
-    followers = 0
-
-    async def follow(request: web.Request) -> web.StreamResponse:
-        nonlocal followers
-        if followers >= _MOST_FOLLOWERS:
-            return _json({"error": f"{_MOST_FOLLOWERS} callers follow runs, and no more may"}, status=503)
-        followers += 1
-        try:
-            return await _stream_ticks(request, runs)
-        finally:
-            followers -= 1
-
-    return follow
-
-
-async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
-    run = request.match_info["run"]
-    await runs.summarize(run)  # answers 404 before the stream begins
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-    await response.prepare(request)
-    try:
-        async for tick in runs.follow(run):
-            if tick is None:
-                await response.write(_NO_TICK)
-            else:
-                await _write_event(response, "tick", tick)
-        await _write_event(response, "end", await runs.summarize(run))
-    except ConnectionResetError:
-        pass  # the follower has left
-    except sqlite3.OperationalError as error:
-        _log.error("the ledger cannot be used: %s", error)  # the follower comes again
-    return response
-
-
-async def _stream_pieces(request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
-    await response.prepare(request)
-    try:
-        async with aclosing(pieces):
-            async for piece in pieces:
-                await response.write(piece)
-    except ConnectionResetError:
-        pass  # whoever asked has left
-    except Exception:  # noqa: BLE001  # it is logged; who reads must not take what he has for all of it
-        _log.exception("%s %s", request.method, request.path)
-        if request.transport is not None:
-            request.transport.abort()
-    return response
-
-
-async def _write_event(response: web.StreamResponse, event: str, data: msgspec.Struct) -> None:
-    await response.write(b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data)))
 
 
 async def _read_object(request: web.Request) -> dict[str, Any]:
@@ -273,7 +178,7 @@ def _build_guard(token: str) -> Any:
     expected = f"Bearer {token}".encode()
 
     @web.middleware
-    async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path not in _OPEN_PATHS:
             given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
             if not hmac.compare_digest(given, expected):
@@ -284,7 +189,7 @@ def _build_guard(token: str) -> Any:
 
 
 @web.middleware
-async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except tuple(_STATUS_BY_ERROR) as error:
@@ -301,8 +206,4 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 
 def _json(document: object, status: int = 200) -> web.Response:
-    return _json_bytes(msgspec.json.encode(document), status)
-
-
-def _json_bytes(body: bytes, status: int = 200) -> web.Response:
-    return web.Response(body=body, status=status, content_type="application/json")
+    return web.Response(body=msgspec.json.encode(document), status=status, content_type="application/json")

@@ -21,7 +21,6 @@ from oku_core.errors import UserError
 
 _T = TypeVar("_T")
 
-_TIMEOUT = aiohttp.ClientTimeout(total=5)
 _FORBIDDEN = 403
 _PATCH_HEADERS = {"PATCH": {"Content-Type": "application/merge-patch+json"}}
 
@@ -92,11 +91,13 @@ class Cluster:
     Args:
         namespace: which.
         configuration: where the API is, and as whom.
+        timeout_s: of a call.
     """
 
-    def __init__(self, namespace: str, configuration: Configuration) -> None:
+    def __init__(self, namespace: str, configuration: Configuration, timeout_s: float = 5.0) -> None:
         self._namespace = namespace
-        self._configuration = configuration
+        self.configuration = configuration
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._client: ApiClient | None = None
 
     async def fetch_scale(self, deployment: str) -> Scale:
@@ -148,7 +149,7 @@ class Cluster:
     ) -> bytes:
         try:
             if self._client is None:  # it wants a running event loop
-                self._client = ApiClient(self._configuration)
+                self._client = ApiClient(self.configuration)
             _, url, headers, data, _ = await self._client.param_serialize(
                 method,
                 path,
@@ -157,7 +158,7 @@ class Cluster:
                 body=body,
                 auth_settings=["BearerToken"],
             )
-            response = await self._client.call_api(method, url, headers, data, _request_timeout=_TIMEOUT)
+            response = await self._client.call_api(method, url, headers, data, _request_timeout=self._timeout)
             content: bytes = await response.read()
         except (aiohttp.ClientError, ConfigException, OSError, TimeoutError) as error:
             raise ClusterError(f"{method} {path}: {str(error) or type(error).__name__}") from error
@@ -168,12 +169,12 @@ class Cluster:
 
 
 def enter_cluster(namespace: str) -> Cluster:
-    """The cluster that this process is a pod of; `UserError` when it is none."""
+    """The cluster that this process is a pod of; `UserError` when it is not one."""
     configuration = Configuration()
     try:
         load_incluster_config(configuration)
     except ConfigException as error:
-        raise UserError(f"--kube-workers: this is no pod with a service account: {error}") from error
+        raise UserError(f"--kube-workers: this is not a pod with a service account: {error}") from error
     # Clusters make their own certificates, many of them without what Python 3.13 asks for beside a chain
     # that can be trusted (RFC 5280, an authority key identifier).
     configuration.disable_strict_ssl_verification = True
@@ -184,7 +185,7 @@ def _decode(decode: Callable[[bytes], _T], content: bytes) -> _T:
     try:
         return decode(content)
     except msgspec.MsgspecError as error:
-        raise ClusterError(f"the answer is none of Kubernetes: {error}") from error
+        raise ClusterError(f"the answer is not one of Kubernetes: {error}") from error
 
 
 def _read_message(content: bytes) -> str:

@@ -22,7 +22,7 @@ LOOKUPS = 32
 behind is missed by so many lookups once in 4,000,000,000 times; of five, once in 1,300."""
 _SETTLE_S = 0.5
 """DNS is asked no sooner after the pods were: it would remember that it did not know them."""
-_PATIENCE_S = 10.0
+PATIENCE_S = 10.0
 """For all lookups together. A resolver that gets no answer tries for 40 s."""
 
 
@@ -91,7 +91,7 @@ class ServerDns:
     async def _find_others(self, ips_of_each: Sequence[set[str]]) -> set[str] | None:
         """What it stands for where that are not these pods; None when no lookup says so."""
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(PATIENCE_S):
                 for _ in range(LOOKUPS):
                     addresses = await self._look_up(self.host)
                     if not is_same(addresses, ips_of_each):

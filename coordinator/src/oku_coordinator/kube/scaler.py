@@ -34,7 +34,7 @@ from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
 
-_LOOK_S = 2.0
+LOOK_S = 2.0
 
 
 class Scaler:
@@ -109,7 +109,7 @@ class Scaler:
         while True:
             await self.look()
             health.note_well()
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(LOOK_S)
 
     async def _rest(self) -> None:
         self._scaled_for = self._ready_for = None

@@ -63,6 +63,7 @@ class LokiPusher:
         limits: of a request.
         sleep: for tests.
         uniform: a random number between 0 and 1, for tests.
+        is_in_doubt: whether somebody may have pushed some of the first entries before.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class LokiPusher:
         limits: Limits = Limits(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         uniform: Callable[[], float] = random.random,
+        is_in_doubt: bool = True,
     ) -> None:
         self._calls = LokiCalls(target, limits.timeout_s)
         self._on_trouble = on_trouble
@@ -81,7 +83,8 @@ class LokiPusher:
         self._uniform = uniform
         self._trouble = ""
         self._told_blind = False
-        self._is_in_doubt = True
+        self.is_in_doubt = is_in_doubt
+        """Whether some lines of the next push may be stored already."""
 
     async def __aenter__(self) -> Self:
         """Open a session; connections are made when they are needed."""
@@ -101,13 +104,13 @@ class LokiPusher:
         end: at once growing pauses with full jitter, long ones where nothing was said about the lines (401,
         403, 404 and the like), and such as a `Retry-After` in seconds asks for.
         """
-        is_in_doubt, self._is_in_doubt = self._is_in_doubt, True
+        is_in_doubt, self.is_in_doubt = self.is_in_doubt, True
         refusals = []
         for batch in cut_batches(entries, self._limits.bytes, self._limits.lines):
             refusal = await self._bring(batch, is_in_doubt=is_in_doubt)
             if refusal is not None:
                 refusals.append(refusal)
-        self._is_in_doubt = False
+        self.is_in_doubt = False
         return refusals
 
     async def _bring(self, batch: Batch, *, is_in_doubt: bool) -> Refusal | None:

@@ -7,10 +7,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.settings import RetentionRule
 from oku_core.process.supervision import Health, Supervisor
 
 _log = logging.getLogger(__name__)
@@ -20,22 +20,6 @@ _JUDGE_S = 60.0
 """So often are runs looked at that may be too old or too many."""
 _REST_S = 0.01
 """Between two transactions; others have their turn."""
-
-
-@dataclass(frozen=True)
-class RetentionRule:
-    """How long runs that are over are kept; None is for ever.
-
-    Args:
-        keep_runs: so many of them, the newest.
-        keep_for_s: for so long after their end.
-    """
-
-    keep_runs: int | None = None
-    keep_for_s: float | None = None
-
-
-KEEP_ALL = RetentionRule()
 
 
 class Retention:
@@ -68,7 +52,7 @@ class Retention:
     def judge(self) -> None:
         """Delete the runs that the rule does not keep."""
         rule = self._rule
-        if rule == KEEP_ALL:
+        if rule == RetentionRule():
             return
         before = None if rule.keep_for_s is None else self._clock() - rule.keep_for_s
         for run in self._ledger.deletions.find_surplus(rule.keep_runs, before):

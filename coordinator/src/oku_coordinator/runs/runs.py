@@ -30,7 +30,7 @@ from oku_core.spec.parser import Source, parse_spec
 _log = logging.getLogger(__name__)
 
 _FOLLOWER_TICKS = 60
-_SILENCE_S = 2.0
+SILENCE_S = 2.0
 """So often does a follower without a tick hear that there is none. One that has left is found out by it, and
 whether the run is at rest is seen although whoever should have told it has failed."""
 
@@ -216,7 +216,7 @@ class Runs:
         try:
             while not has_ended:
                 try:
-                    async with asyncio.timeout_at(told_at + _SILENCE_S):
+                    async with asyncio.timeout_at(told_at + SILENCE_S):
                         tick = await queue.get()
                 except TimeoutError:
                     yield None

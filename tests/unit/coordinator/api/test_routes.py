@@ -321,9 +321,9 @@ async def test_a_run_that_does_not_balance_can_be_shown(
 ) -> None:
     """Stopping it says why it has failed, and its summary has that, too."""
     ledger.leases.apply([make_report(cut())], 5.0)
-    hand = sqlite3.connect(path, isolation_level=None)
-    hand.execute("UPDATE workers SET requests = 9")
-    hand.close()
+    intruder = sqlite3.connect(path, isolation_level=None)
+    intruder.execute("UPDATE workers SET requests = 9")
+    intruder.close()
     status, document = await call(client, "POST", "/api/runs/r1/pause")
     reason = "the workers' requests sum to 9, but 10 are accounted"
     assert (status, document) == (500, {"error": f"run r1 does not balance: {reason}"})
@@ -342,7 +342,7 @@ def build_tick(ledger: Ledger, run: str) -> Tick:
 
 async def wait_for_follower(world: World) -> None:
     """Let the server come to the point at which it waits for ticks."""
-    while not world.runs._followers:  # noqa: ASYNC110  # it tells nobody when it does
+    while not world.runs.followed:  # noqa: ASYNC110  # it tells nobody when it does
         await asyncio.sleep(0)
 
 
@@ -380,24 +380,26 @@ async def test_the_stream_of_a_run_at_rest_is_its_summary(client: Client) -> Non
     assert await response.content.read() == b""
 
 
-async def test_a_follower_may_leave(client: Client, world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_follower_may_leave(
+    client: Client, world: World, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nothing is kept for it, and nothing goes wrong."""
     run = await submit(client)
     with caplog.at_level(logging.WARNING):
         response = await client.get(f"/api/runs/{run}/ticks")
         await wait_for_follower(world)
         response.close()
-        while world.runs._followers:
+        while world.runs.followed:
             world.runs.announce_rest()
-            world.runs.publish(build_tick(world.runs._ledger, run))
+            world.runs.publish(build_tick(ledger, run))
             await asyncio.sleep(0)
     assert caplog.records == []
 
 
 async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is told to come again, until one has left."""
-    monkeypatch.setattr("oku_coordinator.api.routes._MOST_FOLLOWERS", 2)
-    monkeypatch.setattr("oku_coordinator.runs.runs._SILENCE_S", 0.02)
+    monkeypatch.setattr("oku_coordinator.api.streams.MOST_FOLLOWERS", 2)
+    monkeypatch.setattr("oku_coordinator.runs.runs.SILENCE_S", 0.02)
     path = f"/api/runs/{await submit(client)}/ticks"
     first, second = await client.get(path), await client.get(path)
     assert (first.status, second.status) == (200, 200)

@@ -1,13 +1,11 @@
 from pathlib import Path
 
-import aiohttp
 import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import incluster_config
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
-from oku_coordinator.kube import cluster as cluster_module
 from oku_coordinator.kube.cluster import Cluster, ClusterError, enter_cluster
 from oku_core.errors import UserError
 
@@ -81,7 +79,7 @@ async def test_an_answer_of_somebody_else_is_an_error(
 ) -> None:
     """A proxy may answer."""
     kubernetes.failures.append(web.Response(text=answer))
-    with pytest.raises(ClusterError, match="the answer is none of Kubernetes"):
+    with pytest.raises(ClusterError, match="the answer is not one of Kubernetes"):
         await cluster.fetch_scale("w")
 
 
@@ -93,13 +91,14 @@ async def test_a_refusal_without_a_reason_is_told_as_well(cluster: Cluster, kube
 
 
 async def test_nobody_waits_for_an_answer_that_does_not_come(
-    monkeypatch: pytest.MonkeyPatch, kubernetes: Kubernetes, cluster: Cluster
+    kubernetes: Kubernetes, cluster: Cluster
 ) -> None:
     """The limit is for the whole call."""
-    monkeypatch.setattr(cluster_module, "_TIMEOUT", aiohttp.ClientTimeout(total=0.05))
     kubernetes.hang_s = 0.2
+    hasty = Cluster("oku", cluster.configuration, timeout_s=0.05)
     with pytest.raises(ClusterError, match="TimeoutError"):
-        await cluster.fetch_scale("w")
+        await hasty.fetch_scale("w")
+    await hasty.close()
 
 
 async def test_an_api_that_is_away_is_an_error_of_one_line(unused_tcp_port: int) -> None:
@@ -114,7 +113,7 @@ def test_outside_a_pod_there_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> N
     """Which is the user's mistake."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(
-        UserError, match=r"^--kube-workers: this is no pod with a service account: Service host"
+        UserError, match=r"^--kube-workers: this is not a pod with a service account: Service host"
     ):
         enter_cluster("oku")
 
@@ -130,7 +129,7 @@ async def test_a_pod_bears_the_token_of_its_service_account(
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(certificates))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    configuration = enter_cluster("oku")._configuration
+    configuration = enter_cluster("oku").configuration
     assert configuration.host == "https://10.0.0.1:443"
     assert configuration.api_key == {"BearerToken": "bearer first"}
     assert configuration.verify_ssl

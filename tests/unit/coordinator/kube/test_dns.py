@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.kube import dns as name_module
+from oku_coordinator.kube import dns as dns_module
 from oku_coordinator.kube.dns import LOOKUPS, NAMED_WITHIN_S, ServerDns, is_same, look_up
 from oku_coordinator.kube.pods import Metadata, Pod, PodIp, Status
 
@@ -131,7 +131,7 @@ async def test_dns_that_hangs_says_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     async def sleep(_: float) -> None:
         pass
 
-    monkeypatch.setattr(name_module, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(dns_module, "PATIENCE_S", 0.01)
     name = ServerDns("servers", hang, sleep=sleep)
     assert await name.find_obstacle([ONE]) == "DNS says of servers as yet: nothing"
 

@@ -502,7 +502,7 @@ async def test_the_task_goes_on_after_what_nobody_foresaw(
         looks.put_nowait(None)
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr(scaler_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(scaler_module, "LOOK_S", 0.0)
     monkeypatch.setattr(world.scaler, "look", look)
     world.scaler.start(Supervisor(sleep=lambda _: asyncio.sleep(0)))
     for _ in range(3):
@@ -534,7 +534,10 @@ async def test_delay_servers_are_found_by_their_pods(cluster: Cluster, kubernete
         await servers.find()
 
 
-def test_a_service_without_a_port_has_the_usual_one(cluster: Cluster) -> None:
-    """As in any URL."""
-    assert PodServers(cluster, "s", "http://oku-server")._port == 80
+async def test_a_service_without_a_port_has_the_usual_one(cluster: Cluster, kubernetes: Kubernetes) -> None:
+    """It is 80, as in any URL."""
+    kubernetes.add_pod("s", "s-1", podIP="10.0.0.1")
+    assert await PodServers(cluster, "s", "http://oku-server").find() == [
+        Address("http://10.0.0.1:80", "oku-server")
+    ]
     assert build_url("10.0.0.1", 80) == "http://10.0.0.1:80"

@@ -32,13 +32,14 @@ def diary() -> Diary:
 def make_pusher(diary: Diary) -> Callable[..., LokiPusher]:
     """Makes a pusher that writes a diary and whose pauses are the longest that are possible."""
 
-    def make(target: LokiTarget, **limits: float) -> LokiPusher:
+    def make(target: LokiTarget, *, is_in_doubt: bool = True, **limits: float) -> LokiPusher:
         return LokiPusher(
             target,
             on_trouble=diary.troubles.append,
             limits=Limits(**limits),  # type: ignore[arg-type]
             sleep=diary.sleep,
             uniform=lambda: 1.0,
+            is_in_doubt=is_in_doubt,
         )
 
     return make

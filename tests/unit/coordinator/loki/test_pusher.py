@@ -23,6 +23,9 @@ class Diary(Protocol):
     pauses: list[float]
     troubles: list[str]
 
+    async def sleep(self, pause_s: float) -> None:
+        """Take no time."""
+
 
 def text_of(entries: list[Entry]) -> list[str]:
     """Their lines."""
@@ -58,7 +61,6 @@ async def test_a_body_is_gzipped_json_and_says_who_sends_it(loki: FakeLoki, make
     async def take(request: web.Request) -> web.Response:
         assert request.content_type == "application/json"
         loki.headers.append(dict(request.headers))
-        assert request._client_max_size == 1024**2
         seen.append(await request.content.read())
         return web.Response(status=204)
 
@@ -95,8 +97,7 @@ async def test_only_authorities_that_were_given_are_trusted(
     url = f"https://127.0.0.1:{server.port}"
     async with make_pusher(LokiTarget(url=url, ca_file=Path(certificates.cacert))) as pusher:
         await pusher.push(make_entries(1))
-    async with make_pusher(LokiTarget(url=url)) as pusher:
-        pusher._is_in_doubt = False
+    async with make_pusher(LokiTarget(url=url), is_in_doubt=False) as pusher:
         await give_up(pusher, make_entries(1, first=1), diary)
     await server.close()
     assert loki.texts == ["line 0"]
@@ -143,17 +144,19 @@ async def test_pauses_have_an_end_to_their_growth_and_full_jitter(
 ) -> None:
     """Any share of the longest one may be drawn."""
     shares = iter([1.0, 0.0, 0.25, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0])
-    pusher = LokiPusher(LokiTarget(url=url), sleep=diary.sleep, uniform=lambda: next(shares))  # type: ignore[attr-defined]
-    pusher._is_in_doubt = False
+    pusher = LokiPusher(
+        LokiTarget(url=url), sleep=diary.sleep, uniform=lambda: next(shares), is_in_doubt=False
+    )
     loki.faults += [answer(404) for _ in range(2)] + [answer(500) for _ in range(1)]
     async with pusher:
         await pusher.push(make_entries(1))
     assert diary.pauses == [30.0, 0.0, 0.5, 1.0]
     loki.faults += [answer(500) for _ in range(6)]
     loki.query_faults += [answer(404) for _ in range(12)]
-    async with LokiPusher(LokiTarget(url=url), sleep=diary.sleep, uniform=lambda: 1.0) as pusher:  # type: ignore[attr-defined]
-        diary.pauses.clear()
-        pusher._is_in_doubt = False
+    diary.pauses.clear()
+    async with LokiPusher(
+        LokiTarget(url=url), sleep=diary.sleep, uniform=lambda: 1.0, is_in_doubt=False
+    ) as pusher:
         await pusher.push(make_entries(1))
     assert [pause for pause in diary.pauses if pause != 1.0] == [0.5, 2.0, 4.0, 8.0, 16.0]
 
@@ -298,10 +301,10 @@ async def test_nothing_is_asked_when_nothing_was_sent(
     make_pusher: MakePusher, diary: Diary, unused_tcp_port: int
 ) -> None:
     """A connection that was refused is tried again until somebody listens."""
-    async with make_pusher(LokiTarget(url=f"http://127.0.0.1:{unused_tcp_port}")) as pusher:
-        pusher._is_in_doubt = False
+    target = LokiTarget(url=f"http://127.0.0.1:{unused_tcp_port}")
+    async with make_pusher(target, is_in_doubt=False) as pusher:
         await give_up(pusher, make_entries(1), diary)
-        assert pusher._is_in_doubt
+        assert pusher.is_in_doubt
     assert diary.pauses[:8] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     assert len(diary.troubles) == 1
     assert diary.troubles[0].endswith(": Connection refused")

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.retention import Retention, RetentionRule
+from oku_coordinator.runs.retention import Retention
+from oku_coordinator.settings import RetentionRule
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 

@@ -278,7 +278,7 @@ async def test_who_follows_a_silent_run_hears_that_it_is_silent(
     runs: Runs, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many ticks others have: so whoever has left is found out."""
-    monkeypatch.setattr("oku_coordinator.runs.runs._SILENCE_S", 0.02)
+    monkeypatch.setattr("oku_coordinator.runs.runs.SILENCE_S", 0.02)
     run, other = (runs.submit({"requests": 1}).run for _ in range(2))
     following = runs.follow(run)
     asking = asyncio.ensure_future(anext(following))
