@@ -16,7 +16,7 @@ from docs.tools.rooms import build_rooms_table
 
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.results.summary import Summary
-from oku_dashboards.files import build_files as build_dashboards
+from oku_dashboards.dashboard_files import build_files as build_dashboards
 
 _DOCS = Path(__file__).parents[1]
 _CONTRACTS = _DOCS.parent / ".importlinter"

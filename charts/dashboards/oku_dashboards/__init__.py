@@ -1,4 +1,4 @@
 """The Grafana dashboards of Oku as code: from LogQL and panels to JSON.
 
-`files` says what is written where; docs/tools/generate.py writes and checks it.
+`dashboard_files` says which file has which dashboard; docs/tools/generate.py writes and checks them.
 """

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oku_core.results.event import EventType
+from oku_dashboards.colours import BAD, CAUTION, PLAIN
 from oku_dashboards.logql import Lines
-from oku_dashboards.palette import BAD, CAUTION, PLAIN
 from oku_dashboards.panel import DATASOURCE, Json, Panel
 
 SCHEMA_VERSION = 38
@@ -30,10 +30,10 @@ class Dashboard:
     """A dashboard.
 
     Attributes:
-        uid: fixed, so that links hold.
-        description: one sentence or two.
+        uid: fixed, so that links keep working.
+        description: one or two sentences.
         variables: `build_run_variable` and the like.
-        rows: the first has no heading: it is what one sees first.
+        rows: of panels; the first has no heading.
         annotations: `build_annotations`.
         run: its variable for the run, which links hand on.
     """
@@ -80,7 +80,7 @@ class Dashboard:
             "asDropdown": False,
             "icon": "dashboard",
             "tags": [],
-            "tooltip": f"The same run and time in Oku / {_TITLES[uid]}",
+            "tooltip": f"The same run and time range in Oku / {_TITLES[uid]}",
         }
 
     def _place(self) -> list[Json]:
@@ -114,7 +114,7 @@ def build_name_variable() -> Json:
     """Which runs are listed: those of one name, or all, with those that have none."""
     return {
         **_build_label_variable(
-            "name", "Name", '{app="oku"}', "Runs of this name; All: with or without one."
+            "name", "Name", '{app="oku"}', "Runs with this name. All: runs with any name or none."
         ),
         "sort": 1,
         "includeAll": True,
@@ -132,7 +132,7 @@ def build_run_variable(name: str = "run", label: str = "Run", other_than: str = 
         other_than: a variable whose run is not listed.
     """
     but = f', run!="${other_than}"' if other_than else ""
-    hint = "Runs in the time range, the newest first. Is yours missing, choose a longer time."
+    hint = "Runs in the time range, newest first. If yours is missing, choose a longer range."
     stream = f'{{app="oku", name=~"$name"{but}}}'
     return _build_label_variable(name, label, stream, hint, of="run")
 
@@ -176,9 +176,9 @@ def build_annotations(events: Lines) -> list[Json]:
     marks = (
         ("Workers lost", BAD, (EventType.WORKER_LOST,)),
         ("Leases taken back", CAUTION, (EventType.LEASE_EXPIRED,)),
-        ("States", PLAIN, (EventType.STATE,)),
+        ("State changes", PLAIN, (EventType.STATE,)),
         ("Coordinator started", "purple", (EventType.COORDINATOR_STARTED,)),
-        ("Lines lost", "yellow", (EventType.LINES_DROPPED, EventType.LINES_REFUSED)),
+        ("Lines dropped or refused", "yellow", (EventType.LINES_DROPPED, EventType.LINES_REFUSED)),
     )
     return [
         {

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from oku_dashboards.palette import FAINT, PLAIN
+from oku_dashboards.colours import FAINT, PLAIN
 
 Json = dict[str, Any]
 
 DATASOURCE: Mapping[str, str] = {"type": "loki", "uid": "${datasource}"}
 TICK = "1s"
-"""The shortest step of what is told once a second."""
+"""The shortest step of what is reported once a second."""
 HALF = 12
 """Of the 24 columns of a dashboard."""
 
 
 class Exactness(StrEnum):
-    """How far the figures of a panel can be trusted; the last sentence of its description."""
+    """How far the figures of a panel can be trusted: the last sentence of its description."""
 
-    EXACT = "Exact, as far as the time range reaches: made of what the ledger accounted for."
-    RECORDED = "Exact: made of what the ledger recorded when it happened."
-    LEDGER = "Of the ledger, as of the latest tick in the time range."
-    PROGRESS = "Not exact: made of progress, which may be lost."
+    EXACT = "Exact within the time range: made from what the ledger accounted for."
+    RECORDED = "Exact: made from what the ledger recorded when it happened."
+    LEDGER = "From the ledger, as of the latest tick in the time range."
+    PROGRESS = "Not exact: made from the workers' progress, which may be lost."
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Query:
 
     Attributes:
         expr: LogQL.
-        name: how what comes is called, with labels in double braces.
-        is_instant: whether one figure is wanted, not a course of time.
+        name: the name of the series, with labels in double braces.
+        is_instant: whether one figure is wanted instead of a series over time.
         most_lines: of a query for lines.
     """
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oku_dashboards.palette import PLAIN
+from oku_dashboards.colours import PLAIN
 from oku_dashboards.panel import REFS, Json, Panel, Query
 
 _MOST_BELOW = 2

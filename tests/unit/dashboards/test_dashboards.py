@@ -11,8 +11,8 @@ import pytest
 
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_dashboards.files import build_files
-from oku_dashboards.palette import OUTCOME_COLOURS, STATE_COLOURS
+from oku_dashboards.colours import OUTCOME_COLOURS, STATE_COLOURS
+from oku_dashboards.dashboard_files import build_files
 from oku_dashboards.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}

@@ -1,11 +1,11 @@
-"""How a run went, second for second: rate, outcomes, latencies, bytes."""
+"""Panels over time: the rate of a run, its outcomes, its latencies and its bytes, second by second."""
 
 from dataclasses import dataclass, replace
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
+from oku_dashboards.colours import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
 from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
-from oku_dashboards.palette import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
 from oku_dashboards.panel import Exactness, Panel, Query, override
 from oku_dashboards.visualizations import BARS, STACKED, HeatScale, heatmap, lines
 
@@ -16,12 +16,12 @@ _STATUS_STEP = "10s"
 
 
 @dataclass(frozen=True)
-class Course:
+class TimeSeriesPanels:
     """The panels of a run over time.
 
     Attributes:
         whose: the matcher of the run.
-        label: what stands behind the titles, to tell two runs apart.
+        label: what is appended to titles, to tell two runs apart.
     """
 
     whose: str = ONE_RUN
@@ -32,7 +32,7 @@ class Course:
         return self._entitle(
             lines(
                 title="Rate",
-                shows="Requests that ended, per second; for steps longer than a second the mean.",
+                shows="Requests that ended per second. If a step is longer than a second, the mean.",
                 exactness=Exactness.PROGRESS,
                 queries=[Query(rate(self._ticks, "requests_ended"), "requests")],
                 unit="reqps",
@@ -44,8 +44,8 @@ class Course:
         workers = override("workers", colour="purple", unit="none", decimals=0, custom_axisPlacement="right")
         panel = lines(
             title="In flight",
-            shows="Requests sent and not yet answered, over all workers (mean of the step), and how many"
-            " workers live (right axis, the fewest in the step).",
+            shows="Requests sent and not yet answered, over all workers (mean of the step), and the number"
+            " of live workers (right axis, minimum of the step).",
             exactness=Exactness.PROGRESS,
             queries=[
                 Query(self._ticks.mean("in_flight", STEP), "in flight"),
@@ -55,12 +55,12 @@ class Course:
         return self._entitle(replace(panel, overrides=[*panel.overrides, workers]))
 
     def build_outcomes(self) -> Panel:
-        """All outcomes, on top of each other."""
+        """All outcomes, stacked."""
         return self._entitle(
             lines(
                 custom=STACKED,
                 title="Outcomes",
-                shows="What became of the requests that ended, per second, on top of each other.",
+                shows="Requests that ended per second, stacked by outcome.",
                 exactness=Exactness.PROGRESS,
                 queries=[Query(rate(self._ticks, outcome), outcome) for outcome in OUTCOMES],
                 unit="reqps",
@@ -68,11 +68,11 @@ class Course:
         )
 
     def build_failures(self) -> Panel:
-        """All outcomes but `ok`, which hides them."""
+        """All outcomes but `ok`, which would hide them."""
         return self._entitle(
             lines(
                 title="Not ok",
-                shows="The same without `ok`, so that a few failures among many requests are seen."
+                shows="The same without `ok`, so that a few failures among many requests stand out."
                 " A run without failures shows zero.",
                 exactness=Exactness.PROGRESS,
                 queries=[Query(rate(self._ticks, outcome), outcome) for outcome in _FAILURES],
@@ -90,8 +90,8 @@ class Course:
                     "axisSoftMin": None,
                 },
                 title="Latency quantiles",
-                shows="Quantiles of each second, of the merged histogram of all workers; for steps longer"
-                " than a second the largest of the seconds, for quantiles can be neither added nor averaged.",
+                shows="Quantiles of each second, from the merged histogram of all workers. If a step is"
+                " longer than a second, the largest of its seconds: quantiles cannot be added or averaged.",
                 exactness=Exactness.PROGRESS,
                 queries=[
                     Query(self._ticks.max(field, STEP), name) for field, name in _QUANTILE_NAMES.items()
@@ -108,8 +108,8 @@ class Course:
             heatmap(
                 HeatScale(),
                 title="Latencies",
-                shows="How many answers took how long. A row is a bucket and named by its upper bound;"
-                " buckets that hold nothing in the whole time range have no row.",
+                shows="How many responses took how long. Each row is a bucket, named by its upper bound;"
+                " buckets that are empty in the whole time range have no row.",
                 exactness=Exactness.PROGRESS,
                 queries=[Query(buckets.sum("requests", STEP, ("le",)), "{{le}}")],
                 # Ticks are not in step with the second: a step of two always holds one.
@@ -125,14 +125,14 @@ class Course:
         panel = lines(
             custom=BARS,
             title="Statuses",
-            shows="Answers by status code, per second, at the moment when their range was accounted for; a"
-            " range lasts about ten seconds.",
+            shows="Responses per second by status code, at the time their range was accounted for. A range"
+            " lasts about ten seconds.",
             exactness=Exactness.EXACT,
             queries=[Query(expr, "{{status}}")],
             has_many=True,
             unit="reqps",
             min_step=_STATUS_STEP,
-            no_value="no answer was accounted for in the time range",
+            no_value="no response was accounted for in the time range",
         )
         colours = [
             override(f"/{start}/", colour=colour, is_pattern=True) for start, colour in STATUS_COLOURS.items()
@@ -144,7 +144,7 @@ class Course:
         return self._entitle(
             lines(
                 title="Bytes received",
-                shows="Bytes of the bodies of answers, as they came, per second; 1 MB is 10⁶ bytes.",
+                shows="Bytes of response bodies per second, before decompression; 1 MB is 10⁶ bytes.",
                 exactness=Exactness.PROGRESS,
                 queries=[Query(rate(self._ticks, "bytes_received"), "bytes")],
                 unit="Bps",

@@ -1,8 +1,6 @@
-"""Oku / Run: how it is going, what came of it, and what happened on the way."""
+"""The dashboard Oku / Run: how a run is going, its results, and its events."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards.account import Account
-from oku_dashboards.course import Course
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -12,55 +10,57 @@ from oku_dashboards.dashboard import (
 )
 from oku_dashboards.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
 from oku_dashboards.panel import Exactness, Panel, Query, override
+from oku_dashboards.stat_panels import StatPanels
+from oku_dashboards.time_series_panels import TimeSeriesPanels
 from oku_dashboards.visualizations import logs, table
 
 _MOST_RUNS = 100
 _MARGIN_MS = 30_000
-"""A link to a run shows so much before its first and after its last range."""
+"""A link to a run shows this much before its first and after its last range."""
 
 
 def build() -> Dashboard:
     """The dashboard."""
-    account, course = Account(), Course()
+    stats, series = StatPanels(), TimeSeriesPanels()
     return Dashboard(
         uid="oku-run",
-        description="One run: how it is going, its account, its latencies, what happened to it."
-        " Runs are listed that have lines in the time range; the table at the end leads to each of them.",
+        description="One run: how it is going, its account, its latencies and its events. The runs listed are"
+        " those with lines in the time range; the table at the bottom links to each of them.",
         variables=[build_name_variable(), build_run_variable()],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row(
                 "",
                 [
-                    account.build_state(width=3),
-                    account.build_progress(width=3),
-                    account.build_accounted(width=4),
-                    account.build_rate(width=4),
-                    account.build_failures(width=4),
-                    account.build_p99(width=3),
-                    account.build_time_left(width=3),
+                    stats.build_state(width=3),
+                    stats.build_progress(width=3),
+                    stats.build_accounted(width=4),
+                    stats.build_rate(width=4),
+                    stats.build_failures(width=4),
+                    stats.build_p99(width=3),
+                    stats.build_time_left(width=3),
                 ],
             ),
-            Row("Account", [account.build_account(width=16), account.build_sums(width=8)]),
+            Row("Account", [stats.build_account(width=16), stats.build_sums(width=8)]),
             Row(
                 "Over time",
                 [
-                    course.build_rate(),
-                    course.build_in_flight(),
-                    course.build_outcomes(),
-                    course.build_failures(),
-                    course.build_quantiles(),
-                    course.build_heatmap(),
-                    course.build_statuses(),
-                    course.build_bytes(),
+                    series.build_rate(),
+                    series.build_in_flight(),
+                    series.build_outcomes(),
+                    series.build_failures(),
+                    series.build_quantiles(),
+                    series.build_heatmap(),
+                    series.build_statuses(),
+                    series.build_bytes(),
                 ],
             ),
             Row(
                 "The run as a whole",
                 [
-                    account.build_latencies(width=24),
-                    account.build_outcomes(width=8),
-                    account.build_statuses(width=6),
+                    stats.build_latencies(width=24),
+                    stats.build_outcomes(width=8),
+                    stats.build_statuses(width=6),
                     _build_validity(),
                 ],
             ),
@@ -73,12 +73,13 @@ def build() -> Dashboard:
 def _build_validity() -> Panel:
     flags = Lines(ONE_RUN, LineKind.EVENT, where='type="validity"', needs=("type", "text"))
     return logs(
-        title="What limits the result",
-        shows="Flags of validity, each with a sentence, as of each rest of the run. None is good news.",
+        title="Validity flags",
+        shows="What may make the results misleading, in a sentence each, as of each time the run came to"
+        " rest. No flag is good news.",
         exactness=Exactness.RECORDED,
         queries=[Query(f"{flags.pick()} | line_format `{{{{.text}}}}`", most_lines=100)],
         width=10,
-        no_value="no flag; that is said when the run is at rest",
+        no_value="no flags; they are written when the run comes to rest",
     )
 
 
@@ -86,12 +87,12 @@ def _build_events() -> Panel:
     events = Lines(ONE_RUN, LineKind.EVENT, needs=("type", "text"))
     return logs(
         title="Events",
-        shows="All that happened to the run, the newest first.",
+        shows="Everything that happened to the run, newest first.",
         exactness=Exactness.RECORDED,
         queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=500)],
         width=24,
         height=10,
-        no_value="nothing happened in the time range",
+        no_value="no events in the time range",
     )
 
 
@@ -110,8 +111,8 @@ def _build_runs() -> Panel:
         key="run",
         sort_by="run",
         title="Runs",
-        shows=f"The {_MOST_RUNS} newest runs that accounted for requests in the time range; a click on one"
-        " shows it, with the time that it took.",
+        shows=f"The {_MOST_RUNS} newest runs that accounted for requests in the time range. Click a run to"
+        " show it, with its own time range.",
         exactness=Exactness.EXACT,
         queries=[
             Query(
@@ -126,7 +127,7 @@ def _build_runs() -> Panel:
         unit="locale",
         width=24,
         height=8,
-        no_value="no run in the time range",
+        no_value="no runs in the time range",
         overrides=[
             override("run", links=[link]),
             override("from", unit="dateTimeAsIso"),

@@ -1,11 +1,11 @@
-"""Oku / Compare: two runs side by side, what changed between them, and how both went since their start."""
+"""The dashboard Oku / Compare: two runs side by side, what changed, and how both went since their start."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.lines import LineKind
-from oku_dashboards.account import LATENCIES, Account
+from oku_dashboards.colours import CAUTION, FAINT, GOOD, PLAIN
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -14,13 +14,13 @@ from oku_dashboards.dashboard import (
     build_run_variable,
 )
 from oku_dashboards.logql import SPAN, Lines
-from oku_dashboards.palette import CAUTION, FAINT, GOOD, PLAIN
 from oku_dashboards.panel import Exactness, Panel, Query, by_threshold
+from oku_dashboards.stat_panels import LATENCIES, StatPanels
 from oku_dashboards.visualizations import bar_chart, logs, stat
 
 _RUN_A, _RUN_B = 'run="$run_a"', 'run="$run_b"'
 _NOTABLE = 0.05
-"""A change by less than this has no colour."""
+"""A smaller change has no colour."""
 _MISSING = "choose two runs, and a time range that holds both"
 _STEPS_S = ("5", "1", "10", "60", "600")
 _SINCE = "since"
@@ -39,8 +39,8 @@ def build() -> Dashboard:
     return Dashboard(
         uid="oku-compare",
         run="run_a",
-        description="Two runs: what A changed against B, their accounts, and both on the time since their"
-        " start, whenever that was. Choose a time range that holds both.",
+        description="Two runs: how A differs from B, their accounts, and both on a common axis of time since"
+        " their start. Choose a time range that holds both runs.",
         variables=[
             build_name_variable(),
             build_run_variable("run_a", "Run A"),
@@ -49,7 +49,7 @@ def build() -> Dashboard:
                 "step",
                 "Seconds per bar",
                 _STEPS_S,
-                "Of the charts since the start. Loki gives at most 500 bars.",
+                "How long a bar of the charts since the start is. Loki returns at most 500 bars.",
             ),
         ],
         rows=[
@@ -63,12 +63,12 @@ def build() -> Dashboard:
 
 
 def _build_account(whose: str, label: str) -> Sequence[Panel]:
-    account = Account(whose)
+    stats = StatPanels(whose)
     panels = (
-        account.build_state(width=3),
-        account.build_account(("requests", "accounted", "resent at most", "active", "throughput"), width=16),
-        account.build_failures(width=5),
-        account.build_latencies(width=24),
+        stats.build_state(width=3),
+        stats.build_account(("requests", "accounted", "resent at most", "active", "throughput"), width=16),
+        stats.build_failures(width=5),
+        stats.build_latencies(width=24),
     )
     return [replace(panel, title=f"{panel.title} of {label}") for panel in panels]
 
@@ -88,14 +88,14 @@ def _build_failures() -> Panel:
         return f"({failures} / {ticks.sum('seconds', SPAN, _BY)})"
 
     return _build_overlay(
-        "Not ok, per second", "Requests that ended otherwise than `ok`", build_expr, "locale"
+        "Not ok, per second", "Requests that ended with an outcome other than `ok`", build_expr, "locale"
     )
 
 
 def _build_quantile(name: str) -> Panel:
     return _build_overlay(
         LATENCIES[name],
-        f"The {LATENCIES[name]} of the answers, of each step the largest of its seconds",
+        f"The {LATENCIES[name]} of the responses, of each step the largest of its seconds",
         lambda ticks: ticks.max(f"{name}_ms", SPAN, _BY),
         "ms",
     )
@@ -108,8 +108,9 @@ def _build_overlay(title: str, shows: str, build_expr: Callable[[Lines], str], u
     return bar_chart(
         key=_SINCE,
         title=title,
-        shows=f"{shows}, by the time since the start of each run, pauses left out. Grey is what both have; on"
-        " top of it what A, or B, has more. A bar of one colour alone: the other run had ended, or none.",
+        shows=f"{shows}, by time since the start of each run, without pauses. Grey is what both runs have;"
+        " on top of it is what A or B has more. If a bar has only one colour, the other run had ended or had"
+        " nothing.",
         exactness=Exactness.PROGRESS,
         queries=[
             Query(f"({a} <= {b}) or ({b} < {a})", "both", is_instant=True),
@@ -126,10 +127,10 @@ def _build_events(whose: str, label: str) -> Panel:
     events = Lines(whose, LineKind.EVENT, needs=("type", "text"))
     return logs(
         title=f"Events of {label}",
-        shows="All that happened to the run, the newest first.",
+        shows="Everything that happened to the run, newest first.",
         exactness=Exactness.RECORDED,
         queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=200)],
-        no_value="nothing happened in the time range",
+        no_value="no events in the time range",
     )
 
 
@@ -139,8 +140,8 @@ def _build_throughput_change() -> Panel:
         for ticks in (Lines(_RUN_A, LineKind.TICK), Lines(_RUN_B, LineKind.TICK))
     )
     return stat(
-        title="Throughput of A against B",
-        shows="By how much A accounted for more requests in a second of its active time than B.",
+        title="Throughput of A compared with B",
+        shows="How many more requests per active second A accounted for than B.",
         exactness=Exactness.LEDGER,
         queries=[Query(f"{a} / {b} - 1", "throughput", is_instant=True)],
         unit="percentunit",
@@ -154,8 +155,8 @@ def _build_throughput_change() -> Panel:
 def _build_latency_changes() -> Panel:
     a, b = Lines(_RUN_A, LineKind.SUMMARY), Lines(_RUN_B, LineKind.SUMMARY)
     return stat(
-        title="Latency of A against B",
-        shows="By how much the latencies of A are longer than those of B, of all answered requests, from"
+        title="Latency of A compared with B",
+        shows="How much longer the latencies of A are than those of B, over all answered requests, from"
         " the latest summaries.",
         exactness=Exactness.EXACT,
         queries=[
@@ -167,6 +168,6 @@ def _build_latency_changes() -> Panel:
         unit="percentunit",
         decimals=1,
         width=19,
-        no_value=f"{_MISSING}; comes when both are at rest",
+        no_value=f"{_MISSING}; available when both are at rest",
         defaults=by_threshold({-_NOTABLE: PLAIN, _NOTABLE: CAUTION}, GOOD),
     )

@@ -1,10 +1,11 @@
-"""Oku / Workers: which worker did what."""
+"""The dashboard Oku / Workers: what each worker did, how busy it was, and which were lost."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from oku_core.results.event import EventType
 from oku_core.results.lines import LineKind
+from oku_dashboards.colours import BAD, CAUTION, FAINT, GOOD
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -15,16 +16,11 @@ from oku_dashboards.dashboard import (
     build_text_variable,
 )
 from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD
 from oku_dashboards.panel import Exactness, Json, Panel, Query, by_threshold, override
 from oku_dashboards.visualizations import BARS, lines, logs, stat, table
 
 WORKER_STEP = "5s"
-"""With more than 100 workers, lines come less often than once a second."""
-_NAMED = "250"
-"""Loki gives at most 500 series, and each step may show other workers of many, so that nearly all of them
-appear in an hour. Where more than this live at a time only the lowest and the highest are shown, without a
-name; the other half of the limit is left for workers that took the place of others."""
+"""With more than 100 workers, each has a line less often than once a second."""
 _BY = ("worker",)
 _NAMED = 'worker=~"$worker"'
 _NAMED_LINES = Lines(ONE_RUN, LineKind.WORKER, where=_NAMED, needs=_BY)
@@ -36,7 +32,7 @@ def build() -> Dashboard:
     """The dashboard."""
     return Dashboard(
         uid="oku-workers",
-        description="The workers of one run: their share of it, how busy they were, which were lost.",
+        description="The workers of one run: their share of it, how busy they were, and which were lost.",
         variables=[
             build_name_variable(),
             build_run_variable(),
@@ -44,39 +40,44 @@ def build() -> Dashboard:
                 "worker",
                 "Worker",
                 ".+",
-                "A regular expression for the names of workers. With more than 500 of them it must leave"
-                " fewer: Loki gives no more series at once.",
+                "A regular expression for the names of workers. With more than 500 workers it must match"
+                " fewer: Loki returns no more series at once.",
             ),
             build_choice_variable(
-                "top", "Shown at a time", ["20", "50", "100"], "How many workers a panel over time shows."
+                "top",
+                "Workers shown",
+                ["20", "50", "100"],
+                "How many workers a panel over time shows at a time.",
             ),
         ],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row("", [_build_living(), _build_lost(), _build_taken_back(), _build_lag(), _build_busy()]),
             Row(
-                "Each worker over time",
+                "Workers over time",
                 [
                     _build_rate(),
                     _build_largest("in_flight", "In flight", "Requests sent and not yet answered", "short"),
                     _build_largest(
-                        "cpu_share", "Processor", "Processor time over time; 100 % is one core", "percentunit"
+                        "cpu_share", "CPU", "CPU time per second; 100 % is one core", "percentunit"
                     ),
                     _build_largest("rss_mb", "Memory", "Resident memory; 1 MB is 10⁶ bytes", "decmbytes"),
-                    _build_largest("lag_s", "Lateness of the event loop", "How late its event loop was", "s"),
-                    _build_largest("p99_ms", "p99", "99 of 100 of its answers came within this time", "ms"),
+                    _build_largest("lag_s", "Event loop lag", "How late the worker's event loop was", "s"),
+                    _build_largest(
+                        "p99_ms", "p99", "99 of 100 of its responses arrived within this time", "ms"
+                    ),
                 ],
             ),
-            Row("What each worker accounted for", [_build_table(), _build_ranges()]),
-            Row("Comings and goings", [_build_events()]),
+            Row("Totals", [_build_table(), _build_ranges()]),
+            Row("Events", [_build_events()]),
         ],
     )
 
 
 def _build_living() -> Panel:
     return stat(
-        title="Living",
-        shows="How many workers live; the latest tick.",
+        title="Live workers",
+        shows="The number of live workers, as of the latest tick.",
         exactness=Exactness.PROGRESS,
         queries=[Query(Lines(ONE_RUN, LineKind.TICK).last("workers", SPAN), "workers", is_instant=True)],
         width=4,
@@ -86,8 +87,8 @@ def _build_living() -> Panel:
 def _build_lost() -> Panel:
     return _build_count(
         EventType.WORKER_LOST,
-        "Lost",
-        "How many times a worker was declared dead while the run was active.",
+        "Workers lost",
+        "How many workers were declared dead while the run was active.",
         BAD,
     )
 
@@ -96,7 +97,7 @@ def _build_taken_back() -> Panel:
     return _build_count(
         EventType.LEASE_EXPIRED,
         "Leases taken back",
-        "How many leases were taken back and given to others.",
+        "How many leases were taken back, so that other workers could take their ranges.",
         CAUTION,
     )
 
@@ -116,8 +117,8 @@ def _build_count(type_: EventType, title: str, shows: str, colour: str) -> Panel
 def _build_lag() -> Panel:
     return _build_worst(
         "max_lag_s",
-        "Largest lateness",
-        "How late the event loop of a worker was at most",
+        "Largest event loop lag",
+        "The largest lag of any worker's event loop",
         "s",
         {0.1: CAUTION, 1: BAD},
     )
@@ -127,8 +128,8 @@ def _build_busy() -> Panel:
     return _build_worst(
         "busy_share",
         "Busiest second",
-        "The largest share of a second that a worker ran or waited for a processor; from 90 % on its"
-        " latencies may be its own",
+        "The largest share of a second in which a worker ran or waited for a processor. From 90 % on,"
+        " latencies may be the worker's own",
         "percentunit",
         {0.9: CAUTION},
         decimals=0,
@@ -159,7 +160,7 @@ def _build_worst(
 def _build_rate() -> Panel:
     rates = f"{_NAMED_LINES.sum('requests_ended', STEP, _BY)} / {_NAMED_LINES.sum('seconds', STEP, _BY)}"
     return _build_lines(
-        "rate_rps", "Rate", "Requests that ended, per second", "reqps", f"bottomk($top, {rates})"
+        "rate_rps", "Rate", "Requests that ended per second", "reqps", f"bottomk($top, {rates})"
     )
 
 
@@ -174,8 +175,8 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
     panel = lines(
         custom={"fillOpacity": 0},
         title=title,
-        shows=f"{shows}. Of many workers, those with the {which} values at each moment; dashed the highest"
-        " and the lowest value that any worker told, which no number of workers is too many for.",
+        shows=f"{shows}. With many workers, those with the {which} values at each point in time. The dashed"
+        " lines are the highest and the lowest value over all workers, however many there are.",
         exactness=Exactness.PROGRESS,
         queries=[
             Query(named, "{{worker}}"),
@@ -186,7 +187,7 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
         unit=unit,
         min_step=WORKER_STEP,
         defaults=_PALETTE,
-        no_value="no worker in the time range",
+        no_value="no workers in the time range",
     )
     dashed = {"fill": "dash", "dash": [6, 6]}
     extremes = [override(name, colour=FAINT, custom_lineStyle=dashed) for name in ("highest", "lowest")]
@@ -198,9 +199,9 @@ def _build_ranges() -> Panel:
     return lines(
         custom=BARS,
         table=("sum",),
-        title="Ranges done",
-        shows="How many ranges of which worker were accounted for; of many workers, those with the most at"
-        " each moment.",
+        title="Ranges accounted",
+        shows="How many ranges of each worker were accounted for. With many workers, those with the most at"
+        " each point in time.",
         exactness=Exactness.EXACT,
         queries=[Query(f"topk($top, {ranges})", "{{worker}}")],
         has_many=True,
@@ -216,18 +217,18 @@ def _build_table() -> Panel:
     columns = {
         "requests": ranges.sum("requests", SPAN, _BY),
         "ranges": ranges.count(SPAN, _BY),
-        "processor": ranges.sum("cpu_s", SPAN, _BY),
+        "CPU time": ranges.sum("cpu_s", SPAN, _BY),
         "peak memory": ranges.max("peak_rss_mb", SPAN, _BY),
-        "largest lateness": ranges.max("max_lag_s", SPAN, _BY),
+        "largest event loop lag": ranges.max("max_lag_s", SPAN, _BY),
         "busiest second": ranges.max("busy_share", SPAN, _BY),
         "largest p99 of a range": ranges.max("p99_ms", SPAN, _BY),
     }
     return table(
         key="worker",
         sort_by="requests",
-        title="What each worker did",
-        shows=f"What each worker accounted for, and what its reports said of it; the {_MOST_ROWS} largest"
-        " of each column.",
+        title="Totals per worker",
+        shows=f"What each worker accounted for, and what its reports say about it: the {_MOST_ROWS} largest"
+        " values of each column.",
         exactness=Exactness.EXACT,
         queries=[
             Query(f"topk({_MOST_ROWS}, {expr})", name, is_instant=True) for name, expr in columns.items()
@@ -237,9 +238,9 @@ def _build_table() -> Panel:
         height=10,
         no_value="nothing accounted yet",
         overrides=[
-            override("processor", unit="s"),
+            override("CPU time", unit="s"),
             override("peak memory", unit="decmbytes"),
-            override("largest lateness", unit="s"),
+            override("largest event loop lag", unit="s"),
             override("busiest second", unit="percentunit", decimals=0),
             override("largest p99 of a range", unit="ms"),
         ],
@@ -250,12 +251,12 @@ def _build_events() -> Panel:
     choice = f'type=~"{"|".join(_EVENTS)}"'
     events = Lines(ONE_RUN, LineKind.EVENT, where=choice, needs=("type", "text"))
     return logs(
-        title="Workers that came, left or were lost, and leases taken back",
-        shows="Events of workers and leases, the newest first.",
+        title="Workers and leases",
+        shows="Workers that joined, left or were lost, and leases that were taken back, newest first.",
         exactness=Exactness.RECORDED,
         queries=[Query(f"{events.pick()} | line_format `{{{{.type}}}}: {{{{.text}}}}`", most_lines=500)],
         width=24,
-        no_value="nothing happened in the time range",
+        no_value="no events in the time range",
     )
 
 

@@ -1,7 +1,7 @@
-"""Oku / Coverage: the request space as a picture."""
+"""The dashboard Oku / Coverage: the request space as a picture."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards.account import Account
+from oku_dashboards.colours import PART_COLOURS
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -10,37 +10,37 @@ from oku_dashboards.dashboard import (
     build_run_variable,
 )
 from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
-from oku_dashboards.palette import PART_COLOURS
 from oku_dashboards.panel import Exactness, Panel, Query
+from oku_dashboards.stat_panels import StatPanels
 from oku_dashboards.visualizations import STACKED, HeatScale, bar_chart, heatmap, lines
 
 COVERAGE_STEP = "10s"
-"""Lines of coverage come every 5 s, or a tick later: a step of 10 s always holds one."""
+"""Lines of coverage come every 5 s, or a tick later; a step of 10 s always holds one."""
 _PARTS = ("accounted", "leased", "pending")
 _SAID = {
     "accounted": "has an outcome in the ledger",
-    "leased": "is in the hands of workers",
-    "pending": "is not given out",
-    "again": "was in leases that were taken back and may have been sent again; it may exceed 100 %",
+    "leased": "is leased to workers",
+    "pending": "is not leased yet",
+    "again": "was in leases that were taken back, and may have been sent more than once; it may exceed 100 %",
 }
 
 
 def build() -> Dashboard:
     """The dashboard."""
-    account = Account()
+    stats = StatPanels()
     return Dashboard(
         uid="oku-coverage",
-        description="The request space of one run, cut into 50 parts: what of it is accounted for, in the"
-        " hands of workers, not given out, and what may have been sent again.",
+        description="The request space of one run in 50 equal parts: what is accounted for, leased to"
+        " workers, still pending, and what may have been sent again.",
         variables=[build_name_variable(), build_run_variable()],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row(
                 "",
                 [
-                    account.build_state(width=3),
-                    account.build_progress(width=3),
-                    account.build_account(width=18),
+                    stats.build_state(width=3),
+                    stats.build_progress(width=3),
+                    stats.build_account(width=18),
                 ],
             ),
             Row("The request space now", [_build_now()]),
@@ -61,7 +61,7 @@ def _build_now() -> Panel:
         key="part",
         title="Parts of the request space",
         shows="Each bar is a fiftieth of the request space, from the first index to the last: how much of"
-        " it is accounted for, leased and pending, as of the latest line.",
+        " it is accounted for, leased and pending, as of the latest coverage.",
         exactness=Exactness.LEDGER,
         queries=[Query(coverage.last(part, SPAN, ("part",)), part, is_instant=True) for part in _PARTS],
         unit="locale",
@@ -75,9 +75,8 @@ def _build_totals() -> Panel:
     return lines(
         custom=STACKED,
         table=("lastNotNull",),
-        title="The whole space",
-        shows="Requests that are accounted for, leased and pending, on top of each other: together they are"
-        " the run.",
+        title="Whole request space",
+        shows="Requests that are accounted for, leased and pending, stacked; together they are the run.",
         exactness=Exactness.LEDGER,
         queries=[Query(ticks.last(part, STEP), part) for part in _PARTS],
         unit="locale",
@@ -102,8 +101,8 @@ def _build_map(part: str) -> Panel:
         ),
         value=part,
         title=f"{part.capitalize()}",
-        shows=f"Which share of each fiftieth of the request space {_SAID[part]}. The first index is below,"
-        " the last above.",
+        shows=f"The share of each fiftieth of the request space that {_SAID[part]}. The first index is at"
+        " the bottom, the last at the top.",
         exactness=Exactness.LEDGER,
         queries=[Query(expr, "{{part}}")],
         unit="percentunit",

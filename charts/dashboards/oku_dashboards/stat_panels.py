@@ -1,4 +1,4 @@
-"""What a run has come to: its state, its account, its latencies as a whole. Single figures."""
+"""Panels of single figures: the state of a run, its account, its outcomes and its latencies as a whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.results.lines import LineKind
+from oku_dashboards.colours import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
 from oku_dashboards.logql import ONE_RUN, SPAN, Lines, rate
-from oku_dashboards.palette import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
 from oku_dashboards.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
 from oku_dashboards.visualizations import bar_gauge, gauge, stat
 
-AT_REST = "comes when the run is at rest"
+AT_REST = "available when the run is at rest"
 LATENCIES = {
     "min": "min",
     "mean": "mean",
@@ -22,18 +22,18 @@ LATENCIES = {
     "p99_9": "p99.9",
     "max": "max",
 }
-"""Of the summary, and how they are called."""
+"""The fields of the summary, and how they are shown."""
 _NO_RUN = "no run"
 _NOW = "10s"
-"""A figure of now is of the ticks of so long: one that is late does not make it vanish."""
+"""How much time a figure of now covers, so that one late tick does not make it vanish."""
 _NOTHING_NOW = "at rest"
 _PER_SECOND = "suffix: req/s"
 """Grafana's own unit rounds 8,788 to 9K."""
 
 
 @dataclass(frozen=True)
-class Account:
-    """The figures of a run.
+class StatPanels:
+    """The single figures of a run.
 
     Attributes:
         whose: the matcher of the run.
@@ -47,8 +47,8 @@ class Account:
         return stat(
             fields="/^state$/",
             title="State",
-            shows="The state of the run: what the latest event says or, when its beginning lies before the"
-            " time range, the latest tick.",
+            shows="The state of the run, from its latest event or, if that lies before the time range, from"
+            " its latest tick.",
             exactness=Exactness.RECORDED,
             queries=[Query(f"topk(1, {states.latest_at(SPAN, ('state',))})", is_instant=True)],
             no_value=_NO_RUN,
@@ -58,11 +58,11 @@ class Account:
         )
 
     def build_progress(self, width: int = HALF) -> Panel:
-        """How much of the request space is accounted for."""
+        """The share of the request space that is accounted for."""
         expr = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('requests_total', SPAN)}"
         return gauge(
             title="Progress",
-            shows="Which share of the requests is accounted for.",
+            shows="The share of the requests that is accounted for.",
             exactness=Exactness.LEDGER,
             queries=[Query(expr, "accounted", is_instant=True)],
             no_value=_NO_RUN,
@@ -71,10 +71,10 @@ class Account:
         )
 
     def build_accounted(self, width: int = HALF) -> Panel:
-        """Accounted, and of how many."""
+        """The accounted requests, and all of them."""
         return stat(
             title="Accounted",
-            shows="How many requests have an outcome in the ledger, and how many were asked for.",
+            shows="How many requests have an outcome in the ledger, and how many the run has in all.",
             exactness=Exactness.LEDGER,
             queries=[
                 Query(self.ticks.max("accounted", SPAN), "accounted", is_instant=True),
@@ -92,7 +92,7 @@ class Account:
         """The rate of the last ticks."""
         return stat(
             title="Rate now",
-            shows="Requests that ended, per second, in the last ten seconds of the time range.",
+            shows="Requests that ended per second, over the last ten seconds of the time range.",
             exactness=Exactness.PROGRESS,
             queries=[Query(rate(self.ticks, "requests_ended", _NOW), "requests", is_instant=True)],
             unit=_PER_SECOND,
@@ -102,14 +102,14 @@ class Account:
         )
 
     def build_failures(self, width: int = HALF) -> Panel:
-        """Requests that were not ok, and which share."""
+        """Requests that were not ok, and their share."""
         count = f"{self.ranges.sum('requests', SPAN)} - {self.ranges.sum(Outcome.OK, SPAN)}"
         share = f"1 - {self.ranges.sum(Outcome.OK, SPAN)} / {self.ranges.sum('requests', SPAN)}"
         colour = by_threshold({1e-12: CAUTION, 0.01: BAD}, GOOD)
         return stat(
             title="Not ok so far",
-            shows="How many of the accounted requests had another outcome than `ok`, and which share of"
-            " them.",
+            shows="How many of the accounted requests had an outcome other than `ok`, and their share of"
+            " the accounted requests.",
             exactness=Exactness.EXACT,
             queries=[Query(count, "requests", is_instant=True), Query(share, "share", is_instant=True)],
             unit="locale",
@@ -125,8 +125,8 @@ class Account:
         """The p99 of the last ticks."""
         return stat(
             title="p99 now",
-            shows="99 of 100 answers came within this time: the largest of the seconds among the last ten of"
-            " the time range.",
+            shows="99 of 100 responses arrived within this time: the worst second of the last ten in the"
+            " time range.",
             exactness=Exactness.PROGRESS,
             queries=[Query(self.ticks.max("p99_ms", _NOW), "p99", is_instant=True)],
             unit="ms",
@@ -137,13 +137,13 @@ class Account:
     def build_time_left(self, width: int = HALF) -> Panel:
         """How long the rest will take."""
         left = f"({self.ticks.max('requests_total', SPAN)} - {self.ticks.last('done', SPAN)})"
-        pace = f"{self.ticks.max('active_s', SPAN)} / {self.ticks.last('done', SPAN)}"
+        seconds_each = f"{self.ticks.max('active_s', SPAN)} / {self.ticks.last('done', SPAN)}"
         return stat(
             title="Time left",
-            shows="How long the rest takes at the mean rate of the run so far; nothing is left of a"
-            " completed run, and one that was cancelled keeps what it had left.",
+            shows="How long the remaining requests take at the run's mean rate so far. A completed run has"
+            " nothing left; a cancelled one keeps what it had left.",
             exactness=Exactness.PROGRESS,
-            queries=[Query(f"{left} * {pace}", "left", is_instant=True)],
+            queries=[Query(f"{left} * {seconds_each}", "left", is_instant=True)],
             unit="dthms",
             decimals=0,
             no_value=_NO_RUN,
@@ -151,7 +151,7 @@ class Account:
         )
 
     def build_account(self, names: Sequence[str] = (), width: int = HALF) -> Panel:
-        """The account, of the ledger; only some of its figures when they are named."""
+        """The account of the ledger; only some of its figures if they are named."""
         figures = {
             "requests": self.ticks.max("requests_total", SPAN),
             "accounted": self.ticks.max("accounted", SPAN),
@@ -168,9 +168,9 @@ class Account:
         }
         return stat(
             title="Account",
-            shows="The request space: what is accounted for, in the hands of workers, and not given out;"
-            " they sum to the requests of the run. Beside it the upper bound of what was sent beyond that,"
-            " how long the run was active, and what it accounted for in a second of that.",
+            shows="The request space: accounted requests, requests leased to workers, and pending ones sum"
+            " to the requests of the run. Next to them: an upper bound on requests sent more than once, how"
+            " long the run was active, and how many requests it accounted for per active second.",
             exactness=Exactness.LEDGER,
             queries=[Query(figures[name], name, is_instant=True) for name in names or figures],
             unit="locale",
@@ -181,11 +181,11 @@ class Account:
         )
 
     def build_sums(self, width: int = HALF) -> Panel:
-        """What the lines of ranges sum to."""
+        """The sums over the lines of ranges."""
         return stat(
             title="Sums over ranges",
-            shows="What the lines of ranges sum to: when the time range holds the whole run, `accounted` is"
-            " the `accounted` of the ledger to the last request.",
+            shows="The sums over all lines of kind `range`. If the time range holds the whole run,"
+            " `accounted` equals the ledger's to the last request.",
             exactness=Exactness.EXACT,
             queries=[
                 Query(self.ranges.count(SPAN), "ranges", is_instant=True),
@@ -200,10 +200,10 @@ class Account:
         )
 
     def build_outcomes(self, width: int = HALF) -> Panel:
-        """How many requests had which outcome."""
+        """The requests by outcome."""
         return bar_gauge(
             title="Outcomes of the run",
-            shows="How many of the accounted requests had which outcome.",
+            shows="The accounted requests by outcome.",
             exactness=Exactness.EXACT,
             queries=[Query(self.ranges.sum(outcome, SPAN), outcome, is_instant=True) for outcome in OUTCOMES],
             unit="locale",
@@ -213,26 +213,26 @@ class Account:
         ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
 
     def build_statuses(self, width: int = HALF) -> Panel:
-        """How many answers had which status."""
+        """The responses by status."""
         statuses = Lines(self.whose, LineKind.STATUS)
         return bar_gauge(
             is_by_row=True,
             title="Statuses of the run",
-            shows="How many answers had which status code.",
+            shows="The responses by status code.",
             exactness=Exactness.EXACT,
             queries=[Query(statuses.sum("requests", SPAN, ("status",)), is_instant=True)],
             unit="locale",
             decimals=0,
-            no_value="no answer was accounted for",
+            no_value="no response accounted yet",
             width=width,
         )
 
     def build_latencies(self, names: Sequence[str] = tuple(LATENCIES), width: int = HALF) -> Panel:
-        """Latencies of the whole run."""
+        """The latencies of the whole run."""
         return stat(
             title="Latency of the whole run",
-            shows="Of all answered requests of the run, from the latest summary, which is written whenever"
-            " the run comes to rest; quantiles are known to three significant digits.",
+            shows="Latencies of all answered requests of the run, from the latest summary, which is written"
+            " whenever the run comes to rest. Quantiles are known to three significant digits.",
             exactness=Exactness.EXACT,
             queries=[
                 Query(self.summaries.last(f"latency_ms.{name}", SPAN), LATENCIES[name], is_instant=True)
