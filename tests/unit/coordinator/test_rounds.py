@@ -59,7 +59,7 @@ def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, tic
     assert ticks == []
     parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
     parts.ticker.tick()
-    assert [(tick.run, tick.state, tick.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
+    assert [(tick.run, tick.state, tick.sample.pending) for tick in ticks] == [("r1", RunState.PENDING, 100)]
 
 
 def test_what_workers_say_while_there_is_no_run_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
@@ -68,7 +68,7 @@ def test_what_workers_say_while_there_is_no_run_is_in_no_tick(parts: Assembly, t
     parts.ticker.tick()
     parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
     parts.ticker.tick()
-    assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
+    assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
 def test_what_workers_say_while_a_run_waits_is_in_no_tick(parts: Assembly, ticks: list[Any]) -> None:
@@ -76,7 +76,7 @@ def test_what_workers_say_while_a_run_waits_is_in_no_tick(parts: Assembly, ticks
     parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
     parts.rounds.note_progress([BUSY])
     parts.ticker.tick()
-    assert [(tick.rate_rps, tick.in_flight) for tick in ticks] == [(0.0, 0)]
+    assert [(tick.sample.rate_rps, tick.sample.in_flight) for tick in ticks] == [(0.0, 0)]
 
 
 async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it(
@@ -92,7 +92,7 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
     parts.rounds.note_progress([BUSY])
     parts.ticker.tick()
     following.cancel()
-    assert [(tick.run, tick.rate_rps, tick.in_flight, tick.notices) for tick in ticks] == [
+    assert [(tick.run, tick.sample.rate_rps, tick.sample.in_flight, tick.notices) for tick in ticks] == [
         ("r1", 9.0, 5, []),
         ("r2", 0.0, 0, ["waiting for its turn: run r1 is running"]),
     ]
