@@ -136,10 +136,10 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
             worker=worker.name, incarnation=worker.incarnation, at=time.time(), sequence=1, stopping=True
         )
         heard = api.read_metric("oku_progress_total")
-        for _ in range(5):
+        for _ in range(3):
             for copy in (old, leaving):
                 publish_progress(worker.app, seal_progress(signer, copy))
-            time.sleep(0.5)
+            time.sleep(0.3)
         assert api.read_metric("oku_progress_total") > heard
         worker.send(worker.build_report(lease, "e"))
         worker.leases.discard(lease.id)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
@@ -18,6 +18,7 @@ from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.workers import worker_process
+from tests.kit.workers.worker_process import Process
 
 from oku_core.messaging.celery_app import (
     LEASE_TASK,
@@ -128,22 +129,32 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def worker(desk: Desk, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def worker(desk: Desk, tmp_path: Path) -> Iterator[Process]:
     """A worker that waits for leases."""
     with run_worker(desk, tmp_path) as process:
         yield process
 
 
 @contextmanager
-def run_worker(desk: Desk, folder: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
+def run_worker(desk: Desk, folder: Path, *flags: str, name: str = "w") -> Iterator[Process]:
     """Runs a worker of the desk's broker, which logs into a folder."""
+    log = folder / f"{name}.log"
     with worker_process.run_worker(
-        desk.app.conf.broker_url, "--grace", "5s", *flags, log=folder / "worker.log"
+        desk.app.conf.broker_url, "--grace", "5s", *flags, name=name, log=log
     ) as process:
         yield process
 
 
-def test_a_lease_is_claimed_executed_and_reported(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+@contextmanager
+def run_workers(desk: Desk, folder: Path, *flags: str) -> Iterator[None]:
+    """Runs three workers: each takes two refused leases at once, and the next ones only seconds later."""
+    with ExitStack() as stack:
+        for name in ("w1", "w2", "w3"):
+            stack.enter_context(run_worker(desk, folder, *flags, name=name))
+        yield
+
+
+def test_a_lease_is_claimed_executed_and_reported(desk: Desk, worker: Process) -> None:
     """The claim comes before the first request, the report after the last answer; both name the execution."""
     lease = desk.build_lease()
     send_lease(desk.app, lease)
@@ -160,7 +171,7 @@ def test_a_lease_is_claimed_executed_and_reported(desk: Desk, worker: "subproces
     assert report.latency.min_us >= 15_000
 
 
-def test_a_doubled_message_is_executed_once(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+def test_a_doubled_message_is_executed_once(desk: Desk, worker: Process) -> None:
     """A lease that is already being executed is not begun again."""
     lease = desk.build_lease(400)
     send_lease(desk.app, lease)
@@ -173,7 +184,7 @@ def test_a_doubled_message_is_executed_once(desk: Desk, worker: "subprocess.Pope
     assert sorted(report.lease for report in reports) == sorted([lease.id, other.id])
 
 
-def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: Process) -> None:
     """A third lease waits in the queue, where other workers may take it."""
     leases = [desk.build_lease(400) for _ in range(3)]
     for lease in leases:
@@ -186,14 +197,14 @@ def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: "subpro
 
 
 def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
-    desk: Desk, worker: "subprocess.Popen[bytes]", tmp_path: Path
+    desk: Desk, worker: Process, tmp_path: Path
 ) -> None:
     """A Valkey on a full disk refuses writes; the worker reports its leases when that is over."""
     lease = desk.build_lease(400)
     send_lease(desk.app, lease)
     assert isinstance(desk.receive(), Claim)
     desk.allow_writes(is_allowed=False)
-    wait_until(lambda: "NOREPLICAS" in (tmp_path / "worker.log").read_text(), 15, "the worker is refused")
+    wait_until(lambda: "NOREPLICAS" in (tmp_path / "w.log").read_text(), 15, "the worker is refused")
     time.sleep(3.0)
     desk.allow_writes(is_allowed=True)
     assert desk.receive_report().lease == lease.id
@@ -220,14 +231,14 @@ def test_a_lease_beyond_the_slots_is_claimed_at_once(desk: Desk, tmp_path: Path)
             assert isinstance(claim, Claim)
             assert claim.lease == lease.id
         send_order(desk.app, Stop(run="run", up_to=9, grace_s=1.0))
-        assert all(isinstance(desk.receive(5), Report) for _ in range(5))
-    log = (tmp_path / "worker.log").read_text()
+        assert all(isinstance(desk.receive(), Report) for _ in range(5))
+    log = (tmp_path / "w.log").read_text()
     assert "Connection to broker lost" in log
     assert "critical" not in log
     assert "PendingDeprecation" not in log
 
 
-def test_a_stale_lease_is_given_back(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+def test_a_stale_lease_is_given_back(desk: Desk, worker: Process) -> None:
     """A lease that should have started long ago is reported as not begun, without a claim."""
     lease = desk.build_lease(start_by=time.time() - 1)
     send_lease(desk.app, lease)
@@ -257,7 +268,7 @@ def test_a_redelivered_message_is_given_back(desk: Desk) -> None:
     assert report.done == report.start
 
 
-def test_what_is_not_a_lease_is_dropped(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+def test_what_is_not_a_lease_is_dropped(desk: Desk, worker: Process) -> None:
     """Forged and malformed messages do not hold the worker up."""
     for document in ({}, "lease", 7, {"id": "x", "run": "r", "start": "0"}):
         desk.app.send_task(LEASE_TASK, args=[document], queue=LEASES_QUEUE)
@@ -273,7 +284,7 @@ def test_what_is_not_a_lease_is_dropped(desk: Desk, worker: "subprocess.Popen[by
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_drains(desk: Desk, worker: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+def test_a_signal_drains(desk: Desk, worker: Process, number: signal.Signals) -> None:
     """On SIGTERM what is in flight finishes, every lease is reported, and the exit code is 0."""
     leases = [desk.build_lease(100_000), desk.build_lease(100_000)]
     for lease in leases:
@@ -293,7 +304,7 @@ def test_a_signal_drains(desk: Desk, worker: "subprocess.Popen[bytes]", number: 
     assert desk.is_empty(LEASES_QUEUE)
 
 
-def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: "subprocess.Popen[bytes]") -> None:
+def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: Process) -> None:
     """A worker without a lease has nothing to wait for."""
     send_lease(desk.app, desk.build_lease(1))
     desk.receive_report()
@@ -309,10 +320,10 @@ def test_a_file_that_never_ends_holds_no_worker_up(desk: Desk, tmp_path: Path) -
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with run_worker(desk, tmp_path, "--files-dir", str(tmp_path)) as worker:
-        for key in ("cacert", "cert"):
-            assert desk.refuse(**{key: str(pipe)}).endswith("it is not a regular file")
+        assert desk.refuse(cacert=str(pipe)).endswith("it is not a regular file")
         send_lease(desk.app, lease := desk.build_lease())
         assert desk.receive_report().lease == lease.id
+        assert desk.refuse(cert=str(pipe)).endswith("it is not a regular file")
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(15) == 0
 
@@ -326,7 +337,7 @@ def test_a_worker_reveals_nothing_about_files_that_it_may_not_read(desk: Desk, t
     os.mkfifo(other / "pipe")
     (allowed / "link").symlink_to(other / "ca.pem")
     outside = [*(other / name for name in ("ca.pem", "missing", "pipe")), "/proc/self/fd/2", allowed / "link"]
-    with run_worker(desk, tmp_path, "--files-dir", str(allowed)):
+    with run_workers(desk, tmp_path, "--files-dir", str(allowed)):
         answers = {desk.refuse(cacert=str(path)).replace(str(path), "PATH") for path in outside}
         assert desk.refuse(cacert=str(allowed / "missing")).endswith("No such file or directory")
     assert len(answers) == 1, answers
@@ -356,7 +367,7 @@ sys.exit(serve(WorkerSettings(broker_url=sys.argv[1], message_key=key, name="w",
 def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, leaves: bool) -> None:  # noqa: FBT001
     """It ends even without a lease and when it was told to leave: whoever started it starts another one."""
     command = [sys.executable, "-c", _STUCK_WORKER, str(desk.app.conf.broker_url), "2"]
-    with (tmp_path / "worker.log").open("w") as log:
+    with (tmp_path / "w.log").open("w") as log:
         process = subprocess.Popen(command, stderr=log)
     try:
         if leaves:
@@ -368,7 +379,7 @@ def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, lea
     finally:
         process.kill()
         process.wait()
-    assert "the event loop has not answered for 3 s, it is at" in (tmp_path / "worker.log").read_text()
+    assert "the event loop has not answered for 3 s, it is at" in (tmp_path / "w.log").read_text()
 
 
 def test_the_alive_file_is_touched_while_the_event_loop_answers(desk: Desk, tmp_path: Path) -> None:
@@ -390,7 +401,7 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
         send_lease(desk.app, desk.build_lease(5, spec=spec))
         assert desk.receive_report().outcomes[-1] == 5
         target.shutdown()
-    log = (tmp_path / "worker.log").read_text()
+    log = (tmp_path / "w.log").read_text()
     assert "first protocol_error" in log
     assert "hunter2" not in log
 
@@ -422,7 +433,7 @@ def test_secrets_are_put_in_where_requests_are_sent(
         def send(run: str) -> bytes:
             send_lease(desk.app, desk.build_lease(1, spec=spec, run=run))
             report = desk.receive_report()
-            assert report.outcomes[0] == 1, (tmp_path / "worker.log").read_text()
+            assert report.outcomes[0] == 1, (tmp_path / "w.log").read_text()
             assert "hunter2" not in str(report)
             return seen.pop()
 
@@ -435,7 +446,7 @@ def test_secrets_are_put_in_where_requests_are_sent(
         assert send("run-1").endswith(b"p@ss!")
         assert send("run-2").endswith(b"changed!")
         target.shutdown()
-    assert "hunter2" not in (tmp_path / "worker.log").read_text()
+    assert "hunter2" not in (tmp_path / "w.log").read_text()
 
 
 def test_a_missing_secret_is_refused_by_name(
@@ -443,7 +454,7 @@ def test_a_missing_secret_is_refused_by_name(
 ) -> None:
     """No value goes where it is not allowed: neither that of the broker nor that of the user's shell."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
-    with run_worker(desk, tmp_path, "--allow-env", "MISSING"):
+    with run_workers(desk, tmp_path, "--allow-env", "MISSING"):
         for name in ("AWS_SECRET_ACCESS_KEY", "OKU_BROKER_URL", "PATH"):
             reason = desk.refuse(headers=(f"A: {{env:{name}}}",))
             assert reason == f"{{env:{name}}} may not be used here: --allow-env {name} allows it"
