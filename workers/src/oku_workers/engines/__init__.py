@@ -1,4 +1,4 @@
-"""The engines: what sends the requests of a worker, behind one small interface."""
+"""The engines, which send the requests of a worker, behind one small interface."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -44,14 +44,14 @@ def build_engine(
     local_address: str | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> EngineProtocol:
-    """The engine that the spec names.
+    """Make the engine that the spec names.
 
     Args:
-        spec: what to send; its URLs are those to ask.
-        feed: where the indices come from.
-        supervisor: of the engine's tasks.
+        spec: what to send.
+        feed: gives the indices.
+        supervisor: keeps the engine's tasks going.
         local_address: what to send from; the system chooses unless given.
-        tls: how to speak TLS, by `build_tls`.
+        tls: how to speak TLS, as `build_tls` makes it.
 
     Raises:
         EngineError: the spec cannot be carried out here.

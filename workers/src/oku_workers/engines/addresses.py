@@ -2,7 +2,7 @@
 
 A connection begins with the address whose turn it is and tries the next one every 250 ms, or as soon as one
 fails, families taking turns; the first to answer is taken. Those that were passed over are tried last for a
-while. Once a name has addresses, a lookup that fails or hangs stops nobody: what is known goes on.
+while. Once a name has addresses, a lookup that fails or hangs stops nobody: the known addresses stay in use.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from aiohappyeyeballs.types import AddrInfoType
 from oku_workers.engines.sockets import LentSocket, build_socket
 
 LOOKED_UP_FOR_S = 30.0
-"""Addresses are looked up again after this: those of a Service change as its pods come and go."""
+"""Addresses are looked up again after so long: those of a Service change as its pods come and go."""
 LOOKED_UP_AGAIN_S = 5.0
-"""After a lookup that failed."""
+"""Addresses are looked up again so long after a lookup that failed."""
 FAILED_FOR_S = 10.0
-"""How long an address is tried last."""
+"""How long an address that failed is tried last."""
 NEXT_ATTEMPT_S = 0.25
 """The connection attempt delay of RFC 8305, section 5."""
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class AddressBook:
-    """Which addresses there are, and in which order they are tried; whoever calls has the clock."""
+    """Knows which addresses there are, and in which order to try them; its caller has the clock."""
 
     def __init__(self) -> None:
         self._addresses: list[AddrInfoType] = []
@@ -42,16 +42,16 @@ class AddressBook:
 
     @property
     def lone(self) -> str | None:
-        """The only address, if there is but one."""
+        """The only address, if there is just one."""
         return str(self._addresses[0][4][0]) if len(self._addresses) == 1 else None
 
     def learn(self, addresses: Sequence[AddrInfoType]) -> None:
-        """Take these in the place of those that are known."""
+        """Replace the known addresses by these."""
         self._addresses = list(dict.fromkeys(addresses))
         self._last_until = {a: s for a, s in self._last_until.items() if a in self._addresses}
 
     def order(self, now_s: float) -> list[AddrInfoType]:
-        """All addresses, in the order of the next connection: each that works is first in its turn."""
+        """All addresses in the order for the next connection: each that works is first in its turn."""
         self._turn += 1
         if not self._last_until:
             return _rotate(self._addresses, self._turn)
@@ -60,7 +60,7 @@ class AddressBook:
         return _rotate(working, self._turn) + _rotate(others, self._turn)
 
     def note(self, tried: Iterable[AddrInfoType], reached: AddrInfoType | None, now_s: float) -> None:
-        """Of those that were tried one was reached, or none."""
+        """Note that one of those that were tried was reached, or none."""
         for address in tried:
             if address == reached:
                 self._last_until.pop(address, None)
@@ -119,7 +119,7 @@ class Addresses:
         return attempts[reached]
 
     async def find_lone(self) -> str | None:
-        """The address when there is but one, which the event loop can connect to by itself at less cost.
+        """The address if there is just one: the event loop can connect to it by itself, at less cost.
 
         Raises:
             OSError: the name has no address.
@@ -128,15 +128,15 @@ class Addresses:
         return None if self._local_address is not None else self._book.lone
 
     async def _find(self) -> None:
-        """Wait until some address is known; look them up again beside, when it is time."""
+        """Wait until an address is known; start another lookup when it is time for one."""
         if self._book.is_empty:
-            # Others wait for the same lookup: who gives up must not end it.
+            # Others wait for the same lookup: whoever gives up must not end it.
             await asyncio.shield(self._start_lookup())
         elif asyncio.get_running_loop().time() >= self._look_up_at:
             self._start_lookup()
 
     def close(self) -> None:
-        """Wait for no lookup any more."""
+        """Give up a lookup that is under way."""
         if self._lookup is not None:
             self._lookup.cancel()
 
@@ -152,12 +152,12 @@ class Addresses:
             return
         self._look_up_at = asyncio.get_running_loop().time() + LOOKED_UP_AGAIN_S
         if not self._book.is_empty:
-            _log.warning("%s cannot be looked up, its known addresses stay in use: %s", self._host, error)
+            _log.warning("%s cannot be looked up; its known addresses stay in use: %s", self._host, error)
 
     async def _look_up(self) -> None:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(
             self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
         )
-        self._book.learn([(family, kind, proto, "", place) for family, kind, proto, _, place in found])
+        self._book.learn([(family, kind, proto, "", address) for family, kind, proto, _, address in found])
         self._look_up_at = loop.time() + LOOKED_UP_FOR_S

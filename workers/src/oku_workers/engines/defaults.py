@@ -1,4 +1,4 @@
-"""What every engine does unless the spec says otherwise, so that targets see no difference between them."""
+"""Defaults of every engine where the spec is silent: targets see no difference between engines."""
 
 DEFAULT_HEADERS = {
     "Accept": "*/*",
@@ -8,6 +8,6 @@ DEFAULT_HEADERS = {
 BODY_TYPE = "application/octet-stream"
 """The `Content-Type` of a body."""
 METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""All others say that their body is empty when there is none, so that nobody waits for it."""
+"""Requests of other methods say that their body is empty when there is none: nobody waits for it then."""
 KEEPALIVE_S = 15.0
-"""Idle connections are closed after this, sooner than most servers do it."""
+"""Idle connections are closed after this, before most servers close them."""

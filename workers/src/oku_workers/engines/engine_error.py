@@ -1,4 +1,4 @@
-"""What an engine says when it cannot carry out a spec here, whatever the target does."""
+"""The error of a spec that cannot be carried out by this worker, whatever the target does."""
 
 from oku_core.errors import UserError
 

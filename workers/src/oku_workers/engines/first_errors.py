@@ -1,4 +1,4 @@
-"""Says once for each outcome, in the worker's log, what went wrong first: the counts do not tell it."""
+"""Logs once for each outcome what went wrong first, which the counts do not tell."""
 
 import logging
 
@@ -11,16 +11,18 @@ _log = logging.getLogger(__name__)
 
 
 class FirstErrors:
-    """Belongs to one engine, and so to one spec."""
+    """The first errors of one engine, and so of one spec."""
 
     def __init__(self) -> None:
         self._told: set[int] = set()
 
     def tell(self, outcome: int, reason: object) -> None:
-        """A request ended with an outcome (as an index) for a reason, an exception or a text."""
+        """Note that a request ended with an outcome (as an index) for a reason, an exception or a text."""
         if outcome in self._told:
             return
         self._told.add(outcome)
         name = f"{type(reason).__name__}: " if isinstance(reason, BaseException) else ""
-        text = f"{name}{' '.join(redact(str(reason)).split())}"[:_LONGEST]  # cut, a URL is none any more
+        text = f"{name}{' '.join(redact(str(reason)).split())}"[
+            :_LONGEST
+        ]  # cut last: half a URL could not be redacted
         _log.warning("first %s: %s", OUTCOMES[outcome], text, extra={"outcome": OUTCOMES[outcome]})

@@ -1,7 +1,7 @@
 """Reads the responses of one connection: where one ends, what it says, whether the connection can go on.
 
-All engines read with it, so that they accept and refuse the same. llhttp (by httptools) parses; what it does
-not judge as RFC 9112 has it, and how much may come, is looked up in the head. What is chosen where the RFC
+All engines read with it, so that they accept and refuse the same. llhttp (by httptools) parses; where it does
+not judge as RFC 9112 does, and for the limits, the head is looked at here. What was chosen where the RFC
 leaves a choice is in docs/decisions/0019-one-reader-of-responses.md; tests/kit/servers/responses.py has what
 follows.
 """
@@ -39,11 +39,11 @@ _SAYS_CLOSE = re.compile(rb"\AHTTP/1\.0|\nconnection *:(?:[^\n]|\n[ \t])*\bclose
 
 
 class MalformedResponseError(Exception):
-    """What came is not HTTP, or has no end."""
+    """What arrived is not HTTP, or has no end."""
 
 
 class ResponseReader:
-    """Reads one response after the other; `on_…` are for the parser.
+    """Reads one response after the other; the parser calls the methods `on_…`.
 
     Args:
         has_bodies: whether the responses have bodies; those to HEAD have none.
@@ -84,23 +84,27 @@ class ResponseReader:
         self.begin()
 
     def begin(self) -> None:
-        """The next response will be another one."""
+        """Get ready for the next response."""
         self.status = self.received = self._head_from = self._between = 0
         self.is_complete = self.ends_by_close = self.has_head = self.has_continue = False
         self.is_kept = True
         self.head = self._came = b""
         if not self.has_bodies:
-            self._parser = None  # it waits for the body that was announced
+            self._parser = None  # it would wait for the body that was announced
         elif self._is_strict and self._parser is not None:
             self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
         self._is_strict = False
 
     def end(self) -> None:
-        """There will be no other: let go of the parser, which refers to this reader."""
+        """Release the parser, which refers to this reader: there will be no other response."""
         self._parser = None
 
     def feed(self, data: bytes) -> None:
-        """Read a piece of a response; `MalformedResponseError` when no response can come of it."""
+        """Read a piece of a response.
+
+        Raises:
+            MalformedResponseError: no response can come of it.
+        """
         if self.has_head:
             received = self.received
         else:
@@ -127,7 +131,7 @@ class ResponseReader:
         parser = self._parser
         assert parser is not None
         came, start = self._came, self._head_from
-        while came[start] <= _CARRIAGE_RETURN:  # the parser takes no notice of blank lines before one either
+        while came[start] <= _CARRIAGE_RETURN:  # the parser skips blank lines before a head, too
             start += 1
         end = _NOTABLE.search(came, start).end()  # type: ignore[union-attr]  # the parser has seen one
         is_plain = came[end - 1] == _LINE_FEED
@@ -170,8 +174,8 @@ class ResponseReader:
 
     def _build_parser(self) -> HttpResponseParser:
         parser = self._parser = HttpResponseParser(self)
-        # What old and small servers send, and browsers take. That more may
-        # follow a `Connection: close` is for interim responses; what follows a final one is never used.
+        # Old and small servers send this, and browsers accept it. That more may follow a `Connection: close`
+        # is for interim responses; what follows a final one is never used.
         parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_version=True,
@@ -182,29 +186,29 @@ class ResponseReader:
         return parser
 
     def _read_encodings(self, parser: HttpResponseParser, head: bytes) -> list[bytes]:
-        """Refuse what the parser would read otherwise than RFC 9112, sections 2.2, 6.1 and 7, has it."""
+        """The encodings; refuses what the parser would read otherwise than RFC 9112 (2.2, 6.1 and 7) does."""
         if _BLANK_FIRST_LINE.match(head):
             raise ValueError("its first header begins with a blank")
         encodings = _list_encodings(head)
         if not all(encodings):
-            raise ValueError("an empty element in Transfer-Encoding")
+            raise ValueError("its Transfer-Encoding has an empty element")
         names = [encoding.partition(b";")[0].strip() for encoding in encodings]
         if names.count(b"chunked") > 1 or (names[-1:] == [b"chunked"] and encodings[-1] != b"chunked"):
-            raise ValueError("chunked more than once, or with a parameter, in Transfer-Encoding")
+            raise ValueError("its Transfer-Encoding has chunked more than once, or with a parameter")
         if encodings:  # lines that end with LF alone are for heads, not for chunks
             self._is_strict = True
             parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=False)
         return encodings
 
     def _check_size(self, framing: int) -> None:
-        """Bound what has come; `framing` bytes came with no piece of the body among them."""
+        """Bound what has arrived; `framing` bytes of it came with no piece of the body among them."""
         if not self.has_head:
             if len(self._came) > LONGEST_HEAD_BYTES:
                 raise MalformedResponseError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
         elif framing:
             self._between += framing
             if self._between > LONGEST_FRAMING_BYTES:
-                raise MalformedResponseError(f"{LONGEST_FRAMING_BYTES} bytes without any of its body")
+                raise MalformedResponseError(f"{LONGEST_FRAMING_BYTES} bytes came without any of its body")
         elif self.received > LARGEST_BODY_BYTES:
             raise MalformedResponseError(f"its body is longer than {LARGEST_BODY_BYTES} bytes")
         else:
@@ -212,13 +216,13 @@ class ResponseReader:
 
 
 def _check_head(head: bytes, came: int) -> None:
-    """Refuse one that is not of HTTP/1, or too long with what came before it: `came` bytes together."""
+    """Refuse a head that is not HTTP/1, or too long together with what came before it (`came` bytes)."""
     if came > LONGEST_HEAD_BYTES:
         raise ValueError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
     if head.count(b"\n") > MOST_HEADERS + 2:
         raise ValueError(f"it has more than {MOST_HEADERS} lines of headers")
     if 0 in head:
-        raise ValueError("there is a NUL in its head")
+        raise ValueError("its head contains a NUL")
     if not head.startswith(b"HTTP/1."):
         raise ValueError("it is not HTTP/1")
 

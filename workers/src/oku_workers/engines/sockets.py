@@ -1,4 +1,4 @@
-"""Sockets that an engine connects itself and then hands to uvloop."""
+"""Sockets that an engine connects itself before uvloop takes them over."""
 
 import socket
 import sys
@@ -8,11 +8,11 @@ _BIND_WITHOUT_PORT = 24
 
 
 class LentSocket(socket.socket):
-    """A socket that nobody closes by dropping it.
+    """A socket that is not closed when it is dropped.
 
     uvloop takes a connected socket over. If the peer resets the connection at that very moment, uvloop (0.23)
-    closes it and leaves the socket with a file number that the next connection gets. Closing that one, too,
-    cuts off somebody else's request, or aborts the process in libuv (uvloop issues 645 and 738).
+    closes it and leaves the socket with a file number that the next connection gets. Closing that one as well
+    would cut off another request, or abort the process in libuv (uvloop issues 645 and 738).
     """
 
     def __del__(self) -> None:
@@ -21,15 +21,19 @@ class LentSocket(socket.socket):
 
 
 def build_socket(family: int, local_address: str | None) -> LentSocket:
-    """A TCP socket that sends from an address, if one is given; `OSError` when it is none of this machine."""
+    """A TCP socket that sends from an address, if one is given.
+
+    Raises:
+        OSError: the address does not belong to this machine.
+    """
     lent = LentSocket(family, socket.SOCK_STREAM)
     lent.setblocking(False)  # noqa: FBT003  # the socket's own signature
     if local_address is None:
         return lent
     try:
         if sys.platform == "linux":
-            # The port is chosen when the socket is connected. Else the system looks for one that nobody has
-            # for any target, which takes milliseconds when few are left.
+            # The port is chosen when the socket connects. Otherwise the system looks for one that is free for
+            # every target, which takes milliseconds when few are left.
             lent.setsockopt(socket.IPPROTO_IP, _BIND_WITHOUT_PORT, 1)
         lent.bind((local_address, 0))
     except OSError:

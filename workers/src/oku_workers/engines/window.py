@@ -1,10 +1,10 @@
-"""How many requests an engine keeps in flight: no more than the run has, or the system has files for."""
+"""How many requests an engine keeps in flight: no more than the run has, or the system allows files for."""
 
 from oku_core.process.open_files import read_open_files
 from oku_core.spec.spec import Spec
 
 FILES_BESIDE = 64
-"""Files of a worker that are no connection to a target."""
+"""Open files of a worker that are not connections to a target."""
 
 
 def choose_window(spec: Spec) -> int:
@@ -13,7 +13,7 @@ def choose_window(spec: Spec) -> int:
 
 
 def describe_lowered_window(spec: Spec) -> str:
-    """Why fewer requests are in flight than the spec wants, in one line; empty when they are not fewer."""
+    """One line on why fewer requests are in flight than the spec wants; empty if they are not fewer."""
     window, wanted = choose_window(spec), _find_wanted(spec)
     if window == wanted:
         return ""

@@ -33,12 +33,12 @@ def measure_busy_s(schedstat: Path = _SCHEDSTAT) -> float:
     return time.process_time() + waited_s
 
 
-class _Verdict(NamedTuple):
+class _Strain(NamedTuple):
     busy_share: float
     late_s: float
 
 
-_NOTHING_KNOWN = _Verdict(0.0, 0.0)
+_NOTHING_KNOWN = _Strain(0.0, 0.0)
 
 
 class SaturationMeter:
@@ -74,7 +74,7 @@ class SaturationMeter:
             return
         else:
             share = (self._measure_busy_s() - self._busy_s) / (now - self._since)
-            self._last = _Verdict(min(share, 1.0), self._worst_late_s)
+            self._last = _Strain(min(share, 1.0), self._worst_late_s)
             for execution in executions:
                 _count(execution, self._last)
         # Answers that came while the loop was late are read after this look; they suffered from it, too.
@@ -85,13 +85,13 @@ class SaturationMeter:
         _count(execution, self._last)
 
 
-def _count(execution: Execution, verdict: _Verdict) -> None:
+def _count(execution: Execution, strain: _Strain) -> None:
     covered = execution.ended - len(execution.unfinished)
     new, execution.judged = covered - execution.judged, covered
     if not new:
         return
-    execution.max_busy_share = max(execution.max_busy_share, verdict.busy_share)
-    if verdict.busy_share >= SATURATED_SHARE:
+    execution.max_busy_share = max(execution.max_busy_share, strain.busy_share)
+    if strain.busy_share >= SATURATED_SHARE:
         execution.saturated += new
-    if verdict.late_s >= LATE_S:
+    if strain.late_s >= LATE_S:
         execution.lagged += new

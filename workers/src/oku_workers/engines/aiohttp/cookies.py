@@ -1,6 +1,6 @@
-"""The cookies of the aiohttp engine: each goes back to the origin that has set it, and to no other.
+"""The cookies of the aiohttp engine: each goes back to the origin that set it, and to no other.
 
-Cookies of the web go to every port and scheme of a host, and to the hosts beside it, so that a redirection
+Browsers send cookies to every port and scheme of a host, and to hosts of the same domain, so a redirection
 would carry them away. aiohttp bounds what one jar holds.
 """
 
@@ -11,7 +11,7 @@ from aiohttp import CookieJar
 from yarl import URL
 
 MOST_ORIGINS = 30
-"""Of more, those that have set cookies first are forgotten: redirections may lead to ever new ones."""
+"""Beyond so many, the oldest ones are forgotten: redirections may lead to ever new origins."""
 
 
 _NOWHERE = URL()
@@ -25,12 +25,12 @@ class OriginCookieJar(CookieJar):
         self._jars: dict[URL, CookieJar] = {}
 
     def filter_cookies(self, request_url: URL = _NOWHERE) -> "BaseCookie[str]":
-        """Those for a request."""
+        """The cookies for a request."""
         jar = self._jars.get(request_url.origin())
         return SimpleCookie() if jar is None else jar.filter_cookies(request_url)
 
     def update_cookies_from_headers(self, headers: Sequence[str], response_url: URL) -> None:
-        """Take those of a response."""
+        """Take the cookies of a response."""
         origin = response_url.origin()
         jar = self._jars.get(origin)
         if jar is None:

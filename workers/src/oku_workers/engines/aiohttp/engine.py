@@ -1,7 +1,7 @@
-"""The default engine: aiohttp's client, one coroutine for each request in flight.
+"""The default engine: aiohttp's client, with one coroutine for each request in flight.
 
 Each of the `concurrency` slots takes an index, sends its request, waits for the end of the body, and takes
-the next. What each setting is worth is written down in docs/decisions/0005-aiohttp-engine.md.
+the next index. docs/decisions/0005-aiohttp-engine.md says what each setting is worth.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 _GIVEN_BACK = -1
-"""What a slot is told, beside an outcome, when its request is cut off."""
+"""The ending, beside the outcomes, of a request that is cut off: its index is given back."""
 _SWEEP_S = 0.25
 _SHORTEST_SWEEP_S = 0.005
 
@@ -36,24 +36,24 @@ class _Slot:
     """One request in flight, or none while `sent_ns` is 0.
 
     Attributes:
-        task: runs it.
-        hand: the lease that its index is from.
+        task: sends it.
+        execution: what its index belongs to.
         sent_ns: when it was sent.
-        verdict: how a request that is being cut off is to be accounted for.
+        ending: how a request that is being cut off is to be accounted for; an outcome, or given back.
     """
 
-    __slots__ = ("execution", "sent_ns", "task", "verdict")
+    __slots__ = ("ending", "execution", "sent_ns", "task")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.execution: Execution | None = None
         self.sent_ns = 0
-        self.verdict: int | None = None
+        self.ending: int | None = None
 
-    def cut(self, verdict: int) -> None:
-        """End the request that is in flight; its slot accounts for it with `verdict`."""
-        if self.task is not None and self.sent_ns and self.verdict is None:
-            self.verdict = verdict
+    def cut(self, ending: int) -> None:
+        """End the request that is in flight; its slot accounts for it with `ending`."""
+        if self.task is not None and self.sent_ns and self.ending is None:
+            self.ending = ending
             self.task.cancel()
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class _Slot:
 
 
 class AiohttpEngine:
-    """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
+    """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class AiohttpEngine:
         self._feed = feed
         self._supervisor = supervisor
         self._health = supervisor.enlist("requests")
-        """Of all slots together."""
+        """The health of all slots together."""
         self._resting = 0
         """Slots that have failed and will begin again."""
         self._method = spec.method
@@ -88,7 +88,7 @@ class AiohttpEngine:
         self._build_arguments = build_arguments(spec)
         self._window = choose_window(spec)
         self._slots: list[_Slot] = []
-        self._recruiter: asyncio.Task[None] | None = None
+        self._filler: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
@@ -102,7 +102,7 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        self._recruiter = self._supervisor.start("slots", self._recruit)
+        self._filler = self._supervisor.start("slots", self._fill_slots)
         self._sweeper = self._supervisor.start("timeouts", self._keep_sweeping)
 
     def cut_off(self, execution: Execution) -> None:
@@ -114,7 +114,7 @@ class AiohttpEngine:
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
         self._is_closing = True
-        chores = [task for task in (self._sweeper, self._recruiter) if task is not None]
+        chores = [task for task in (self._sweeper, self._filler) if task is not None]
         for chore in chores:
             chore.cancel()
         for slot in self._slots:
@@ -124,8 +124,8 @@ class AiohttpEngine:
         await self._session.close()
         self._supervisor.dismiss(self._health)
 
-    async def _recruit(self, health: Health) -> None:
-        """Have a slot for each index that can be taken, and no more: a million of them take 1.6 GB."""
+    async def _fill_slots(self, health: Health) -> None:
+        """Have a slot for each index that can be taken, and no more: a million slots take 1.6 GB."""
         while len(self._slots) < self._window:
             idle = len(self._slots) - self.in_flight - self._resting
             missing = min(self._window - len(self._slots), self._feed.remaining - idle)
@@ -133,19 +133,19 @@ class AiohttpEngine:
                 self._slots.append(_Slot())
                 self._start_slot(self._slots[-1])
             health.note_well()
-            # Until another lease has its turn: of this one no index is left without a slot.
+            # Until another execution has its turn: this one has no index left without a slot.
             await self._feed.wait()
 
     def _start_slot(self, slot: _Slot) -> None:
-        # A task of its own for each beginning: the supervisor's would keep every request's frames deeper.
+        # Not a task of the supervisor: its frames would lie under those of every request.
         slot.task = asyncio.ensure_future(self._work(slot))
         slot.task.add_done_callback(partial(self._end_slot, slot))
 
     def _end_slot(self, slot: _Slot, task: asyncio.Task[None]) -> None:
-        """Its task has ended; with an error only by a fault of our own, and its lease must not hang then."""
+        """The task of a slot has ended; an error is a fault of our own, and the lease must not hang."""
         if task.cancelled() or (error := task.exception()) is None:
             return
-        slot.sent_ns, slot.verdict = 0, None
+        slot.sent_ns, slot.ending = 0, None
         if slot.execution is not None:
             slot.execution.abandon(error)
         if isinstance(error, Exception):
@@ -183,11 +183,11 @@ class AiohttpEngine:
                     finally:
                         response.close()
             except asyncio.CancelledError:
-                if slot.verdict is None:  # the event loop itself ends
+                if slot.ending is None:  # the event loop itself ends
                     execution.give_back(index)
                     raise
                 self._account_cut(slot, execution, index)
-            except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever was raised
+            except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever is raised
                 self._account_error(slot, execution, index, error)
                 slot.sent_ns = 0
                 await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
@@ -199,10 +199,10 @@ class AiohttpEngine:
                     status, received = response.status, response.content.total_bytes
                     execution.answer(status, latency_ns // 1000, received, expected=status in expected)
             slot.sent_ns = 0
-            slot.verdict = None
+            slot.ending = None
 
     def _account_error(self, slot: _Slot, execution: Execution, index: int, error: Exception) -> None:
-        if slot.verdict is not None:
+        if slot.ending is not None:
             # aiohttp made something else of the cancellation.
             self._account_cut(slot, execution, index)
             return
@@ -215,10 +215,10 @@ class AiohttpEngine:
     def _account_cut(slot: _Slot, execution: Execution, index: int) -> None:
         if slot.task is not None:
             slot.task.uncancel()
-        if slot.verdict is None or slot.verdict == _GIVEN_BACK:
+        if slot.ending is None or slot.ending == _GIVEN_BACK:
             execution.give_back(index)
         else:
-            execution.fail(slot.verdict)
+            execution.fail(slot.ending)
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit."""

@@ -1,4 +1,4 @@
-"""Which outcome a request has that ended with an exception of aiohttp."""
+"""The outcome of a request that ended with an exception of aiohttp."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ _NEVER_SENT = (
     ValueError,
     TypeError,
 )
-"""No connection, or a request that cannot be written down."""
+"""There was no connection, or the request cannot be written down."""
 
 
 def classify(error: Exception) -> int:

@@ -1,8 +1,8 @@
 """The connections of the aiohttp engine: aiohttp's own, with the reader of responses that all engines share.
 
 aiohttp asks through `set_response_params` for the next response, and gets the head as a message and the body
-as a stream that holds nothing: bodies are counted and dropped as they come. aiohttp's own parser would judge
-otherwise than that of the other engine, and would keep each interim response until somebody reads it.
+as a stream that holds nothing: bodies are counted and dropped as they arrive. aiohttp's own parser would
+judge otherwise than that of the other engine, and would keep each interim response until somebody reads it.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class ResponseProtocol(ResponseHandler):
         self._early = b""
 
     def set_response_params(self, *, skip_payload: bool = False, **_: Any) -> None:
-        """A request is about to be sent, and its response will be the next to come."""
+        """A request is about to be sent; its response will be the next to arrive."""
         reader = self._reader
         if reader is None or reader.has_bodies is skip_payload:
             reader = self._reader = ResponseReader(has_bodies=not skip_payload)
@@ -51,7 +51,7 @@ class ResponseProtocol(ResponseHandler):
             self._loop.call_soon(self._read_early)
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a response came, or what nobody asked for."""
+        """A piece of a response arrived, or something that nobody asked for."""
         reader = self._reader
         # Before the first request, or from a proxy that was asked for a tunnel: aiohttp waits for it later.
         if reader is None or self._early:

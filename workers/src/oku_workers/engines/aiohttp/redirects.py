@@ -1,4 +1,4 @@
-"""Redirections of the aiohttp engine: followed by Oku, for aiohttp hands headers and bodies on to anybody.
+"""Redirections of the aiohttp engine: Oku follows them, for aiohttp sends headers and bodies to any origin.
 
 What the spec says is for the origin that it names (scheme, host and port). Another one gets a request without
 the headers, credentials and cookies of the spec, and none that would need its body or client certificate.
@@ -31,7 +31,7 @@ class Redirects:
     async def request(
         self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | None = None
     ) -> ClientResponse:
-        """The last response; like `ClientSession.request`.
+        """Send a request as `ClientSession.request` does, and return the last response.
 
         Raises:
             RedirectError: the last redirection cannot be followed, or must not be.
@@ -61,7 +61,7 @@ class Redirects:
 
 
 def _join(url: URL, location: str) -> URL:
-    """Where a redirection leads to; who is asked as a user stays one only within an origin."""
+    """Where a redirection leads to; a user in the URL is kept only within an origin."""
     try:
         following = url.join(URL(location))
         is_same = following.origin() == url.origin()
@@ -75,12 +75,12 @@ def _join(url: URL, location: str) -> URL:
 
 
 def _turns_into_get(status: int, method: str) -> bool:
-    """As browsers have it (RFC 9110, sections 15.4.2 to 15.4.4)."""
+    """Whether the next request is a GET, as in browsers (RFC 9110, sections 15.4.2 to 15.4.4)."""
     if status == _SEE_OTHER:
         return method != hdrs.METH_HEAD
     return status in _GET_AFTER_POST and method == hdrs.METH_POST
 
 
 def _drop_content_headers(headers: Headers | None) -> Headers | None:
-    """Without those that tell of a body."""
+    """The headers without those about a body."""
     return headers and [header for header in headers if not header[0].lower().startswith("content-")]

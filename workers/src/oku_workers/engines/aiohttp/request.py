@@ -1,7 +1,7 @@
 """What request `i` is, in the terms of aiohttp: its URL, its headers and its body.
 
-What is the same for every index is worked out beforehand. A spec that aiohttp cannot send raises when a
-request is asked for, not here, so that each of them ends in an outcome.
+What is the same for every index is worked out in advance. A spec that aiohttp cannot send raises an error
+when a request is asked for, not here, so that each request ends in an outcome.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
-"""The client session of the aiohttp engine: its settings, and what aiohttp has to be kept from.
+"""The client session of the aiohttp engine: its settings, and what aiohttp must be kept from.
 
-Two habits of aiohttp would make requests that nobody counts or answers that nobody asked for. Neither has a
-public switch, so an aiohttp that does not know the names used here is refused at the start.
+Two habits of aiohttp would lead to requests that nobody counts, or responses that nobody asked for. Neither
+has a public switch, so an aiohttp that does not have the names used here is refused at the start.
 """
 
 import asyncio
@@ -64,31 +64,31 @@ def build_session(
 
 
 MOST_PLACES = 100
-"""Hosts and ports whose addresses are kept."""
+"""How many hosts and ports have their addresses kept."""
 
 
 class _Request(ClientRequest):
-    """Says what every engine of Oku says, where the spec does not."""
+    """A request with the defaults of all engines of Oku."""
 
     DEFAULT_HEADERS = ClientRequest.DEFAULT_HEADERS | {
         istr(name): value for name, value in DEFAULT_HEADERS.items()
     }
-    POST_METHODS: set[str] = set()  # noqa: RUF012  # aiohttp's type; it says of these what type no body has
+    POST_METHODS: set[str] = set()  # noqa: RUF012  # aiohttp's type; it would send a `Content-Type` without a body
 
 
 class _Connector(TCPConnector):
-    """Uses no kept-alive connection on which something came that was not asked for.
+    """Uses no kept-alive connection on which something arrived that was not asked for.
 
-    aiohttp looks for that when a connection goes into the pool, not when it comes out: what came in between
-    (a `408` before the server hangs up, a body longer than announced) would answer the next request. This
-    stands in the place of aiohttp's own method, for calling that one beside it costs 3 % of a request.
+    aiohttp looks for that when a connection goes into the pool, not when it leaves it: what arrived meanwhile
+    (a `408` before the server hangs up, a body longer than announced) would answer the next request. `_get`
+    replaces aiohttp's own method, for calling that one as well costs 3 % of a request.
     """
 
     def __init__(self, local_address: str | None, *, needs_headers: bool, **settings: Any) -> None:
         super().__init__(**settings)
         self._local_address = local_address
         self._places: dict[tuple[str, int], Addresses] = {}
-        self._factory = partial(  # type: ignore[assignment]  # a subclass of what aiohttp makes
+        self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
             ResponseProtocol, self._loop, needs_headers=needs_headers
         )
 
@@ -114,7 +114,7 @@ class _Connector(TCPConnector):
         *,
         client_error: type[Exception] = ClientConnectorError,
     ) -> tuple[asyncio.Transport, ResponseProtocol]:
-        """Connect as all engines do: aiohttp forgets the addresses that it knew when a lookup fails."""
+        """Connect as all engines do: aiohttp would forget the known addresses when a lookup fails."""
         host, tls = req.url.raw_host or "", self._get_ssl_context(req)
         name = (req.server_hostname or host).rstrip(".") if tls is not None else None
         try:
@@ -122,7 +122,7 @@ class _Connector(TCPConnector):
             made = await self._loop.create_connection(self._factory, sock=lent, ssl=tls, server_hostname=name)
         except OSError as error:
             raise client_error(req.connection_key, error) from error
-        return made  # type: ignore[return-value]  # by our own factory
+        return made  # type: ignore[return-value]  # our own factory made it
 
     def _find_addresses(self, host: str, port: int) -> Addresses:
         place = host, port
@@ -139,6 +139,6 @@ class _Connector(TCPConnector):
 
 
 if not all(hasattr(BaseConnector, name) for name in ("_get", "_release", "_close")):
-    raise RuntimeError("this aiohttp cannot be kept from reading answers that nobody asked for")
+    raise RuntimeError("this aiohttp cannot be kept from reading responses that nobody asked for")
 if not hasattr(TCPConnector, "_create_direct_connection"):
     raise RuntimeError("this aiohttp cannot be told how to connect")

@@ -2,7 +2,7 @@
 
 This is the hot path of the engine. A response that is the same, byte for byte, as one that was parsed before
 is not parsed again: what the parser makes of a whole response depends on its bytes alone. All others go
-through a `ResponseReader`, which is made when it is needed first.
+through a `ResponseReader`, which is made when it is first needed.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ from oku_workers.executions.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEO
 from oku_workers.executions.feed import Feed
 
 LARGE_REQUEST_BYTES = 16_384
-"""A longer request may not be out when it is answered; shorter ones are, unless the socket was full."""
+"""A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
 
 _CONNECTING, _IDLE, _SENDING, _SENT, _READING, _CLOSED = range(6)
 _NO_FILE = -1
 
 
 class Owner(Protocol):
-    """What a connection knows of the engine that it belongs to.
+    """The engine of a connection, as far as the connection knows it.
 
     Attributes:
-        limit_ns: longest time of a request.
+        limit_ns: the longest time of a request.
         expected: the statuses that count as ok.
         has_bodies: whether responses have bodies; those to HEAD have none.
         keeps_connections: whether another request may follow on a connection; the spec may say no.
         known: the responses that need no parsing.
-        feed: where the indices come from.
-        build: the bytes of request `i`, where all go to one URL; None where several take turns.
+        feed: gives the indices.
+        build: makes the bytes of request `i`, if all go to one URL; None if several take turns.
     """
 
     limit_ns: int
@@ -58,7 +58,7 @@ class Owner(Protocol):
         ...
 
     def forget(self, connection: "Connection") -> None:
-        """Nothing will come of a connection any more."""
+        """A connection has ended for good."""
         ...
 
 
@@ -67,8 +67,8 @@ class Connection(OriginConnection):
 
     Attributes:
         origin: where it goes.
-        hand: the lease that the request in flight is from; None without one.
-        index: of that request.
+        execution: what the request in flight belongs to; None without one.
+        index: the index of that request.
         since_ns: when that request was sent (connecting included), or when the connection became idle.
     """
 
@@ -122,13 +122,13 @@ class Connection(OriginConnection):
         self._write(request)
 
     def rest(self, now_ns: int) -> None:
-        """There is no request for it now."""
+        """Wait for a request."""
         self.execution = None
         self.since_ns = now_ns
         self._state = _IDLE
 
     def close(self) -> None:
-        """End the connection at once; the caller has accounted for what is in flight on it."""
+        """End the connection at once; the caller has accounted for the request that is in flight on it."""
         if self._state not in (_CONNECTING, _CLOSED):
             self._transport.abort()
         self._state = _CLOSED
@@ -155,7 +155,7 @@ class Connection(OriginConnection):
         self._write(request)
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a response came, mostly the whole of it."""
+        """A piece of a response arrived, mostly the whole of it."""
         if self._state == _SENT and (known := self._find_known(data)) is not None:
             now_ns = perf_counter_ns()
             execution, latency_ns = self.execution, now_ns - self.since_ns
@@ -192,12 +192,12 @@ class Connection(OriginConnection):
         self._owner.forget(self)
 
     def _write(self, request: bytes) -> None:
-        """Send at once what the socket takes; the transport would first deal with all that came elsewhere."""
+        """Send at once what the socket takes; the transport would first serve all other connections."""
         sent = 0
         if self._file != _NO_FILE:
             try:  # noqa: SIM105  # `suppress` takes longer than all else here
                 sent = os.write(self._file, request)
-            except OSError:  # the transport will find out and tell
+            except OSError:  # the transport will meet it, too, and report it
                 pass
         if sent < len(request):
             self._file = _NO_FILE  # what follows must not overtake the rest
@@ -207,8 +207,8 @@ class Connection(OriginConnection):
 
     def _read(self, data: bytes) -> None:
         if self.execution is None:
-            if self._state != _CLOSED:  # nobody has asked for anything
-                self._owner.lose(self, PROTOCOL_ERROR, "an answer without a request")
+            if self._state != _CLOSED:  # nothing was asked for
+                self._owner.lose(self, PROTOCOL_ERROR, "a response without a request")
             return
         is_whole = self._state == _SENT
         self._state = _READING
@@ -229,7 +229,7 @@ class Connection(OriginConnection):
         """A response that was read is complete."""
         now_ns = perf_counter_ns()
         execution, latency_ns = self.execution, now_ns - self.since_ns
-        # Who answers before the request is out need not read the rest, and what follows would wait for it.
+        # A server that answers early need not read the rest of the request; the next one would wait for it.
         is_free = not self._transport.get_write_buffer_size()
         is_kept = reader.is_kept and self._owner.keeps_connections and is_free
         parsed = self._build_parsed(reader)

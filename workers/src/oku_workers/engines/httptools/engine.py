@@ -40,11 +40,11 @@ SPARE_CONNECTIONS = 16
 SWEEP_S = 0.25
 SHORTEST_SWEEP_S = 0.005
 MOST_FAILURES_AT_ONCE = 100
-"""After so many requests that fail without waiting, others get their turn in the event loop."""
+"""After so many requests that fail at once, the event loop serves others."""
 
 
 class HttptoolsEngine:
-    """See `EngineProtocol` and `build_engine`. Belongs to the thread of the event loop."""
+    """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class HttptoolsEngine:
             self._all_gone = asyncio.get_running_loop().create_future()
             await self._all_gone
 
-    # What the connections call.
+    # The connections call these.
 
     def go_on(self, connection: Connection, now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
@@ -144,7 +144,7 @@ class HttptoolsEngine:
         self._fill()
 
     def forget(self, connection: Connection) -> None:
-        """Nothing will come of a connection any more."""
+        """A connection has ended for good."""
         self._connections.discard(connection)
         if self._all_gone is not None and not self._connections and not self._all_gone.done():
             self._all_gone.set_result(None)
@@ -156,7 +156,7 @@ class HttptoolsEngine:
             await self.feed.wait()
 
     def _fill(self) -> None:
-        """Take indices for the places in the window that are free, as far as connections may be made."""
+        """Take indices for what is free in the window, as far as connections may be made."""
         feed, failed = self.feed, 0
         while self._free and not self._is_closing and (execution := feed.current) is not None:
             build, origin = self._urls[execution.next_index % self._turns]
@@ -186,14 +186,14 @@ class HttptoolsEngine:
             self._connecting[connection] = connecting
 
     def _close_idle(self) -> None:
-        """Make room for a connection where there is the most that nobody needs."""
+        """Make room for a connection at the origin with the most idle ones."""
         origin = max(self._origins, key=lambda origin: len(origin.idle))
         if origin.idle:
             oldest = next(iter(origin.idle))
             self._drop(oldest)
 
     def _end_connecting(self, connection: Connection, connecting: asyncio.Task[None]) -> None:
-        """It is made, or cannot be, or nobody wants it any more: its request is accounted for then."""
+        """A connection is made, has failed, or is not needed any more: its request is accounted for now."""
         self._connecting.pop(connection, None)
         if connecting.cancelled():
             self.forget(connection)
@@ -232,10 +232,10 @@ class HttptoolsEngine:
 
 
 def _choose_most_connections(window: int, origins: int) -> int:
-    """How many connections there may be: more than the window where several origins take turns.
+    """How many connections there may be: more than the window if several origins take turns.
 
-    Which of them is asked next is not the one that has just answered: with none to spare, connections would
-    be closed here and made there all the time.
+    The origin that is asked next is rarely the one that has just answered: with none to spare, connections
+    would be closed to one and made to another all the time.
     """
     spare = 0 if origins <= 1 else SPARE_CONNECTIONS + window // 4
     return max(window, min(window + spare, read_open_files() - FILES_BESIDE))

@@ -65,5 +65,5 @@ class Origin(Generic[AnyConnection]):
         await loop.create_connection(lambda: connection, sock=lent, ssl=tls, server_hostname=name)
 
     def close(self) -> None:
-        """Wait for no lookup any more; the connections are closed by their engine."""
+        """Give up a lookup that is under way; the engine closes the connections."""
         self._addresses.close()

@@ -1,6 +1,6 @@
 """What request `i` is, as the bytes that go over the wire.
 
-Everything but the index is written down beforehand: a request is one formatting of bytes.
+Everything but the index is written down in advance: making a request is formatting bytes once.
 """
 
 import base64

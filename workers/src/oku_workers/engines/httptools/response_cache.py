@@ -1,8 +1,8 @@
-"""The responses that an engine has parsed already: most targets of a load test answer in few ways."""
+"""The responses that an engine has parsed before: most targets of a load test answer in few ways."""
 
 MOST = 256
 LONGEST_BYTES = 1024
-"""How many are remembered, and how long they may be: 0.3 MB at the most."""
+"""How many responses are remembered, and how long each may be: at most 0.3 MB in all."""
 
 Parsed = tuple[int, int, bool]
 """Status, bytes of body, and whether the status is expected."""
@@ -11,7 +11,7 @@ Parsed = tuple[int, int, bool]
 class ResponseCache:
     """What the parser made of whole responses that left their connection open.
 
-    Valid for the responses of one engine only: their meaning depends on the method and the expected statuses.
+    It is valid for one engine only: the meaning depends on the method and the expected statuses.
     """
 
     def __init__(self) -> None:
