@@ -49,7 +49,7 @@ def _build_context(spec: Spec, files: SpecFiles) -> ssl.SSLContext:
         # Certificates are ASCII; what people write between them need not be.
         return ssl.create_default_context(cadata=content.decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError) as error:
-        raise EngineError(f"{place} cannot be used: it holds no certificate in PEM") from error
+        raise EngineError(f"{place} cannot be used: it contains no certificate in PEM format") from error
 
 
 def _load_certificate(context: ssl.SSLContext, cert: str, key: str | None, files: SpecFiles) -> None:
@@ -64,10 +64,10 @@ def _load_certificate(context: ssl.SSLContext, cert: str, key: str | None, files
             # A key that wants a passphrase must not ask the terminal for it.
             context.load_cert_chain(copies[0], copies[-1], password="")
     except (ssl.SSLError, ValueError) as error:
-        reason = "that is no certificate and its key in PEM, without a passphrase"
+        reason = "it is not a certificate with its key in PEM format, without a passphrase"
         raise EngineError(f"{place} cannot be used: {reason}") from error
     except OSError as error:
-        raise EngineError(f"{place} cannot be used: no copy can be made here: {error.strerror}") from error
+        raise EngineError(f"{place} cannot be used: it cannot be copied: {error.strerror}") from error
 
 
 def _read(place: str, path: str, files: SpecFiles) -> bytes:
