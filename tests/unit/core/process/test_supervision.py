@@ -12,7 +12,7 @@ import oku_workers
 from oku_core.process.supervision import Health, Supervisor, cancel, describe_error, keep_going
 
 ALONE = {
-    ("oku_coordinator/process.py", "_sleep"): "awaited where they are made",
+    ("oku_coordinator/main_loop.py", "wait"): "awaited where they are made",
     ("oku_workers/engines/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/httptools/engine.py", "_fill"): "one connection: its request ends with it",
