@@ -105,8 +105,20 @@ def build_openapi() -> str:
 def _build_schemas() -> Json:
     nullable_time = {"type": ["string", "null"], "format": "date-time"}
     spec_properties = {field.key: {**FIELD_SCHEMAS[field.key], "description": field.help} for field in FIELDS}
-    listed: Json = dict.fromkeys(("name", "reason"), _TEXT)
-    listed |= dict.fromkeys(("created_at", "started_at", "ended_at"), nullable_time)
+    listed: Json = {
+        "run": {**_TEXT, "description": "Its id."},
+        "name": _TEXT,
+        "state": {"enum": [state.value for state in RunState]},
+        "reason": {**_TEXT, "description": "Why it failed or is paused; else empty."},
+        "requests": {"type": "integer"},
+        "accounted": {"type": "integer"},
+        "engine": {"enum": [engine.value for engine in Engine]},
+        "target": {**_TEXT, "description": "Its target, shortened if it is long."},
+        "created_at": nullable_time,
+        "started_at": nullable_time,
+        "ended_at": nullable_time,
+        "active_s": {"type": "number"},
+    }
     return {
         "Spec": {
             "type": "object",
@@ -117,35 +129,14 @@ def _build_schemas() -> Json:
         "Run": {
             "type": "object",
             "description": "A run as it is now.",
-            "required": ["run", "name", "state", "reason", "requests", "accounted", "created_at"],
-            "properties": {
-                "run": {**_TEXT, "description": "Its id."},
-                "name": _TEXT,
-                "state": {"enum": [state.value for state in RunState]},
-                "reason": {
-                    **_TEXT,
-                    "description": "Why it failed or is paused; else empty.",
-                },
-                "requests": {"type": "integer"},
-                "accounted": {"type": "integer"},
-                "created_at": nullable_time,
-                "spec": {"type": "object"},
-            },
+            "required": [*listed, "spec"],
+            "properties": {**listed, "spec": {"type": "object"}},
         },
         "ListedRun": {
             "type": "object",
             "description": "A run in a list, without its spec.",
-            "required": [*listed, "run", "state", "engine", "target", "requests", "accounted", "active_s"],
-            "properties": {
-                **listed,
-                "run": {**_TEXT, "description": "Its id."},
-                "state": {"enum": [state.value for state in RunState]},
-                "engine": {"enum": [engine.value for engine in Engine]},
-                "target": {**_TEXT, "description": "Its target, shortened if it is long."},
-                "requests": {"type": "integer"},
-                "accounted": {"type": "integer"},
-                "active_s": {"type": "number"},
-            },
+            "required": [*listed],
+            "properties": listed,
         },
         "Error": {
             "type": "object",
