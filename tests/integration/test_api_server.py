@@ -204,7 +204,7 @@ async def test_a_follower_is_not_cut_off(port: Port) -> None:
         await follower.say(follow)
         assert b" 200 OK" in await follower.read_until(b"\r\n\r\n")
     status, answer = await port.ask(PROBE)
-    assert (status, json.loads(answer)) == (503, {"error": "too many connections from here are busy"})
+    assert (status, json.loads(answer)) == (503, {"error": "too many connections from this address are busy"})
     assert not await followers[0].is_closed_within(LIMITS.idle_s + 1)
     port.runs.cancel(run)
     for follower in followers:

@@ -19,12 +19,12 @@ def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(tmp_path: Path) -> N
         first, second = (api.submit(**_SPEC) for _ in range(2))
         wait_until(
             lambda: fetch_notices(api, second)
-            == [f"waiting for its turn: run {first} is pending: waiting for workers: none is here"],
+            == [f"waiting for its turn: run {first} is pending: waiting for a worker to connect"],
             3, "the second says why it waits",
         )  # fmt: skip
-        assert fetch_notices(api, first) == ["waiting for workers: none is here"]
+        assert fetch_notices(api, first) == ["waiting for a worker to connect"]
         wait_until(
-            lambda: fetch_notices(api, second) == ["waiting for workers: none is here"],
+            lambda: fetch_notices(api, second) == ["waiting for a worker to connect"],
             20, "the second has its turn",
         )  # fmt: skip
         with SimulatedWorker(broker_url) as worker:

@@ -167,7 +167,7 @@ def test_a_run_that_cannot_begin_is_reported_with_its_reason_and_the_rights_are_
     """The reason is what the coordinator knows of the unschedulable pod; the rights are given back whatever
     became of the test.
     """
-    reason = "waiting for workers: 0 of 2 are here: 0/1 nodes are available: 1 Insufficient cpu"
+    reason = "waiting for workers: 0 of 2 connected: 0/1 nodes are available: 1 Insufficient cpu"
     now, asked = int(time.time()), []
     run = {"run": "r", "state": "pending", "accounted": 0}
     runs = [{**run, "name": f"helm-test-{now + seconds}"} for seconds in range(60)]

@@ -162,9 +162,9 @@ async def _read_object(request: web.Request) -> dict[str, Any]:
         async with asyncio.timeout(_BODY_S):
             body = await request.read()
     except TimeoutError:
-        raise web.HTTPRequestTimeout(reason=f"the body did not come within {_BODY_S:g} s") from None
+        raise web.HTTPRequestTimeout(reason=f"the body did not arrive within {_BODY_S:g} s") from None
     except (web.RequestPayloadError, HttpProcessingError, ConnectionError):
-        raise UserError("the body did not come whole") from None
+        raise UserError("the body was cut short") from None
     try:
         values = decode_json(body)
     except ValueError as error:
@@ -202,7 +202,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         return _json({"error": f"the ledger cannot be used: {error}"}, status=503)
     except Exception:  # noqa: BLE001  # it is logged; the caller is told whose fault it is
         _log.exception("%s %s", request.method, request.path)
-        return _json({"error": "this is a fault of Oku's, the coordinator's log has it"}, status=500)
+        return _json({"error": "this is an error in Oku; the coordinator's log has the details"}, status=500)
 
 
 def _json(document: object, status: int = 200) -> web.Response:

@@ -33,7 +33,7 @@ _ACCEPTED_AT_ONCE = 16
 """New connections for each turn of the event loop: so many are read from, and answered, before more come."""
 _BACKLOG = 1024
 _LONGEST_TEXT = 200
-_REFUSAL = b'{"error": "too many connections from here are busy"}'
+_REFUSAL = b'{"error": "too many connections from this address are busy"}'
 _REFUSED = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
     b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)

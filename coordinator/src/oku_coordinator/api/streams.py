@@ -31,7 +31,7 @@ def build_follower(runs: Runs) -> Handler:
     async def follow(request: web.Request) -> web.StreamResponse:
         nonlocal followers
         if followers >= MOST_FOLLOWERS:
-            raise TooManyFollowersError(f"{MOST_FOLLOWERS} callers follow runs, and no more may")
+            raise TooManyFollowersError(f"{MOST_FOLLOWERS} callers already follow runs, which is the limit")
         followers += 1
         try:
             return await _stream_ticks(request, runs)

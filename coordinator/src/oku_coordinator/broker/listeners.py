@@ -194,7 +194,7 @@ class ProgressListener(_Listener):
                     self._take_burst(connection)
                     self._health.note_well()
                     if time.monotonic() - self._heard_at > self._silence_s:
-                        _log.info("no worker is heard any more: connecting again")
+                        _log.info("no worker has been heard for a while: reconnecting")
                         self.is_connected = False
                         # Else it would wait for ever for an answer that it is let go.
                         bound_open_broker_sockets(connection, _LEAVES_S)

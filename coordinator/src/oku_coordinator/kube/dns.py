@@ -80,10 +80,10 @@ class ServerDns:
         if ips != self._awaited:
             self._awaited, self._since = ips, now
         if now - self._since < NAMED_WITHIN_S:
-            return f"DNS says of {self.host} as yet: {_list(addresses)}"
+            return f"DNS still resolves {self.host} to {_list(addresses)}"
         self._taken = addresses
         _log.warning(
-            "DNS says of %s: %s; the delay servers are %s; runs begin all the same",
+            "DNS resolves %s to %s, but the delay servers are %s; runs begin all the same",
             self.host, _list(addresses), _list(ips),
         )  # fmt: skip
         return ""
@@ -107,4 +107,4 @@ def is_same(addresses: set[str], ips_of_each: Sequence[set[str]]) -> bool:
 
 
 def _list(addresses: set[str]) -> str:
-    return ", ".join(sorted(addresses)) or "nothing"
+    return ", ".join(sorted(addresses)) or "no address"

@@ -71,7 +71,7 @@ class KubeFacade:
 
     @property
     def trouble(self) -> str:
-        """What the API does not do as asked; empty when it does all."""
+        """Which call the API refused or did not answer last; empty when all is well."""
         return self._scaler.trouble
 
     def describe(self) -> dict[str, Any]:

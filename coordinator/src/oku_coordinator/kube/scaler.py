@@ -194,9 +194,9 @@ class Scaler:
 
     def _note_trouble(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
-            _log.warning("Kubernetes does not do as asked, trying again: %s", trouble)
+            _log.warning("Kubernetes refused a call or did not answer, trying again: %s", trouble)
         elif self.trouble and not trouble:
-            _log.info("Kubernetes does as asked again")
+            _log.info("Kubernetes answers again")
         self.trouble = trouble
 
 

@@ -156,7 +156,7 @@ class LokiPusher:
             if answer.acceptance in {Acceptance.DENIED, Acceptance.REFUSED} or answer.status == 501:
                 if not self._told_blind:
                     self._told_blind = True
-                    what = "it can't be asked which lines it has, so some may come twice"
+                    what = "it can't be asked which lines it has, so some may be stored twice"
                     self._tell("blind", f"{what}: {_describe(answer)}")
                 return batch
             await self._wait(answer, failures)

@@ -116,9 +116,9 @@ class Readiness:
         if self._kube is not None and here < self._kube.workers.wanted:
             workers = self._kube.workers
             if not here or not workers.is_complete:
-                yield f"waiting for workers: {here} of {workers.wanted} are here{_add(workers.obstacle)}"
+                yield f"waiting for workers: {here} of {workers.wanted} connected{_add(workers.obstacle)}"
         elif not here:
-            yield "waiting for workers: none is here"
+            yield "waiting for a worker to connect"
         if barred := self._roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
             yield f"worker {barred[0].name} gets none of it{others}: {barred[0].refusal}"

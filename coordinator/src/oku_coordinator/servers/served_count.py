@@ -120,7 +120,7 @@ class ServedCounter:
         by_store = {answer.store: answer.served for answer in answers}
         if missing := self._ledger.runs.fetch_servers(run).keys() - by_store.keys():
             _log.info(
-                "it is not known what was served: %d of its delay servers is gone, or was not seen for long",
+                "the served count is unknown: %d delay servers are gone, or were not seen for too long",
                 len(missing), extra={"run": run},
             )  # fmt: skip
             return None

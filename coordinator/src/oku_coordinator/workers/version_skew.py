@@ -48,6 +48,6 @@ class VersionSkew:
         shown = ", ".join(f"{worker} (protocol {protocol})" for worker, protocol in heard[:_SHOWN])
         more = f" and {len(heard) - _SHOWN} more" if len(heard) > _SHOWN else ""
         return (
-            f"workers of another version get no leases, this coordinator speaks protocol {PROTOCOL}:"
+            f"workers of another version get no leases; this coordinator speaks protocol {PROTOCOL}:"
             f" {shown}{more}; run the same version of Oku on all"
         )

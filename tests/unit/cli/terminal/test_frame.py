@@ -88,10 +88,10 @@ def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
 
 def test_what_a_run_waits_for_stands_under_the_account(draw: Draw) -> None:
     """Each in a line of its own, in full."""
-    frame = draw(notices=["waiting for workers: 0 of 4 are here: [1] " + "word " * 20, "Loki: 503"])
+    frame = draw(notices=["waiting for workers: 0 of 4 connected: [1] " + "word " * 20, "Loki: 503"])
     at = next(number for number, line in enumerate(frame) if "accounted" in line)
     text = " ".join(line.strip() for line in frame[at + 1 : at + 4])
-    assert text == "waiting for workers: 0 of 4 are here: [1] " + "word " * 20 + "Loki: 503"
+    assert text == "waiting for workers: 0 of 4 connected: [1] " + "word " * 20 + "Loki: 503"
     assert frame[at + 4].strip() == ""
     assert "waiting" not in "\n".join(draw())
 

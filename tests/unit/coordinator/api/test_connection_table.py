@@ -65,7 +65,7 @@ def test_of_too_many_in_all_the_longest_waiting_makes_room(world: World) -> None
 
 
 def test_a_busy_connection_is_never_closed_to_make_room(world: World) -> None:
-    """Nor for its length; when all are busy a new one is refused."""
+    """The length of a request is no reason either; when all are busy a new one is refused."""
     peers = [world.connect() for _ in range(3)]
     for peer in peers:
         world.table.enter(peer, Phase.BUSY)
@@ -132,7 +132,7 @@ def test_a_long_head_is_refused(world: World) -> None:
 
 
 def test_who_does_not_read_is_let_go(world: World) -> None:
-    """Also in the middle of an answer."""
+    """The middle of an answer makes no difference."""
     reader, sleeper = world.connect(), world.connect()
     for peer in (reader, sleeper):
         world.table.enter(peer, Phase.BUSY)
@@ -144,7 +144,7 @@ def test_who_does_not_read_is_let_go(world: World) -> None:
 
 
 def test_one_that_has_left_frees_its_place(world: World) -> None:
-    """Also one that was never admitted."""
+    """One that was never admitted can leave, too."""
     peers = [world.connect() for _ in range(3)]
     for peer in (*peers, Peer("z")):
         world.table.remove(peer)

@@ -17,13 +17,13 @@ class Time:
 
 @pytest.fixture
 def time() -> Time:
-    """At 0 s."""
+    """The clock stands at 0 s."""
     return Time()
 
 
 @pytest.fixture
 def throttle(time: Time) -> LogThrottle:
-    """To the log `edge`."""
+    """The throttle writes to the log `edge`."""
     return LogThrottle(logging.getLogger("edge"), time.clock)
 
 

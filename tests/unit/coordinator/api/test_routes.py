@@ -103,7 +103,7 @@ async def test_runs_are_listed_in_pages(client: Client) -> None:
 
 
 async def test_a_run_is_deleted(client: Client, world: World) -> None:
-    """Once it is at rest, and only once."""
+    """It must be at rest, and can be deleted only once."""
     run = await submit(client)
     status, document = await call(client, "DELETE", f"/api/runs/{run}")
     assert (status, document["error"]) == (
@@ -128,7 +128,7 @@ async def test_a_run_is_deleted(client: Client, world: World) -> None:
     ],
 )
 async def test_a_wrong_page_is_refused(client: Client, query: str, message: str) -> None:
-    """In one line."""
+    """The error is one line."""
     status, document = await call(client, "GET", f"/api/runs?{query}")
     assert (status, document["error"]) == (400, message)
 
@@ -141,7 +141,7 @@ async def test_the_target_of_a_listed_run_has_no_secrets(client: Client) -> None
 
 
 async def test_the_history_of_a_run_is_told(client: Client) -> None:
-    """Its summary, with all that is kept beside it."""
+    """It has the summary and all that is kept beside it."""
     run = await submit(client, name="kept")
     status, document = await call(client, "GET", f"/api/runs/{run}/history")
     assert (status, document["summary"]["run"], document["spec"]["name"]) == (200, run, "kept")
@@ -265,12 +265,12 @@ async def test_a_body_has_its_limit(client: Client) -> None:
     ],
 )
 async def test_an_unknown_run_is_named(client: Client, method: str, call_path: str) -> None:
-    """Before a stream begins, too."""
+    """It is told before a stream begins, too."""
     assert await call(client, method, call_path) == (404, {"error": "there is no run r9"})
 
 
 async def test_an_unknown_call_is_named(client: Client) -> None:
-    """As JSON like every other error."""
+    """The answer is JSON like every other error."""
     assert await call(client, "GET", "/nowhere") == (404, {"error": "GET /nowhere: Not Found"})
     assert await call(client, "DELETE", "/api/runs") == (
         405,
@@ -356,7 +356,7 @@ async def read_event(response: Any) -> tuple[str, bytes]:
 
 
 async def test_the_ticks_of_a_run_end_with_its_summary(client: Client, world: World, ledger: Ledger) -> None:
-    """As server-sent events; the stream ends with `end` when the run comes to rest."""
+    """They are server-sent events; the stream ends with `end` when the run comes to rest."""
     run = await submit(client)
     response = await client.get(f"/api/runs/{run}/ticks")
     assert (response.status, response.content_type) == (200, "text/event-stream")
@@ -404,7 +404,7 @@ async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyP
     first, second = await client.get(path), await client.get(path)
     assert (first.status, second.status) == (200, 200)
     status, document = await call(client, "GET", path)
-    assert (status, document) == (503, {"error": "2 callers follow runs, and no more may"})
+    assert (status, document) == (503, {"error": "2 callers already follow runs, which is the limit"})
     first.close()
     async with asyncio.timeout(10):
         while (third := await client.get(path)).status != 200:  # noqa: ASYNC110  # it is asked anew

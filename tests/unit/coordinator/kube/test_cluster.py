@@ -11,7 +11,7 @@ from oku_core.errors import UserError
 
 
 async def test_the_size_of_a_deployment_is_read_and_set(cluster: Cluster, kubernetes: Kubernetes) -> None:
-    """By its `scale`, which also tells how its pods are found."""
+    """Its `scale` says so, and how its pods are found."""
     scale = await cluster.fetch_scale("w")
     assert (scale.replicas, scale.selector) == (0, "app=w")
     await cluster.scale("w", 3)
@@ -20,7 +20,7 @@ async def test_the_size_of_a_deployment_is_read_and_set(cluster: Cluster, kubern
 
 
 async def test_pods_are_found_by_their_labels(cluster: Cluster, kubernetes: Kubernetes) -> None:
-    """With what matters of them."""
+    """Only what matters of them is decoded."""
     kubernetes.add_pod("w", "w-1")
     kubernetes.add_pod("w", "w-2", ready=False)
     kubernetes.add_pod("s", "s-1")
@@ -32,7 +32,7 @@ async def test_pods_are_found_by_their_labels(cluster: Cluster, kubernetes: Kube
 
 
 async def test_it_is_found_out_why_no_pods_can_be_made(cluster: Cluster, kubernetes: Kubernetes) -> None:
-    """In one sentence; without the right to look nobody knows, and nothing is wrong."""
+    """It is one sentence; without the right to look the reason stays unknown, and nothing is wrong."""
     message = 'pods "w-1" is forbidden: exceeded quota: small, requested: cpu=1. Other words'
     kubernetes.conditions = [
         {"type": "Available", "status": "False", "message": "too few"},
@@ -51,7 +51,7 @@ async def test_it_is_found_out_why_no_pods_can_be_made(cluster: Cluster, kuberne
 
 
 async def test_the_deletion_cost_of_a_pod_is_set(cluster: Cluster, kubernetes: Kubernetes) -> None:
-    """As a text, as all annotations are."""
+    """It is a text, as all annotations are."""
     kubernetes.add_pod("w", "w-1")
     await cluster.set_cost("w-1", 100)
     [pod] = await cluster.fetch_pods("app=w")
@@ -65,7 +65,7 @@ async def test_the_deletion_cost_of_a_pod_is_set(cluster: Cluster, kubernetes: K
 async def test_a_refusal_is_told_with_its_reason(
     cluster: Cluster, kubernetes: Kubernetes, status: int, message: str
 ) -> None:
-    """In one line, with the call."""
+    """The error is one line and names the call."""
     kubernetes.failures.append(refuse(status, message))
     with pytest.raises(ClusterError, match=rf"^GET /apis/.*/deployments/w/scale: {status} .*: ") as caught:
         await cluster.fetch_scale("w")
@@ -110,7 +110,7 @@ async def test_an_api_that_is_away_is_an_error_of_one_line(unused_tcp_port: int)
 
 
 def test_outside_a_pod_there_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which is the user's mistake."""
+    """That is the user's mistake."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(
         UserError, match=r"^--kube-workers: this is not a pod with a service account: Service host"
@@ -121,7 +121,7 @@ def test_outside_a_pod_there_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_a_pod_bears_the_token_of_its_service_account(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Which is read anew when it has changed."""
+    """The token is read again when it has changed."""
     token, certificates = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text("first")
     certificates.write_text("none")

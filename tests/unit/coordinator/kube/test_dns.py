@@ -78,7 +78,7 @@ def test_a_name_that_lacks_a_pod_or_has_another_does_not_stand_for_them(
 async def test_every_lookup_has_to_agree() -> None:
     """One of the replicas of DNS still has what was."""
     dns = Dns(*[{"10.0.0.1"}] * (LOOKUPS - 1), {"10.0.0.9", "10.0.0.1"}, {"10.0.0.1"})
-    assert await dns.look(ONE) == "DNS says of servers as yet: 10.0.0.1, 10.0.0.9"
+    assert await dns.look(ONE) == "DNS still resolves servers to 10.0.0.1, 10.0.0.9"
     assert await dns.look(ONE) == ""
     assert dns.calls == ["sleep", *["servers"] * LOOKUPS] * 2
 
@@ -86,7 +86,7 @@ async def test_every_lookup_has_to_agree() -> None:
 async def test_dns_is_not_asked_again_at_once_when_it_is_behind() -> None:
     """The first lookup that differs is enough."""
     dns = Dns(set())
-    assert await dns.look(ONE) == "DNS says of servers as yet: nothing"
+    assert await dns.look(ONE) == "DNS still resolves servers to no address"
     assert dns.calls == ["sleep", "servers"]
 
 
@@ -98,7 +98,7 @@ async def test_after_a_minute_a_name_is_taken_as_it_is(caplog: pytest.LogCapture
     assert not await dns.look(ONE, after_s=1)
     assert not await dns.look(ONE, TWO)
     assert caplog.messages == [
-        "DNS says of servers: 10.96.0.7; the delay servers are 10.0.0.1; runs begin all the same"
+        "DNS resolves servers to 10.96.0.7, but the delay servers are 10.0.0.1; runs begin all the same"
     ]
 
 
@@ -133,7 +133,7 @@ async def test_dns_that_hangs_says_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(dns_module, "PATIENCE_S", 0.01)
     name = ServerDns("servers", hang, sleep=sleep)
-    assert await name.find_obstacle([ONE]) == "DNS says of servers as yet: nothing"
+    assert await name.find_obstacle([ONE]) == "DNS still resolves servers to no address"
 
 
 async def test_a_name_is_looked_up_in_both_families(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ async def test_a_name_is_looked_up_in_both_families(monkeypatch: pytest.MonkeyPa
 async def test_a_name_that_nobody_knows_has_no_addresses(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """Nor has one that cannot be one."""
+    """A text that cannot be a name has none either."""
 
     def refuse(*_: object) -> None:
         raise error

@@ -32,7 +32,7 @@ def build_pod(name: str, cost: str | None = None) -> Pod:
     ],
 )  # fmt: skip
 def test_a_pod_says_how_it_is_doing(status: dict[str, object], is_running: str, is_ready: str) -> None:
-    """By phase, address and conditions."""
+    """Phase, address and conditions decide."""
     pod = msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod)
     assert (pod.is_running, pod.is_ready) == (is_running == "yes", is_ready == "yes")
 
@@ -90,7 +90,7 @@ def wait_for(reason: str, message: str = "") -> dict[str, object]:
     ],
 )  # fmt: skip
 def test_a_pod_says_what_keeps_it_from_running(status: dict[str, object], obstacle: str) -> None:
-    """In one line; what every pod goes through is no obstacle."""
+    """The obstacle is one line; what every pod goes through is not one."""
     pod = msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod)
     assert pod.obstacle == obstacle
 

@@ -131,7 +131,7 @@ async def test_what_was_scaled_by_hand_without_a_run_stays(world: World, kuberne
 async def test_the_next_run_in_the_queue_is_scaled_for_when_its_turn_comes(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """Not before."""
+    """It does not happen before."""
     world.submit("r1", workers=4)
     world.change(RunState.RUNNING, "r1")
     world.submit("r2", workers=2)
@@ -204,7 +204,7 @@ async def test_a_run_begins_when_the_name_of_its_delay_servers_stands_for_them(
     world.named = {"10.0.0.9"}
     await world.look()
     assert not world.scaler.has_servers(run)
-    assert world.scaler.servers == PodReadiness(2, 2, "DNS says of oku-servers as yet: 10.0.0.9")
+    assert world.scaler.servers == PodReadiness(2, 2, "DNS still resolves oku-servers to 10.0.0.9")
     world.named = {"10.0.0.1", "10.0.0.2"}
     await world.look()
     assert world.scaler.has_servers(run)
@@ -351,7 +351,7 @@ async def test_what_the_api_refuses_is_told_once_and_tried_again(
     assert kubernetes.replicas["w"] == 4
     assert world.scaler.trouble == ""
     told = [record.message for record in caplog.records if "Kubernetes" in record.message]
-    assert ["403" in told[0], "500" in told[1], told[2]] == [True, True, "Kubernetes does as asked again"]
+    assert ["403" in told[0], "500" in told[1], told[2]] == [True, True, "Kubernetes answers again"]
     assert len(told) == 3
 
 
@@ -451,7 +451,7 @@ async def test_costs_are_not_set_at_every_look(world: World, kubernetes: Kuberne
 async def test_it_is_known_how_many_workers_are_there_and_why_not_all(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """At each look as long as some are missing, also while the run is running; nobody is wanted at rest."""
+    """They are counted as long as some are missing, also while the run is running; none is wanted at rest."""
     world.submit(workers=2)
     kubernetes.add_pod("w", "w-1")
     kubernetes.add_pod("w", "w-2", phase="Pending", conditions=[UNSCHEDULED])

@@ -89,7 +89,7 @@ def record(roster: Roster, *workers: str, ended: int = 0, ahead_s: float = 0.0) 
 def test_each_free_hand_takes_a_lease_the_emptiest_first(
     workers: list[str], holders: list[str | None], free: list[str]
 ) -> None:
-    """A worker has two hands; a lease that nobody has claimed yet fills one, that of the emptiest."""
+    """A worker has two slots; a lease that nobody has claimed yet fills one of the emptiest worker."""
     states = [WorkerState(name, name, 0.0) for name in workers]
     assert [worker.name for worker in find_free_slots(states, Counter(holders))] == free
 
@@ -127,7 +127,7 @@ def test_a_target_of_others_is_told_nothing(begin_run: Callable[..., RunRecord])
 
 
 async def test_without_a_run_there_is_nothing_to_do(dispatcher: Dispatcher, roster: Roster) -> None:
-    """However many workers live."""
+    """The number of workers makes no difference."""
     record(roster, "w1")
     assert await dispatcher.step(0.0, 0.0) is None
 
@@ -144,7 +144,7 @@ async def test_a_run_waits_for_a_worker(dispatcher: Dispatcher, ledger: Ledger, 
     assert begun.state == ledger.runs.fetch("r1").state == RunState.RUNNING
 
 
-async def test_every_hand_gets_a_lease(
+async def test_every_free_slot_gets_a_lease(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
 ) -> None:
     """Each lease is sent with its range, its spec and the time after which it is stale; once."""

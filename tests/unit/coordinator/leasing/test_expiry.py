@@ -20,7 +20,7 @@ CLAIMED = LeaseRecord(
 
 
 class Rounds:
-    """A judge with its roster, and the leases that are out."""
+    """A rule with its roster, and the leases that are out."""
 
     def __init__(self, *leases: LeaseRecord) -> None:
         self.roster = Roster(TIMEOUT_S)
@@ -41,7 +41,7 @@ class Rounds:
 
 
 def test_a_lease_that_nobody_claims_is_lost_after_the_worker_timeout() -> None:
-    """Every worker has a free hand for each lease that is out."""
+    """Every worker has a free slot for each lease that is out."""
     rounds = Rounds(UNCLAIMED)
     rounds.record(0.0)
     assert rounds.find_lost(0.0) == []
@@ -50,8 +50,8 @@ def test_a_lease_that_nobody_claims_is_lost_after_the_worker_timeout() -> None:
     assert rounds.find_lost(10.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
 
-def test_a_lease_does_not_wait_for_a_worker_that_has_more_than_its_hands_hold() -> None:
-    """Another one has both hands free, so that the message is lost."""
+def test_a_lease_does_not_wait_for_a_worker_that_has_more_than_its_slots_hold() -> None:
+    """Another one has both slots free, so the message must be lost."""
     four = [dataclasses.replace(CLAIMED, id=name) for name in ("l2", "l3", "l4", "l5")]
     rounds = Rounds(UNCLAIMED, *four)
     for now in (0.0, 10.0):
@@ -73,7 +73,7 @@ def test_a_lease_whose_claim_was_lost_is_left_to_the_worker_that_names_it() -> N
     assert rounds.find_lost(39.1) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
 
-def test_a_lease_waits_in_the_queue_while_no_hand_is_free() -> None:
+def test_a_lease_waits_in_the_queue_while_no_slot_is_free() -> None:
     """When a worker leaves, what was meant for it is taken up once another one has finished a lease."""
     full = [dataclasses.replace(CLAIMED, id=name) for name in ("l2", "l3")]
     rounds = Rounds(UNCLAIMED, *full)
@@ -107,8 +107,8 @@ def test_a_run_that_stops_does_not_wait_for_a_worker_that_never_comes() -> None:
     assert rounds.find_lost(10.1, closing=True) == [("l1", ExpiryReason.NOT_CLAIMED)]
 
 
-def test_a_lease_in_living_hands_is_not_lost() -> None:
-    """However long it takes."""
+def test_a_lease_of_a_living_worker_is_not_lost() -> None:
+    """It may take as long as it likes."""
     rounds = Rounds(CLAIMED)
     for now in range(100):
         rounds.record(float(now), "l2")

@@ -32,7 +32,7 @@ def build_document(batch: Batch) -> bytes:
 def test_all_entries_come_in_batches_of_one_stream_within_the_bounds(
     entries: list[Entry], most_bytes: int, most_lines: int
 ) -> None:
-    """In the order of their stream; only a line that is larger than a batch exceeds it, alone."""
+    """Lines keep the order of their stream; only a line that is larger than a batch exceeds it, alone."""
     batches = list(cut_batches(entries, most_bytes, most_lines))
     for batch in batches:
         assert 1 <= len(batch.entries) <= most_lines
@@ -55,7 +55,7 @@ def test_a_body_is_what_loki_reads() -> None:
 
 
 def test_the_same_batch_is_the_same_body() -> None:
-    """To the last byte, whenever it is made."""
+    """It is the same to the last byte, whenever it is made."""
     batch = Batch({"a": "b"}, [Entry((("a", "b"),), 7, "x")])
     assert batch.build_body() == batch.build_body()
     assert batch.build_body()[4:8] == bytes(4)  # the time in the header of gzip

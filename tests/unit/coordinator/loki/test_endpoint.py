@@ -33,7 +33,7 @@ def test_the_path_of_the_api_is_added_unless_it_is_there(url: str, push: str, qu
      "http://h/#x", "http://h /", "http://[::1", "http://h\n"],
 )  # fmt: skip
 def test_what_is_no_url_of_loki_is_named(url: str) -> None:
-    """In one sentence."""
+    """The error is one sentence."""
     with pytest.raises(ValueError, match="is not a URL of Loki such as") as caught:
         LokiTarget(url=url)
     assert repr(url) in str(caught.value)
@@ -61,7 +61,7 @@ def test_a_password_is_never_shown() -> None:
     ],
 )
 def test_what_can_not_be_sent_is_said_at_once(who: dict[str, str], error: str) -> None:
-    """Not when the first line is on its way."""
+    """The error does not wait until the first line is on its way."""
     with pytest.raises(ValueError, match=error):
         LokiTarget(url="http://h", **who)  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ MakePusher = Callable[..., LokiPusher]
 
 
 class Diary(Protocol):
-    """Of the pusher."""
+    """The diary of the pusher."""
 
     pauses: list[float]
     troubles: list[str]
@@ -55,7 +55,7 @@ async def test_batches_are_bounded_in_lines_and_bytes(
 
 
 async def test_a_body_is_gzipped_json_and_says_who_sends_it(loki: FakeLoki, make_pusher: MakePusher) -> None:
-    """To multi-tenant Loki as to one behind a gateway."""
+    """This holds for a multi-tenant Loki and for one behind a gateway."""
     seen: list[bytes] = []
 
     async def take(request: web.Request) -> web.Response:
@@ -108,7 +108,7 @@ async def test_only_authorities_that_were_given_are_trusted(
 async def test_what_loki_does_not_take_for_now_is_tried_again(
     loki: FakeLoki, pusher: LokiPusher, diary: Diary
 ) -> None:
-    """With growing pauses; each look at what it has, two of them a second apart, comes after the pause."""
+    """Pauses grow; after each, Loki is asked twice, a second apart, which lines it has."""
     loki.faults += [answer(500, "a"), answer(503, "b"), answer(429, "c"), answer(408, "d")]
     assert await pusher.push(make_entries(2)) == []
     assert loki.texts == ["line 0", "line 1"]
@@ -132,7 +132,7 @@ async def test_trouble_is_told_when_it_begins_changes_and_ends(
 async def test_a_pause_that_loki_asks_for_is_kept_within_bounds(
     loki: FakeLoki, pusher: LokiPusher, diary: Diary
 ) -> None:
-    """In seconds; what is no number is not heeded."""
+    """It is in seconds; what is not a number is ignored."""
     times = ["7", "99999", "0", "Wed, 21 Oct 2015 07:28:00 GMT", "-1"]
     loki.faults += [answer(429, Retry_After=time) for time in times]
     await pusher.push(make_entries(1))
@@ -178,7 +178,7 @@ async def test_a_wrong_password_or_path_costs_no_line(
 async def test_what_loki_will_never_take_is_given_back(
     loki: FakeLoki, pusher: LokiPusher, diary: Diary, status: int
 ) -> None:
-    """With its words, and without a second try; the others go on."""
+    """The refusal has Loki's words, there is no second try, and the other lines go on."""
     loki.faults.append(answer(status, "too\x00 \nmuch " + "x" * 999))
     bad, good = make_entries(2, kind="bad"), make_entries(2, first=2, kind="good")
     (refusal,) = await pusher.push(bad + good)
@@ -202,13 +202,13 @@ async def test_of_a_batch_that_was_taken_in_part_only_the_rest_is_refused(
 async def test_all_are_refused_when_loki_can_not_be_asked_which(
     loki: FakeLoki, pusher: LokiPusher, diary: Diary
 ) -> None:
-    """Such as with labels that neither a push nor a query may have."""
+    """Neither a push nor a query may have such labels."""
     entries = make_entries(5, kind="bad")
     loki.faults.append(answer(400, "bad labels"))
     loki.query_faults.append(answer(400, "parse error"))
     assert await pusher.push(entries) == [Refusal(entries, 400, "bad labels")]
     assert diary.troubles == [
-        "it can't be asked which lines it has, so some may come twice: 400 parse error",
+        "it can't be asked which lines it has, so some may be stored twice: 400 parse error",
         "",
     ]
 
@@ -332,7 +332,7 @@ async def test_where_loki_may_not_be_asked_the_lines_are_sent_again_and_that_is_
     assert loki.texts == ["line 0"]
     assert diary.troubles == [
         "500 Internal Server Error",
-        f"it can't be asked which lines it has, so some may come twice: {status} push only",
+        f"it can't be asked which lines it has, so some may be stored twice: {status} push only",
         "500 Internal Server Error",
         "",
     ]

@@ -12,7 +12,7 @@ class World:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.obstacle = "waiting for workers: none is here"
+        self.obstacle = "waiting for a worker to connect"
         self.wall_now = 100.0
         self.watch = QueueWatch(ledger, 60.0, lambda _: self.obstacle, lambda: self.wall_now)
 
@@ -47,7 +47,7 @@ def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(world: World) -> Non
     event = world.ledger.history.fetch("r1").events[-1]
     assert event.type == EventType.TURN_GIVEN
     assert event.text == f"the run gives its turn to the next: {event.reason}"
-    assert event.reason == "it has not begun within 60.0 s: waiting for workers: none is here"
+    assert event.reason == "it has not begun within 60.0 s: waiting for a worker to connect"
 
 
 def test_alone_it_goes_on_waiting(world: World) -> None:

@@ -18,7 +18,7 @@ from oku_core.spec.spec import Spec
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
 
-NOBODY = "waiting for workers: none is here"
+NOBODY = "waiting for a worker to connect"
 
 
 class PodsTwin:
@@ -127,7 +127,7 @@ def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending:
     """As the run itself is."""
     waiting = world.ledger.runs.create("r2", Spec(), 1.0)
     world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
-    obstacle = "waiting for workers: 0 of 3 are here: 0/3 nodes are available"
+    obstacle = "waiting for workers: 0 of 3 connected: 0/3 nodes are available"
     assert world.in_cluster.build_notices(pending) == [obstacle]
     assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
 
@@ -146,13 +146,13 @@ def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending
     """Those that speak, of those that there are to be, and why the others are not."""
     assert world.in_cluster.build_notices(pending) == [NOBODY]
     world.pods.workers = PodReadiness(0, 4)
-    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 are here"]
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 connected"]
     world.pods.workers = PodReadiness(0, 4, "no node has room")
     assert world.in_cluster.build_notices(pending) == [
-        "waiting for workers: 0 of 4 are here: no node has room"
+        "waiting for workers: 0 of 4 connected: no node has room"
     ]
     world.pods.workers = PodReadiness(4, 4)
-    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 are here"]
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 connected"]
 
 
 def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
@@ -161,8 +161,8 @@ def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
     """Pods that run and are not heard yet are none of its troubles."""
     world.record("w1", "w2")
     for there, notices in (
-        (2, ["waiting for workers: 2 of 4 are here"]),
-        (3, ["waiting for workers: 2 of 4 are here"]),
+        (2, ["waiting for workers: 2 of 4 connected"]),
+        (3, ["waiting for workers: 2 of 4 connected"]),
         (4, []),
     ):
         world.pods.workers = PodReadiness(there, 4)
@@ -175,10 +175,10 @@ def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
 def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: RunRecord) -> None:
     """Beside its workers, as soon as they are asked for; no more once it may begin."""
     world.pods.workers, world.pods.has_servers = PodReadiness(0, 1), False
-    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 1 are here"]
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 1 connected"]
     world.pods.delay_servers = PodReadiness(1, 2, "ErrImagePull")
     assert world.in_cluster.build_notices(pending) == [
-        "waiting for workers: 0 of 1 are here",
+        "waiting for workers: 0 of 1 connected",
         "waiting for delay servers: 1 of 2 ready: ErrImagePull",
     ]
     world.record("w1")

@@ -182,7 +182,7 @@ def test_an_unknown_run_is_named(runs: Runs, action: str) -> None:
 async def test_a_summary_says_what_a_run_waits_for(runs: Runs) -> None:
     """As long as it is not at rest."""
     first, second = runs.submit({"requests": 100}).run, runs.submit({"requests": 100}).run
-    assert (await runs.summarize(first)).notices == ["waiting for workers: none is here"]
+    assert (await runs.summarize(first)).notices == ["waiting for a worker to connect"]
     [notice] = (await runs.summarize(second)).notices
     assert notice.startswith("waiting for its turn: run ")
     runs.cancel(first)

@@ -56,7 +56,7 @@ def fetch(ledger: Ledger) -> Fetch:
 
 
 async def test_what_all_servers_counted_is_summed_up(start: Start, fetch: Fetch) -> None:
-    """With or without a slash at the end of their URLs."""
+    """A slash at the end of a URL makes no difference."""
     first = await start(web.json_response({"served": 3}))
     second = await start(web.json_response({"served": 4}))
     assert await fetch(first, second.rstrip("/")) == ServedTotal(7, [])
@@ -73,7 +73,7 @@ async def test_counts_that_servers_share_are_taken_once(start: Start, fetch: Fet
 
 
 async def test_the_size_of_each_server_process_is_told(start: Start, fetch: Fetch) -> None:
-    """By those that know it, also by several of one store."""
+    """Servers that know it tell it, also several of one store."""
     answer = {"served": 3, "store": "a", "processes": [{"pid": 7, "peak_rss_mb": 20.123}]}
     urls = [await start(web.json_response(answer)) for _ in range(2)]
     urls.append(await start(web.json_response({"served": 4})))
@@ -82,7 +82,7 @@ async def test_the_size_of_each_server_process_is_told(start: Start, fetch: Fetc
 
 
 async def test_without_servers_nothing_is_known(fetch: Fetch) -> None:
-    """Which is not the same as nothing served."""
+    """Unknown is not the same as nothing served."""
     assert await fetch() is None
 
 

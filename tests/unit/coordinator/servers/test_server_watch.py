@@ -79,7 +79,7 @@ async def begin(world: World) -> RunRecord:
 
 
 async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> None:
-    """Not before, so that none can be lost unseen; the coordinator is woken then."""
+    """No run begins before, so that no server is lost unseen; the coordinator is woken then."""
     run = submit(world.ledger)
     await world.watch.look()
     assert world.servers.asked == 0
@@ -202,7 +202,7 @@ async def test_a_run_that_is_resumed_is_looked_at_again(world: World) -> None:
 
 
 async def test_the_task_looks_as_soon_as_a_run_asks(world: World) -> None:
-    """Not with its next round."""
+    """It does not wait for the next round."""
     run = submit(world.ledger)
     world.watch.start(Supervisor())
     await asyncio.sleep(0)

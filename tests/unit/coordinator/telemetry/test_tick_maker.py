@@ -60,7 +60,7 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
 
 def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
     """None unless there are any."""
-    notices = ["waiting for workers: none is here"]
+    notices = ["waiting for a worker to connect"]
     assert ticks.build_tick(build_standing(), workers=0, now=15.0, notices=notices).notices == notices
     assert ticks.build_tick(build_standing(), workers=0, now=15.0).notices == []
 

@@ -36,7 +36,7 @@ def test_the_interval_is_announced_when_it_changes_and_again_after_a_while() -> 
 
 
 def test_the_interval_is_announced_when_a_broker_that_was_away_is_back() -> None:
-    """At once."""
+    """The order goes out at once."""
     broker = BrokerTwin()
     announcer = IntervalAnnouncer(broker)
     for answers, now in ((False, 0.0), (False, 0.5), (True, 1.0), (True, 2.0)):

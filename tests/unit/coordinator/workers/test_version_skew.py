@@ -21,7 +21,7 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
     for _ in range(10):
         strangers.note(OtherProtocolError("w7", 2))
     assert strangers.describe() == (
-        "workers of another version get no leases, this coordinator speaks protocol 1: w7 (protocol 2);"
+        "workers of another version get no leases; this coordinator speaks protocol 1: w7 (protocol 2);"
         " run the same version of Oku on all"
     )
     [record] = caplog.records
