@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.chart.rendering import evaluate
 
-from oku_cli.options.kube_options import _read_idle_s
-from oku_cli.options.loki_options import LokiOptions
+from oku_cli.options.kube_options import IDLE
+from oku_cli.options.loki_options import parse_outbox_bytes
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
 from oku_core.spec.delay import parse_delay
@@ -58,7 +58,7 @@ def _is_taken(read: Callable[[str], object], text: str) -> bool:
     [
         (
             '"oku.checkDuration" (dict "text" . "least" 10.0 "most" 86400.0 "between" "")',
-            _read_idle_s,
+            IDLE.parse,
             QUANTITIES,
         ),
         (
@@ -66,7 +66,7 @@ def _is_taken(read: Callable[[str], object], text: str) -> bool:
             _read_worker_timeout_s,
             QUANTITIES,
         ),
-        ('"oku.checkOutbox" .', lambda text: LokiOptions(loki_outbox=text).read_outbox_bytes(), QUANTITIES),
+        ('"oku.checkOutbox" .', parse_outbox_bytes, QUANTITIES),
         ('"oku.checkDelay" .', parse_delay, DELAYS),
     ],
     ids=["idle", "worker timeout", "outbox", "delay"],

@@ -12,11 +12,10 @@ from oku_cli.options.allow_options import files_dir_option
 from oku_cli.options.kube_options import kube_options, pick_kube_settings
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.options.option_parser import build_duration
 from oku_cli.options.retention_options import pick_retention, retention_options
 from oku_cli.process.logs import log_options
 from oku_cli.remote.api_token import read_token
-from oku_core.errors import UserError
-from oku_core.quantity import parse_duration_between
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +78,8 @@ _log = logging.getLogger(__name__)
 )
 @click.option(
     "--worker-timeout",
+    "worker_timeout_s",
+    type=build_duration("1s", "2h"),
     envvar="OKU_WORKER_TIMEOUT",
     default="10s",
     show_default=True,
@@ -86,6 +87,8 @@ _log = logging.getLogger(__name__)
 )
 @click.option(
     "--start-within",
+    "start_within_s",
+    type=build_duration("1s", "24h"),
     envvar="OKU_START_WITHIN",
     default="10m",
     show_default=True,
@@ -109,15 +112,11 @@ _log = logging.getLogger(__name__)
     "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
 )
 @log_options
-def command(
-    token: str | None, worker_timeout: str, start_within: str, message_key_file: Path | None, **settings: Any
-) -> None:
+def command(token: str | None, message_key_file: Path | None, **settings: Any) -> None:
     """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
 
-    worker_timeout_s = _parse_between("--worker-timeout", worker_timeout, ("1s", "2h"))
-    start_within_s = _parse_between("--start-within", start_within, ("1s", "24h"))
     retention = pick_retention(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
@@ -125,23 +124,13 @@ def command(
         CoordinatorSettings(
             message_key=read_message_key(message_key_file),
             token=_choose_token(token),
-            worker_timeout_s=worker_timeout_s,
-            start_within_s=start_within_s,
             retention=retention,
             loki=loki.build_target(),
-            most_outbox_bytes=loki.read_outbox_bytes(),
+            most_outbox_bytes=loki.loki_outbox,
             kube=kube,
             **settings,
         )
     )
-
-
-def _parse_between(flag: str, given: str, bounds: tuple[str, str]) -> float:
-    """Seconds of a duration; `UserError` when it is none, or not within bounds."""
-    try:
-        return parse_duration_between(given, *bounds)
-    except ValueError as error:
-        raise UserError(f"{flag}: {error}") from error
 
 
 def _choose_token(given: str | None) -> str:

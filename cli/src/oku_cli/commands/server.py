@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from oku_cli.options.option_parser import Parsed, naming
 from oku_cli.process.logs import log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_count
@@ -17,35 +18,20 @@ from oku_server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
 
 _MAX_PROCESSES = 1024
 _MAX_SEED = 2**63 - 1
-_Callback = Callable[[click.Context, click.Parameter, str], Any]
 
 
-def _read(parse: Callable[[str], object]) -> _Callback:
-    """A click callback that answers what `parse` rejects with one line that names the flag."""
-
-    def callback(_context: click.Context, parameter: click.Parameter, value: str) -> object:
-        try:
-            return parse(value)
-        except ValueError as error:
-            raise UserError(f"{parameter.opts[0]}: {error}") from error
-
-    return callback
-
-
-def _whole(low: int, high: int) -> _Callback:
+def _whole(low: int, high: int) -> Parsed:
     def parse(value: str) -> int:
         number = parse_count(value)
         if not low <= number <= high:
             raise ValueError(f"{value} is not between {low} and {high}")
         return number
 
-    return _read(parse)
+    return Parsed("N", parse)
 
 
 def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    return click.option(
-        flag, default="0", metavar="P", show_default=True, callback=_read(parse_rate), help=meaning
-    )
+    return click.option(flag, default="0", show_default=True, type=Parsed("RATE", parse_rate), help=meaning)
 
 
 @click.command("server")
@@ -53,9 +39,8 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
 @click.option(
     "--port",
     default=str(DEFAULT_PORT),
-    metavar="N",
     show_default=True,
-    callback=_whole(0, 65535),
+    type=_whole(0, 65535),
     help="Port to listen on; 0 takes any free one.",
 )
 @click.option(
@@ -70,34 +55,30 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
 @click.option(
     "--processes",
     default="1",
-    metavar="N",
     show_default=True,
-    callback=_whole(1, _MAX_PROCESSES),
+    type=_whole(1, _MAX_PROCESSES),
     help="How many processes share the port.",
 )
 @click.option(
     "--delay",
     default="0s",
-    metavar="DELAY",
     show_default=True,
-    callback=_read(parse_delay),
+    type=Parsed("DELAY", parse_delay),
     help="Delay before an answer: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5. "
     "A request for /N, N a number, always gets the same one.",
 )
 @click.option(
     "--seed",
     default="0",
-    metavar="N",
     show_default=True,
-    callback=_whole(0, _MAX_SEED),
+    type=_whole(0, _MAX_SEED),
     help="Chooses which delay and which fault each number gets.",
 )
 @click.option(
     "--body",
     default=DEFAULT_BODY.decode(),
-    metavar="BODY",
     show_default=True,
-    callback=_read(parse_body),
+    type=Parsed("BODY", parse_body),
     help="What an answer contains: @FILE the content of a file, a size such as 512B, 4KiB or 1MB that many "
     "bytes, anything else that text.",
 )
@@ -134,12 +115,8 @@ def command(**given: Any) -> None:
     if given["listen_fds"] and len(given["listen_fds"]) != given["processes"]:
         raise UserError(f"--listen-fd: {len(given['listen_fds'])} is not the number of --processes")
     rates = {name: given.pop(f"{name}_rate") for name in ("error", "reset", "stall", "truncate")}
-    try:
+    with naming("--error-rate, --reset-rate, --stall-rate, --truncate-rate"):
         faults = FaultRates(**rates)
-    except ValueError as error:
-        raise UserError(f"--error-rate, --reset-rate, --stall-rate, --truncate-rate: {error}") from error
-    try:
+    with naming("--truncate-rate"):
         settings = ServerSettings(faults=faults, **given)
-    except ValueError as error:
-        raise UserError(f"--truncate-rate: {error}") from error
     serve(settings)

@@ -10,6 +10,7 @@ import click
 
 from oku_cli.options.allow_options import files_dir_option, secret_options
 from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context, log_options
 from oku_core.errors import UserError
 from oku_core.quantity import parse_duration_s
@@ -17,11 +18,11 @@ from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource, SpecSources
 
 
-def _check_address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+def _parse_address(text: str) -> str:
     try:
-        return value and str(ipaddress.ip_address(value))
+        return str(ipaddress.ip_address(text))
     except ValueError:
-        raise UserError(f"--local-address: {value} is no IP address") from None
+        raise ValueError(f"{text} is not an IP address") from None
 
 
 @click.command(name="worker")
@@ -39,7 +40,9 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
 )
 @click.option(
     "--grace",
+    "grace_s",
     envvar="OKU_GRACE",
+    type=Parsed("duration", parse_duration_s),
     default="20s",
     show_default=True,
     help="How long requests in flight may go on after SIGTERM.",
@@ -47,7 +50,7 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
 @click.option(
     "--local-address",
     envvar="OKU_LOCAL_ADDRESS",
-    callback=_check_address,
+    type=Parsed("address", _parse_address),
     help="Address of this machine to send from; the system chooses unless given.",
 )
 @click.option(
@@ -68,7 +71,6 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, value: 
 @log_options
 def command(
     name: str,
-    grace: str,
     files: SpecFiles,
     secrets: SecretSource,
     message_key_file: Path | None,
@@ -79,14 +81,10 @@ def command(
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
 
     add_context(worker=name)
-    try:
-        grace_s = parse_duration_s(grace)
-    except ValueError as error:
-        raise UserError(f"--grace: {error}") from error
     for folder in files.folders:
         if not folder.is_dir():
             raise UserError(f"--files-dir: {folder} is not a folder here")
     sources = SpecSources(files, secrets)
     key = read_message_key(message_key_file)
-    own = WorkerSettings(message_key=key, name=name, grace_s=grace_s, sources=sources, **settings)
+    own = WorkerSettings(message_key=key, name=name, sources=sources, **settings)
     sys.exit(serve(own))

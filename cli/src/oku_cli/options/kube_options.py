@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from oku_cli.options.option_parser import build_duration
 from oku_core.errors import UserError
-from oku_core.quantity import parse_duration_s
 
 if TYPE_CHECKING:
     from oku_coordinator.settings import KubeSettings
 
 _Command = Callable[..., Any]
 
-_LEAST_IDLE_S, _MOST_IDLE_S = 10.0, 86_400.0
+IDLE = build_duration("10s", "24h")
 """The delay servers are asked for their counts within the first."""
 
 
@@ -22,7 +22,7 @@ def kube_options(command: _Command) -> _Command:
     pods = click.IntRange(0, 10_000)
     for option in (
         click.option(
-            "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s", show_default=True, metavar="DURATION",
+            "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s", show_default=True, type=IDLE,
             help="After so long without a run, workers go back to 0.",
         ),
         click.option(
@@ -70,7 +70,7 @@ def pick_kube_settings(options: dict[str, Any]) -> "KubeSettings | None":
         max_workers=options.pop("kube_max_workers"),
         min_servers=options.pop("kube_servers_min"),
         max_servers=options.pop("kube_servers_max"),
-        idle_s=_read_idle_s(options.pop("kube_idle")),
+        idle_s=options.pop("kube_idle"),
     )
     if not settings.workers:
         return None
@@ -85,13 +85,3 @@ def pick_kube_settings(options: dict[str, Any]) -> "KubeSettings | None":
             f"--kube-default-workers: {settings.default_workers} is not between 1 and --kube-max-workers"
         )
     return settings
-
-
-def _read_idle_s(text: str) -> float:
-    try:
-        idle_s = parse_duration_s(text)
-    except ValueError as error:
-        raise UserError(f"--kube-idle: {error}") from error
-    if not _LEAST_IDLE_S <= idle_s <= _MOST_IDLE_S:
-        raise UserError(f"--kube-idle: {text} is not between 10s and 24h")
-    return idle_s

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from oku_cli.options.option_parser import Parsed, naming
 from oku_core.errors import UserError
 from oku_core.quantity import parse_size
 
@@ -27,13 +28,20 @@ _HELP = {
     "loki_ca": ("FILE", "OKU_LOKI_CA", "Certificates to trust for it in place of the system's, PEM."),
     "loki_outbox": ("SIZE", "OKU_LOKI_OUTBOX", "What lines that wait for it may take in the ledger."),
 }
-_DEFAULTS = {"loki_outbox": "256MB"}
 _LEAST_OUTBOX = 1_000_000
+
+
+def parse_outbox_bytes(text: str) -> int:
+    """The bound of the outbox; `ValueError` if it is not a size, or too small."""
+    size = parse_size(text)
+    if size < _LEAST_OUTBOX:
+        raise ValueError(f"{text} is less than 1MB")
+    return size
 
 
 @dataclass(frozen=True, kw_only=True)
 class LokiOptions:
-    """What was given; all of it as text."""
+    """What was given, under the names of the flags; the outbox is in bytes."""
 
     loki: str | None = None
     loki_tenant: str | None = None
@@ -41,7 +49,7 @@ class LokiOptions:
     loki_password: str | None = None
     loki_token: str | None = None
     loki_ca: str | None = None
-    loki_outbox: str = _DEFAULTS["loki_outbox"]
+    loki_outbox: int = 256_000_000
 
     def build_target(self) -> "LokiTarget | None":
         """Where to, and as whom; None without a Loki. `UserError` when it cannot be."""
@@ -53,7 +61,7 @@ class LokiOptions:
             raise UserError("--loki-token: does not go together with --loki-username")
         if self.loki_ca and not Path(self.loki_ca).is_file():
             raise UserError(f"--loki-ca: {self.loki_ca} is no file")
-        try:
+        with naming("--loki"):
             return LokiTarget(
                 url=self.loki,
                 tenant=self.loki_tenant or "",
@@ -62,18 +70,6 @@ class LokiOptions:
                 token=self.loki_token or "",
                 ca_file=Path(self.loki_ca).absolute() if self.loki_ca else None,
             )
-        except ValueError as error:
-            raise UserError(f"--loki: {error}") from error
-
-    def read_outbox_bytes(self) -> int:
-        """The bound of the outbox; `UserError` when it is none."""
-        try:
-            size = parse_size(self.loki_outbox)
-        except ValueError as error:
-            raise UserError(f"--loki-outbox: {error}") from error
-        if size < _LEAST_OUTBOX:
-            raise UserError(f"--loki-outbox: {self.loki_outbox} is less than 1MB")
-        return size
 
     def build_environment(self) -> dict[str, str]:
         """The same for a coordinator that is started with it, in any folder; empty without a Loki."""
@@ -81,15 +77,17 @@ class LokiOptions:
             return {}
         ca_file = self.loki_ca and str(Path(self.loki_ca).absolute())
         values = asdict(replace(self, loki_ca=ca_file))
-        return {variable: values[name] for name, (_, variable, _) in _HELP.items() if values[name]}
+        return {variable: str(values[name]) for name, (_, variable, _) in _HELP.items() if values[name]}
 
 
 def loki_options(command: _Command) -> _Command:
     """`--loki` and what belongs to it."""
     for name, (metavar, variable, text) in reversed(_HELP.items()):
+        is_outbox = name == "loki_outbox"
         option = click.option(
             f"--{name.replace('_', '-')}", metavar=metavar, envvar=variable, help=text,
-            default=_DEFAULTS.get(name), show_default=name in _DEFAULTS,
+            type=Parsed("size", parse_outbox_bytes) if is_outbox else None,
+            default="256MB" if is_outbox else None, show_default=is_outbox,
         )  # fmt: skip
         command = option(command)
     return command
@@ -99,7 +97,6 @@ def pick_loki_options(options: dict[str, Any]) -> LokiOptions:
     """Take these options out of all options of a command, and see whether they can be."""
     picked = LokiOptions(**{name: options.pop(name) for name in _HELP})
     picked.build_target()
-    picked.read_outbox_bytes()
     return picked
 
 

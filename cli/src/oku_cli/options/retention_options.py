@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from oku_cli.options.option_parser import build_duration, naming
 from oku_core.errors import UserError, format_value
-from oku_core.quantity import parse_duration_between
 
 if TYPE_CHECKING:
     from oku_coordinator.settings import RetentionRule
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Any)
 
 _KEEP_RUNS, _KEEP_FOR = "OKU_KEEP_RUNS", "OKU_KEEP_FOR"
-_BOUNDS = ("1m", "36500d")
+_KEEP_FOR_TYPE = build_duration("1m", "36500d")
 
 
 def retention_options(command: _Command) -> _Command:
@@ -31,7 +31,8 @@ def retention_options(command: _Command) -> _Command:
     )
     keep_for = click.option(
         "--keep-for",
-        metavar="TIME",
+        "keep_for_s",
+        type=_KEEP_FOR_TYPE,
         envvar=_KEEP_FOR,
         help="Delete runs that have been over for longer, such as 30d; they are kept for ever unless given.",
     )
@@ -43,9 +44,7 @@ def pick_retention(options: dict[str, Any]) -> "RetentionRule":
     """Take what was given out of the options of a command."""
     from oku_coordinator.settings import RetentionRule  # noqa: PLC0415  # loads the ledger
 
-    keep_for = options.pop("keep_for")
-    keep_for_s = None if keep_for is None else _parse_keep_for("--keep-for", keep_for)
-    return RetentionRule(keep_runs=options.pop("keep_runs"), keep_for_s=keep_for_s)
+    return RetentionRule(keep_runs=options.pop("keep_runs"), keep_for_s=options.pop("keep_for_s"))
 
 
 def read_retention_variables() -> dict[str, str]:
@@ -55,12 +54,6 @@ def read_retention_variables() -> dict[str, str]:
     if not (keep_runs.isascii() and keep_runs.isdigit()):
         raise UserError(f"{_KEEP_RUNS}: {format_value(keep_runs)} is not a number of runs")
     if _KEEP_FOR in found:
-        _parse_keep_for(_KEEP_FOR, found[_KEEP_FOR])
+        with naming(_KEEP_FOR):
+            _KEEP_FOR_TYPE.parse(found[_KEEP_FOR])
     return found
-
-
-def _parse_keep_for(source: str, given: str) -> float:
-    try:
-        return parse_duration_between(given, *_BOUNDS)
-    except ValueError as error:
-        raise UserError(f"{source}: {error}") from error
