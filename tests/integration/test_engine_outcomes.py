@@ -177,7 +177,7 @@ async def test_the_name_is_unknown(engine: Engine, worker: EngineWorker) -> None
 
 
 def greet_with_nonsense(transport: asyncio.Transport) -> None:
-    """Say what is no TLS."""
+    """Send bytes that are not TLS."""
     transport.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 

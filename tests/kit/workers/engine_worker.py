@@ -79,7 +79,7 @@ class EngineWorker:
         return self._loop_thread.ask(self.runner.build_progress)
 
     def overlook(self, complaint: str) -> None:
-        """Let it be if errors are logged that say this."""
+        """Accept errors in the log that say this."""
         self._complaints.overlooked.append(complaint)
 
     def close_runner(self) -> None:
@@ -87,7 +87,7 @@ class EngineWorker:
         self._loop_thread.await_result(self.runner.close())
 
     def close(self) -> None:
-        """Close everything; fails when anything was left behind or complained of."""
+        """Close everything; fails if anything was left behind, or an error was logged."""
         self.close_runner()
         # What aiohttp and asyncio have to say about leftovers they say when these are freed.
         self._loop_thread.ask(gc.collect)

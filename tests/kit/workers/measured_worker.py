@@ -63,7 +63,7 @@ async def measure(
     return Measurement(**json.loads(answer))
 
 
-async def _carry_out(order: dict[str, Any]) -> dict[str, Any]:
+async def _run_order(order: dict[str, Any]) -> dict[str, Any]:
     spec = msgspec.convert(order["spec"], Spec)
     worker = EngineWorker()
     if order["warm_up"]:
@@ -86,4 +86,4 @@ def _read_peak_kib() -> int:
 
 
 if __name__ == "__main__":
-    json.dump(asyncio.run(_carry_out(json.load(sys.stdin))), sys.stdout)
+    json.dump(asyncio.run(_run_order(json.load(sys.stdin))), sys.stdout)

@@ -35,7 +35,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.at = 0
 
     def teardown(self) -> None:
-        """Whatever happened, the seconds are together what the leases report."""
+        """Whatever happened, the seconds add up to what the leases report."""
         self.look()
         for position, executions in enumerate(
             zip(*(execution.outcomes for execution in self.executions), strict=True)
@@ -189,7 +189,7 @@ def count_buckets(execution: Execution) -> int:
 
 
 def build_report(execution: Execution) -> Report:
-    """What a finished lease says, in the words of a report."""
+    """The report of a finished lease."""
     return Report(
         lease=execution.lease.id,
         execution="e1",

@@ -130,7 +130,7 @@ def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name:
 
 
 def begin(runner: LeaseRunner, lease: Lease, execution_id: str = "e1") -> asyncio.Task[Report | None]:
-    """Execution a lease over."""
+    """Begin with a lease."""
     return asyncio.ensure_future(runner.run(lease, execution_id))
 
 
@@ -168,7 +168,7 @@ async def test_a_report_is_made_with_the_last_answer(runner: LeaseRunner, built:
     assert (await receive(task)).done == 2
 
 
-async def test_a_doubled_lease_is_carried_out_once(runner: LeaseRunner, built: BuiltEngines) -> None:
+async def test_a_doubled_lease_is_executed_once(runner: LeaseRunner, built: BuiltEngines) -> None:
     """Its second message has no effect while it is under way, its report on the way included."""
     lease = build_lease(0, 5)
     task = begin(runner, lease)
