@@ -1,4 +1,4 @@
 """The threads that show that a worker lives and end it when it is stuck."""
 
 EXIT_STUCK = 70
-"""Exit code of a worker that is stuck and ends, to be started anew (EX_SOFTWARE of sysexits.h)."""
+"""Exit code of a worker that is stuck and ends, to be restarted (EX_SOFTWARE of sysexits.h)."""

@@ -40,5 +40,5 @@ class IdleWatchdog:
         if self._idle_since is None:
             self._idle_since = now
         if now - self._idle_since >= self._limit_s:
-            _log.error("no lease has arrived although %d are waiting: ending, to be started anew", waiting)
+            _log.error("no lease has arrived although %d are waiting: ending, to be restarted", waiting)
             self._exit_process(EXIT_STUCK)

@@ -1,4 +1,4 @@
-"""Ends a worker whose event loop is stuck, so that it is started anew.
+"""Ends a worker whose event loop is stuck, so that it is restarted.
 
 A thread of its own asks the loop again and again, and touches a file whenever it answers, which a liveness
 probe can look at. It does not see other threads that are stuck: they hold no other run up.
@@ -77,7 +77,7 @@ class LoopWatchdog(threading.Thread):
                 return False
             if waited_s >= self._limit_s:
                 _log.error(
-                    "the event loop has not answered for %.0f s, it is at %s: ending, to be started anew",
+                    "the event loop has not answered for %.0f s, it is at %s: ending, to be restarted",
                     waited_s, self._loop_thread.find_place(),
                 )  # fmt: skip
                 self._ending.set()

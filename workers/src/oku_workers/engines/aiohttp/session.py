@@ -63,7 +63,7 @@ def build_session(
     return session
 
 
-MOST_PLACES = 100
+MOST_HOSTS = 100
 """How many hosts and ports have their addresses kept."""
 
 
@@ -87,7 +87,7 @@ class _Connector(TCPConnector):
     def __init__(self, local_address: str | None, *, needs_headers: bool, **settings: Any) -> None:
         super().__init__(**settings)
         self._local_address = local_address
-        self._places: dict[tuple[str, int], Addresses] = {}
+        self._addresses: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
             ResponseProtocol, self._loop, needs_headers=needs_headers
         )
@@ -125,15 +125,15 @@ class _Connector(TCPConnector):
         return made  # type: ignore[return-value]  # our own factory made it
 
     def _find_addresses(self, host: str, port: int) -> Addresses:
-        place = host, port
-        if place not in self._places:
-            if len(self._places) >= MOST_PLACES:  # redirections may lead to ever new ones
-                self._places.pop(next(iter(self._places))).close()
-            self._places[place] = Addresses(host, port, self._local_address)
-        return self._places[place]
+        key = host, port
+        if key not in self._addresses:
+            if len(self._addresses) >= MOST_HOSTS:  # redirections may lead to ever new ones
+                self._addresses.pop(next(iter(self._addresses))).close()
+            self._addresses[key] = Addresses(host, port, self._local_address)
+        return self._addresses[key]
 
     def _close(self, **settings: Any) -> list[Any]:
-        for addresses in self._places.values():
+        for addresses in self._addresses.values():
             addresses.close()
         return super()._close(**settings)
 
