@@ -95,7 +95,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
     assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")
 
     told = read(log)
-    assert find(told, "worker w is here")["worker"] == "w"
+    assert find(told, "worker w joined")["worker"] == "w"
     assert find(told, "begins")["run"] == run
     assert find(told, "is dead")["worker"] == "w"
     taken_back = find(told, "is taken back")

@@ -44,7 +44,7 @@ class Coordinator:
         """Startup, main loop, shutdown."""
         await self._startup()
         supervisor = self._parts.supervisor
-        ticking = supervisor.start("ticks", self._parts.ticker.beat)
+        ticking = supervisor.start("ticks", self._parts.ticker.run)
         working = supervisor.start("dispatcher", self._parts.main_loop.run)
         try:
             await supervisor.wait(working)

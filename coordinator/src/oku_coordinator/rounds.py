@@ -82,7 +82,7 @@ class Rounds:
 
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
-        if self.ticker.hear(heard):
+        if self.ticker.record(heard):
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
             self.wake()
 

@@ -96,7 +96,7 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
         )  # fmt: skip
         ledger.history.keep_sample(run, sample)
     events = [
-        Event(at=_BEGIN + number, type=EventType.WORKER_JOINED, text=f"worker worker-{number} is here")
+        Event(at=_BEGIN + number, type=EventType.WORKER_JOINED, text=f"worker worker-{number} joined")
         for number in range(_EVENTS)
     ]
     ledger.history.note(run, events)

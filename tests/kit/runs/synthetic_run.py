@@ -73,9 +73,7 @@ class SyntheticRun:
         yield self._line("event", -0.01, type="state", state="running", text="the run is running")
         for worker in self._living(0):
             name = self._name(worker)
-            yield self._line(
-                "event", -0.005, type="worker_joined", worker=name, text=f"worker {name} is here"
-            )
+            yield self._line("event", -0.005, type="worker_joined", worker=name, text=f"worker {name} joined")
         for second in range(self.seconds):
             yield from self._build_second(second)
         if self.is_at_rest:
@@ -173,7 +171,7 @@ class SyntheticRun:
 
     def _build_loss(self, second: int) -> Iterator[Line]:
         lost = self._name(self.workers - 1)
-        text = f"worker {lost} is dead: it was not heard for too long"
+        text = f"worker {lost} is dead: it was silent for too long, or was restarted"
         yield self._line("event", second, type="worker_lost", worker=lost, text=text)
         yield self._line(
             "event", second + 0.001, type="lease_expired", worker=lost, lease="lost", reason="worker_lost",

@@ -113,7 +113,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     told = {
         (record.levelname, record.message.partition(":")[0])
         for record in caplog.records
-        if "is here" not in record.message
+        if "joined" not in record.message
     }
     assert told == {("INFO", "worker drained has left"), ("WARNING", "worker died is dead")}
     assert noted[2:] == [("worker_left", "drained"), ("worker_lost", "died")]

@@ -15,7 +15,7 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import is_account
 from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
-from oku_core.results.validity import judge_report
+from oku_core.results.validity import flag_report
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
@@ -55,8 +55,8 @@ def add_report(transaction: Transaction, run: str, report: Report, now: float) -
         " peak_rss_mb = max(peak_rss_mb, excluded.peak_rss_mb)",
         run, report.worker, report.covered, report.cpu_s, report.peak_rss_mb,
     )  # fmt: skip
-    for mark in judge_report(report):
-        _add_flag(transaction, run, *mark)
+    for flag in flag_report(report):
+        _add_flag(transaction, run, *flag)
 
 
 def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:

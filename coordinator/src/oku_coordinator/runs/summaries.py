@@ -13,7 +13,7 @@ from oku_core.results.summary import (
     build_latency_summary,
     find_imbalance,
 )
-from oku_core.results.validity import build_validity, judge_served
+from oku_core.results.validity import build_validity, flag_unknown_served
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
@@ -37,7 +37,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         imbalance=imbalance,
     )
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
-        validity.append(judge_served(account.accounted))
+        validity.append(flag_unknown_served(account.accounted))
     return Summary(
         run=record.run,
         name=record.name,

@@ -1,7 +1,7 @@
-"""The chronicle of runs: each second of an active run, its workers and its coverage, kept and told to Loki.
+"""Records each second of an active run, its workers and its coverage, for reports and for Loki.
 
-Nothing here is exact: it is made of progress, which may be lost. What must be exact, ranges and statuses, the
-ledger puts into the outbox itself.
+Nothing here is exact, because it is made from progress, which may be lost. What must be exact, such as ranges
+and statuses, the ledger puts into the outbox itself.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,12 +26,12 @@ from oku_core.results.tick import Tick
 WORKER_LINES_PER_S = 100
 COVERAGE_S = 5.0
 MOST_ALIKE = 20
-"""So many workers may come or go in one second and be named, each in an event of its own."""
+"""Up to this many workers that join or leave in one second have an event each."""
 
 
 @dataclass
-class _Account:
-    """What a worker has said since its last line."""
+class _WorkerActivity:
+    """What a worker has reported since its last line."""
 
     latest: Progress
     seconds: float
@@ -41,35 +41,40 @@ class _Account:
 
 
 class HistoryRecorder:
-    """See the module; `publishes` says whether lines are wanted."""
+    """Keeps samples and events in the ledger.
+
+    Args:
+        ledger: that keeps them.
+        publishes: whether to write lines for Loki, too.
+    """
 
     def __init__(self, ledger: Ledger, *, publishes: bool) -> None:
         self._ledger = ledger
         self._publishes = publishes
-        self._workers: dict[str, _Account] = {}
+        self._workers: dict[str, _WorkerActivity] = {}
         """In the order in which their lines are due."""
         self._coverage_at = 0.0
         self._events: list[Event] = []
 
-    def hear(self, progress: Progress) -> None:
-        """Take in what a worker says of its last second."""
+    def record(self, progress: Progress) -> None:
+        """Take in the progress of a worker."""
         if not self._publishes:
             return
-        account = self._workers.get(progress.worker)
-        if account is None:
-            account = self._workers[progress.worker] = _Account(progress, 0.0, 0, 0.0, 0.0)
-        account.latest = progress
-        account.seconds += progress.seconds
-        account.requests += sum(progress.outcomes)
-        account.cpu_s += progress.cpu_share * progress.seconds
-        account.lag_s = max(account.lag_s, progress.lag_s)
+        activity = self._workers.get(progress.worker)
+        if activity is None:
+            activity = self._workers[progress.worker] = _WorkerActivity(progress, 0.0, 0, 0.0, 0.0)
+        activity.latest = progress
+        activity.seconds += progress.seconds
+        activity.requests += sum(progress.outcomes)
+        activity.cpu_s += progress.cpu_share * progress.seconds
+        activity.lag_s = max(activity.lag_s, progress.lag_s)
 
     def keep_tick(self, tick: Tick, *, is_last: bool = False) -> None:
-        """Keep a second of a run, with its lines.
+        """Keep the sample of a tick, and write its lines.
 
         Args:
-            tick: the second.
-            is_last: whether the run has come to rest with it.
+            tick: of an active run, or of one that has just come to rest.
+            is_last: whether the run has come to rest.
         """
         # All is read before the transaction that keeps it begins.
         lines = list(self._build_lines(tick, is_last=is_last)) if self._publishes else []
@@ -80,11 +85,11 @@ class HistoryRecorder:
             self._coverage_at = 0.0
 
     def note_worker(self, type_: EventType, worker: str, now: float, *, is_active: bool) -> None:
-        """A worker has come or gone; kept with the next second if a run is active."""
+        """Note that a worker joined or is gone; kept with the next sample if a run is active."""
         if type_ != EventType.WORKER_JOINED:
             self._workers.pop(worker, None)
         if is_active:
-            text = f"worker {worker} {_SAID_OF_WORKERS[type_].format('is', 'has', 'it was')}"
+            text = f"worker {worker} {_WORKER_TEXTS[type_][0]}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
     def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
@@ -100,32 +105,36 @@ class HistoryRecorder:
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:
         most = len(self._workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))
-        due = [name for name, account in self._workers.items() if account.seconds][:most]
+        due = [name for name, activity in self._workers.items() if activity.seconds][:most]
         lines = []
         for name in due:
-            account = self._workers.pop(name)
-            self._workers[name] = _Account(account.latest, 0.0, 0, 0.0, 0.0)
-            share = account.cpu_s / account.seconds
+            activity = self._workers.pop(name)
+            self._workers[name] = _WorkerActivity(activity.latest, 0.0, 0, 0.0, 0.0)
+            share = activity.cpu_s / activity.seconds
             lines.append(
-                build_worker_line(account.latest, account.seconds, account.requests, share, account.lag_s)
+                build_worker_line(activity.latest, activity.seconds, activity.requests, share, activity.lag_s)
             )
         return lines
 
 
 def merge_events(events: Sequence[Event]) -> list[Event]:
-    """Events of workers of one second, in one event for all of a type where they are many."""
+    """The events of one second; many of one type are merged into one event."""
     merged: list[Event] = []
-    for type_, said in _SAID_OF_WORKERS.items():
+    for type_, (_, text_of_many) in _WORKER_TEXTS.items():
         alike = [event for event in events if event.type == type_]
         if len(alike) > MOST_ALIKE:
-            text = f"{len(alike):,} workers {said.format('are', 'have', 'they were')}"
+            text = f"{len(alike):,} workers {text_of_many}"
             alike = [Event(at=alike[-1].at, type=type_, text=text)]
         merged += alike
     return merged
 
 
-_SAID_OF_WORKERS = {
-    EventType.WORKER_JOINED: "{0} here",
-    EventType.WORKER_LEFT: "{1} left",
-    EventType.WORKER_LOST: "{0} dead: {2} not heard for too long, or started anew",
+_WORKER_TEXTS = {
+    EventType.WORKER_JOINED: ("joined", "joined"),
+    EventType.WORKER_LEFT: ("left", "left"),
+    EventType.WORKER_LOST: (
+        "is dead: it was silent for too long, or was restarted",
+        "are dead: they were silent for too long, or were restarted",
+    ),
 }
+"""What is said of one worker, and of many."""

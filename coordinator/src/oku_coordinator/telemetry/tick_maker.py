@@ -1,4 +1,4 @@
-"""Makes the ticks of a run: what the workers' progress of a second sums to, beside the account."""
+"""Makes the ticks of a run from the progress of its workers and from the ledger."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,18 +13,18 @@ _SHORTEST_S = 0.001
 
 
 class TickMaker:
-    """Collects progress and, once a second, gives a tick. Each event enters exactly one tick."""
+    """Collects progress and makes a tick of it once a second. Each progress event enters exactly one tick."""
 
     def __init__(self) -> None:
         self._in_flight: dict[str, int] = {}
         self._leases: dict[str, list[int]] = {}
         self._lag_s = 0.0
         self._at: float | None = None
-        """When the last tick was."""
+        """The time of the last tick."""
         self._begin()
 
     def add(self, progress: Progress) -> None:
-        """Take in what a worker says of its last second."""
+        """Take in the progress of a worker."""
         self._histogram.add(progress.latency)
         for index, count in enumerate(progress.outcomes):
             self._outcomes[index] += count
@@ -41,13 +41,13 @@ class TickMaker:
     def build_tick(
         self, standing: Standing, *, workers: int, now: float, notices: Sequence[str] = ()
     ) -> Tick:
-        """The tick of what came since the last one.
+        """The tick of the progress since the last one.
 
         Args:
-            standing: of the run in the ledger; only what was said of its active leases is under way.
+            standing: of the run in the ledger; only progress of its active leases counts as under way.
             workers: how many live.
             now: Unix time.
-            notices: what it waits for, and what does not go as it should.
+            notices: what the run waits for, and what goes wrong.
         """
         self._leases = {lease: counts for lease, counts in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
@@ -75,10 +75,10 @@ class TickMaker:
         return Tick(run=record.run, state=record.state, notices=list(notices), sample=sample)
 
     def _measure_s(self, now: float) -> float:
-        """No longer than the time since the last tick, nor than a second unless workers told of more.
+        """The time since the last tick; more than a second only as far as workers tell of that time.
 
-        A coordinator that was stopped hears all at once what they did meanwhile; when its machine has slept,
-        nobody did anything.
+        After a coordinator was stopped, the progress of that time arrives at once. After its machine slept,
+        there is none.
         """
         if self._at is None:
             return 1.0

@@ -1,4 +1,4 @@
-"""What is heard of the workers, and the ticks that are made of it, one a second."""
+"""Takes in the progress of workers, and makes a tick of it each second."""
 
 import asyncio
 import logging
@@ -22,19 +22,19 @@ from oku_core.results.tick import Tick
 _log = logging.getLogger(__name__)
 
 _LATE_S = 0.25
-"""A tick may be so late, and the one after it keeps its time."""
+"""If a tick is later than this, the next one is a second after it."""
 
 
 class Ticker:
-    """See the module.
+    """Makes the ticks of runs, publishes them and has them recorded.
 
     Args:
-        ledger: how far runs are.
-        roster: who lives.
-        runs: those who follow them get the ticks; say what a run waits for.
-        chronicle: keeps ticks and what became of workers.
+        ledger: knows how far runs are.
+        roster: knows which workers live.
+        runs: passes ticks on to those who follow a run, and knows what a run waits for.
+        recorder: keeps samples and the events of workers.
         metrics: show the last tick.
-        clock: Unix time.
+        clock: gives Unix time.
     """
 
     def __init__(
@@ -42,25 +42,25 @@ class Ticker:
         ledger: Ledger,
         roster: Roster,
         runs: Runs,
-        chronicle: HistoryRecorder,
+        recorder: HistoryRecorder,
         metrics: Metrics,
         clock: Callable[[], float],
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._runs = runs
-        self._chronicle = chronicle
+        self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
         self._ticks = TickMaker()
         self._replays = ReplayGuard()
         self._active: str | None = None
 
-    def hear(self, heard: Sequence[Progress]) -> bool:
-        """Take in what workers said; whether one of them is new."""
-        return sum(map(self._hear, heard)) > 0
+    def record(self, progress: Sequence[Progress]) -> bool:
+        """Take in the progress of workers; whether one of them is new."""
+        return sum(map(self._record, progress)) > 0
 
-    def _hear(self, progress: Progress) -> bool:
+    def _record(self, progress: Progress) -> bool:
         if not self._replays.admits(progress, time.monotonic()):
             return False
         self._metrics.count_progress()
@@ -70,33 +70,33 @@ class Ticker:
         if replaced is not None:
             self._note_gone(replaced)
         if is_new:
-            _log.info("worker %s is here", progress.worker, extra={"worker": progress.worker})
+            _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
             self._note_worker(EventType.WORKER_JOINED, progress.worker)
         self._ticks.add(progress)
-        self._chronicle.hear(progress)
+        self._recorder.record(progress)
         return is_new
 
     def remove_silent(self, now: float) -> None:
-        """Take the workers out that were silent for too long, at `now` in monotonic seconds."""
+        """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
         for worker in self._roster.remove_silent(now):
             self._ticks.forget_worker(worker.name)
             _log_silent(worker, now)
             self._note_gone(worker)
 
     def note_turn(self, run: RunRecord | None) -> str | None:
-        """Note which run has its turn; the one that was active before, if it is so no more."""
+        """Note which run has its turn; gives the one that was active before, if it is active no longer."""
         before, active = self._active, run.run if run and run.state in ACTIVE_STATES else None
         if before is None or before == active:
             self._active = active
             return None
-        self._chronicle.keep_tick(self._build_tick(before), is_last=True)
+        self._recorder.keep_tick(self._build_tick(before), is_last=True)
         self._active = active  # not before: a tick that could not be kept is made anew
         self._ticks = TickMaker()
         self._metrics.clear_run()
         return before
 
-    async def beat(self, health: Health) -> None:
-        """Make a tick each second, also while others wait for the broker or for delay servers."""
+    async def run(self, health: Health) -> None:
+        """Make a tick each second, even while the main loop waits for the broker or for delay servers."""
         due = time.monotonic()
         while True:
             await asyncio.sleep(due - time.monotonic())
@@ -108,18 +108,18 @@ class Ticker:
             health.note_well()
 
     def tick(self) -> None:
-        """Make one."""
+        """Make a tick of the run that has its turn, and of each other run that is followed."""
         self._metrics.show_workers(len(self._roster))
         run = self._ledger.runs.fetch_current()
         if run is None or run.state not in ACTIVE_STATES:
-            self._ticks = TickMaker()  # what workers say now belongs to no run
+            self._ticks = TickMaker()  # what workers report now belongs to no run
         if run is None:
             return
         tick = self._build_tick(run.run)
         self._metrics.show_tick(tick)
         self._runs.publish(tick)
         if run.state in ACTIVE_STATES:
-            self._chronicle.keep_tick(tick)
+            self._recorder.keep_tick(tick)
         for waiting in self._runs.followed - {run.run}:
             self._runs.publish(self._build_tick(waiting, TickMaker()))
 
@@ -136,22 +136,22 @@ class Ticker:
         )
 
     def _note_worker(self, what: EventType, worker: str) -> None:
-        self._chronicle.note_worker(what, worker, self._clock(), is_active=self._active is not None)
+        self._recorder.note_worker(what, worker, self._clock(), is_active=self._active is not None)
 
 
 def find_next_due(due: float, now: float) -> float:
-    """When the tick after one that was due at `due` and begins now is due, in the same seconds.
+    """When the next tick is due, after one that was due at `due` and began at `now`.
 
-    Each second; after one that came late in a second, too, for one that is short may have nothing to tell, or
-    what a worker did in a whole second.
+    Ticks are due each second. After a late one, too, the next is due a second later: a short second may have
+    no progress, or that of a whole one.
     """
     return due + 1.0 if now - due < _LATE_S else now + 1.0
 
 
 def _log_silent(worker: WorkerState, now: float) -> None:
-    facts = {"worker": worker.name}
+    context = {"worker": worker.name}
     if worker.has_nothing_left:
-        _log.info("worker %s has left", worker.name, extra=facts)
+        _log.info("worker %s has left", worker.name, extra=context)
     else:
         silent_s = now - worker.heard_at
-        _log.warning("worker %s is dead: not heard for %.1f s", worker.name, silent_s, extra=facts)
+        _log.warning("worker %s is dead: silent for %.1f s", worker.name, silent_s, extra=context)

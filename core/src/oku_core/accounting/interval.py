@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class SliceState(StrEnum):
-    """What a part of the request space is, at any moment."""
+    """The state of a part of the request space."""
 
     PENDING = "pending"
-    """Nobody has it."""
+    """No lease covers it, and it has no outcome."""
     LEASED = "leased"
     """One active lease covers it."""
     ACCOUNTED = "accounted"

@@ -7,11 +7,11 @@ class MessageVerdict(StrEnum):
     """What the ledger made of a message."""
 
     CLAIMED = "claimed"
-    """A worker has begun with the lease."""
+    """A worker has begun the lease."""
     ACCOUNTED = "accounted"
     """What it covers is in the account."""
     REPEATED = "repeated"
-    """The ledger has heard this before."""
+    """The ledger has this message already."""
     LATE = "late"
     """Its lease was taken back, or its run is over."""
     STRAY = "stray"

@@ -1,11 +1,11 @@
-"""What can become of a request: six outcomes, in a fixed order, so that six integers are a full account."""
+"""How a request can end: six outcomes in a fixed order, so that six integers are a full account."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of one request."""
+    """How one request ended."""
 
     OK = "ok"
     """A complete response with an expected status."""
@@ -14,11 +14,11 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     """No complete response within the timeout of the spec, connecting included."""
     CONNECT_ERROR = "connect_error"
-    """No connection: refused, unreachable, name not found, TLS not agreed on. Nothing was sent."""
+    """No connection: refused, unreachable, name not found, TLS handshake failed. Nothing was sent."""
     DISCONNECTED = "disconnected"
     """The connection ended before the response was complete."""
     PROTOCOL_ERROR = "protocol_error"
-    """What came is no HTTP."""
+    """The response was not valid HTTP."""
 
 
 OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
@@ -26,12 +26,12 @@ OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
 
 
 def build_no_counts() -> list[int]:
-    """Six zeros: the account of no request at all."""
+    """Six zeros, the account of no request at all."""
     return [0] * len(OUTCOMES)
 
 
 def is_account(counts: Sequence[int]) -> bool:
-    """Whether these are six counts, as the order of `OUTCOMES` wants them."""
+    """Whether these are six counts, one for each of `OUTCOMES`."""
     return len(counts) == len(OUTCOMES) and min(counts) >= 0
 
 

@@ -5,24 +5,24 @@ from enum import StrEnum
 
 
 class RunState(StrEnum):
-    """Where a run is in its life."""
+    """The states of a run."""
 
     PENDING = "pending"
     """Submitted or resumed; waits for its turn."""
     RUNNING = "running"
-    """Leases are given out."""
+    """Leases are dealt out."""
     PAUSING = "pausing"
-    """No new lease; workers finish what is in flight and give the rest back."""
+    """No new leases; workers finish what is in flight and give the rest back."""
     PAUSED = "paused"
     """Nothing is in flight; can be resumed at any time."""
     COMPLETED = "completed"
     """Every index is accounted."""
     CANCELLING = "cancelling"
-    """As pausing, but for good."""
+    """Like pausing, but for good."""
     CANCELLED = "cancelled"
-    """Ended before every index was accounted, because somebody said so."""
+    """Ended on request before every index was accounted."""
     FAILED = "failed"
-    """Ended because it could not go on; the reason is kept beside it."""
+    """Ended because it could not go on; the reason is kept with it."""
 
 
 TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
@@ -48,7 +48,7 @@ FINAL_STATES = frozenset({RunState.COMPLETED, RunState.CANCELLED, RunState.FAILE
 
 
 class TransitionError(Exception):
-    """A run cannot go from where it is to where it was told to go."""
+    """A run cannot change from its state to the one that was asked for."""
 
     def __init__(self, run: str, current: RunState, wanted: RunState) -> None:
         super().__init__(f"run {run} is {current}, it cannot become {wanted}")

@@ -7,11 +7,11 @@ from oku_core.accounting.interval import SliceState
 
 COVERAGE_PARTS = 50
 AGAIN = "again"
-"""What was taken back and may have been sent, beside the states of slices."""
+"""The name of what was taken back and may have been sent; the other names are states of slices."""
 
 
 class Coverage:
-    """A request space in parts, and how much of each is in which state or was taken back."""
+    """A request space in equal parts, with how much of each is in which state or was taken back."""
 
     def __init__(self, requests: int) -> None:
         self._requests = requests
@@ -19,7 +19,7 @@ class Coverage:
         self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
 
     def add(self, name: str, start: int, stop: int) -> None:
-        """`[start, stop)` is in a state, or was taken back; several that overlap all count."""
+        """Add a range `[start, stop)` that is in a state or was taken back; overlapping ones all count."""
         cover, requests, parts = self._covers[name], self._requests, len(self._parts)
         at, part = start, start * parts // requests
         while at < stop:
@@ -29,7 +29,7 @@ class Coverage:
             at, part = end, part + 1
 
     def build_lines(self) -> Iterator[Mapping[str, Any]]:
-        """An object for each part."""
+        """The fields of each part."""
         for part, (start, stop) in enumerate(self._parts):
             yield {
                 "part": f"{part:02d}",
@@ -40,6 +40,6 @@ class Coverage:
 
 
 def cut_parts(requests: int, parts: int) -> Sequence[tuple[int, int]]:
-    """A request space in so many equal parts, or fewer where it is small: `[start, stop)` of each."""
+    """The range `[start, stop)` of each of so many equal parts; a small space has fewer."""
     parts = min(parts, requests)
     return [(requests * part // parts, requests * (part + 1) // parts) for part in range(parts)]

@@ -11,24 +11,24 @@ class EventType(StrEnum):
     """What can happen to a run."""
 
     STATE = "state"
-    """It has entered a state."""
+    """The run has entered a state."""
     COORDINATOR_STARTED = "coordinator_started"
-    """A coordinator has come up and finds it active."""
+    """A coordinator has started and finds the run active."""
     TURN_GIVEN = "turn_given"
-    """It had its turn for too long without beginning, and went to the end of the queue."""
+    """The run had its turn for too long without beginning, and went to the end of the queue."""
     WORKER_JOINED = "worker_joined"
     WORKER_LEFT = "worker_left"
     WORKER_LOST = "worker_lost"
     WORKER_BARRED = "worker_barred"
-    """It cannot begin, because what the spec asks for is not there, and gets none of the run."""
+    """A worker lacks something that the spec asks for, and gets none of the run."""
     LEASE_EXPIRED = "lease_expired"
     """A lease was taken back."""
     CLOCK_SET = "clock_set"
     """The coordinator's clock was set forward or back."""
     VALIDITY = "validity"
-    """It came to rest with this flag."""
+    """The run came to rest with this flag."""
     LINES_DROPPED = "lines_dropped"
-    """The outbox was full."""
+    """The outbox was full, and lines were dropped."""
     LINES_REFUSED = "lines_refused"
     """Loki has refused lines for good."""
 
@@ -38,15 +38,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         at: Unix time of the coordinator's clock.
-        type: what.
+        type: what happened.
         text: the same as a sentence.
-        worker: who, where it is about a worker.
-        lease: which, where it is about a lease, with its range.
-        start: first index.
-        stop: first index after it.
-        requests: how many it concerns.
-        reason: why.
-        state: which was entered.
+        worker: the name of the worker it is about, if any.
+        lease: the id of the lease it is about, if any.
+        start: the first index of that lease.
+        stop: the first index after it.
+        requests: how many requests it concerns.
+        reason: why it happened.
+        state: that the run entered.
         flag: of validity.
     """
 

@@ -1,4 +1,4 @@
-"""What stands in the lines for Loki: pure builders of the objects that docs/metrics.md describes."""
+"""Pure builders of the lines for Loki; docs/metrics.md describes their fields."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ Fields = Mapping[str, Any]
 
 
 class LineKind(StrEnum):
-    """What a line is about; docs/metrics.md says what stands in each."""
+    """What a line is about; docs/metrics.md has the fields of each kind."""
 
     RANGE = "range"
     STATUS = "status"
@@ -42,7 +42,7 @@ BOUNDS_MS = tuple(float(f"{step * 10.0**decade:.6g}") for decade in _DECADES for
 
 
 def build_range_line(lease: str, report: Report) -> Fields:
-    """A report that accounts for requests."""
+    """The line of a report that accounts for requests."""
     return {
         "lease": lease,
         "worker": report.worker,
@@ -62,7 +62,7 @@ def build_range_line(lease: str, report: Report) -> Fields:
 
 
 def build_status_lines(report: Report) -> Iterator[Fields]:
-    """Its statuses."""
+    """A line for each status code of a report."""
     for status, requests in sorted(report.statuses.items()):
         yield {"worker": report.worker, "status": status, "requests": requests}
 
@@ -91,12 +91,12 @@ def build_sample_fields(sample: Sample) -> Fields:
 
 
 def build_tick_line(tick: Tick) -> Fields:
-    """A second of a run."""
+    """The line of one second of a run."""
     return {"state": tick.state, **build_sample_fields(tick.sample)}
 
 
 def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
-    """The buckets of a heatmap that hold something, each with its own count."""
+    """A line for each non-empty bucket of a heatmap, with its own count."""
     place, held = 0, 0
     pairs = iter(latency.buckets)
     for index, count in zip(pairs, pairs, strict=True):
@@ -111,7 +111,7 @@ def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
 
 
 def build_summary_line(summary: Summary) -> Fields:
-    """A run at rest."""
+    """The line of a run at rest; a very long list of workers is left out."""
     fields: dict[str, Any] = msgspec.to_builtins(summary)
     if len(summary.workers) > MOST_SUMMARY_WORKERS:
         del fields["workers"]
@@ -119,21 +119,21 @@ def build_summary_line(summary: Summary) -> Fields:
 
 
 def format_bound(bound_ms: float) -> str:
-    """A bound as text, as short as it can be."""
+    """A bound as text, as short as possible."""
     return f"{bound_ms:.0f}" if math.floor(bound_ms) == bound_ms else f"{bound_ms:g}"
 
 
 def build_worker_line(
     latest: Progress, seconds: float, requests_ended: int, cpu_share: float, lag_s: float
 ) -> Fields:
-    """What a worker did.
+    """The line of what a worker did.
 
     Args:
-        latest: the last that it said.
-        seconds: how long the time is that the rest tells of.
-        requests_ended: how many ended in it.
-        cpu_share: mean of it.
-        lag_s: largest lateness in it.
+        latest: its latest progress.
+        seconds: the time that the other arguments cover.
+        requests_ended: in that time.
+        cpu_share: mean over that time.
+        lag_s: largest lateness of its event loop in that time.
     """
     quantiles = build_latencies_ms(latest.latency)
     return {
@@ -154,12 +154,12 @@ def build_worker_line(
 def build_coverage_lines(
     slices: Iterable[Slice], again: Iterable[tuple[int, int]], requests: int
 ) -> Iterator[Fields]:
-    """The request space in parts.
+    """A line for each part of the request space.
 
     Args:
-        slices: how it is cut now.
-        again: ranges that were taken back, `[start, stop)`; each counts, also where they overlap.
-        requests: how large it is.
+        slices: of the space now.
+        again: ranges `[start, stop)` that were taken back; each counts, even where they overlap.
+        requests: the size of the space.
     """
     coverage = Coverage(requests)
     for piece in slices:

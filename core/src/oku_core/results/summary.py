@@ -14,24 +14,24 @@ from oku_core.spec.spec import Engine
 
 
 class Flag(StrEnum):
-    """Why a number of a summary may mislead."""
+    """Why a number of a summary may be misleading."""
 
     WORKER_SATURATED = "worker_saturated"
     """A worker was short of processor time: latencies include its own queueing."""
     LOOP_LAG = "loop_lag"
     """A worker's event loop was late: latencies include its stalls."""
     WORKER_LOST = "worker_lost"
-    """A worker died; its leases were given to others."""
+    """A worker died; its leases were given to other workers."""
     CLOCK_SET = "clock_set"
-    """The clock of a machine was set: times of day before and after do not agree, durations do."""
+    """The clock of a machine was set: durations are right, times of day before and after do not agree."""
     RESENT = "resent"
     """Requests may have been sent more than once."""
     INTERRUPTED = "interrupted"
-    """The run was paused or cut off in between: it has several windows of measurement."""
+    """The run was paused or interrupted: it was measured in several windows."""
     UNANSWERED = "unanswered"
     """Requests without a complete response are in no latency figure."""
     SERVED_UNKNOWN = "served_unknown"
-    """What the delay servers counted is not known: the account is not compared with it."""
+    """What the delay servers counted is unknown, so the account is not compared with it."""
     UNBALANCED = "unbalanced"
     """The account does not agree with what the delay servers counted."""
 
@@ -39,7 +39,7 @@ class Flag(StrEnum):
 class Validity(msgspec.Struct, frozen=True, kw_only=True):
     """A flag, what it means here, and how many requests it concerns.
 
-    `share` is their part of the requests that are accounted; None where they are not among these.
+    `share` is their share of the accounted requests; None if they are not among these.
     """
 
     flag: Flag
@@ -73,7 +73,7 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What one worker did: requests accounted, processor time, memory; `lost` if it died in between."""
+    """What one worker did: requests accounted, processor time, memory; `lost` if it died during the run."""
 
     name: str
     requests: int
@@ -83,9 +83,9 @@ class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The largest resident memory so far of a process that is no worker, in MB of 10**6 bytes.
+    """The peak resident memory of a process other than a worker, in MB of 10**6 bytes.
 
-    Of the broker, the most that it has allocated.
+    For the broker, it is the most that it has allocated.
     """
 
     name: str
@@ -93,7 +93,7 @@ class ProcessSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What Oku's own delay servers counted for the run: requests received."""
+    """How many requests of the run Oku's own delay servers received."""
 
     served: int
 
@@ -101,8 +101,8 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
-    `servers` is None when the target is not Oku's own; `reason` says why it failed; `notices` say what it
-    waits for and what does not go as it should, none of a run at rest.
+    `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
+    waits for and what goes wrong, and are empty for a run at rest.
     """
 
     run: str

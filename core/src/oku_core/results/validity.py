@@ -1,4 +1,4 @@
-"""Which flags a report and a run deserve: the rules of the seventh law, as pure functions."""
+"""The rules by which reports and runs get flags of validity, as pure functions."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -9,28 +9,28 @@ from oku_core.quantity import format_duration
 from oku_core.results.summary import Flag, Validity
 
 FEWEST_STRAINED = 0.01
-"""Of the requests, so many have to be affected: of fewer, no quantile up to p99 can have moved."""
+"""The share of requests that must be affected: fewer cannot have moved any quantile up to p99."""
 _BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
-"""These tell of leases and of what was sent again, which is no part of what is accounted."""
+"""These concern leases and requests that were sent again, which are not among the accounted ones."""
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 
 
-class Mark(NamedTuple):
-    """A flag of one report: how many requests it concerns, and the figure that earned it."""
+class ReportFlag(NamedTuple):
+    """A flag of one report, with the number of requests it concerns and the figure behind it."""
 
     flag: Flag
     requests: int
     figure: float
 
 
-def judge_report(report: Report) -> list[Mark]:
-    """The flags of one report; none when it covers no request."""
-    marks = (
-        Mark(Flag.WORKER_SATURATED, report.saturated, report.busy_share),
-        Mark(Flag.LOOP_LAG, report.lagged, report.max_lag_s),
-        Mark(Flag.CLOCK_SET, report.covered if report.clock_step_s else 0, report.clock_step_s),
+def flag_report(report: Report) -> list[ReportFlag]:
+    """The flags of one report; there are none if it covers no request."""
+    flags = (
+        ReportFlag(Flag.WORKER_SATURATED, report.saturated, report.busy_share),
+        ReportFlag(Flag.LOOP_LAG, report.lagged, report.max_lag_s),
+        ReportFlag(Flag.CLOCK_SET, report.covered if report.clock_step_s else 0, report.clock_step_s),
     )
-    return [mark for mark in marks if mark.requests]
+    return [flag for flag in flags if flag.requests]
 
 
 def build_validity(
@@ -44,11 +44,11 @@ def build_validity(
     """All flags of a run.
 
     Args:
-        kept: flags kept with the ledger, with how many requests they concern and the worst figure.
+        kept: flags from the ledger, with the number of requests they concern and the worst figure.
         outcomes: of the run.
         resent_at_most: of the run.
-        windows: how many times it was started.
-        imbalance: what `find_imbalance` said.
+        windows: how many times the run was started or resumed.
+        imbalance: the result of `find_imbalance`.
     """
     accounted, answered = sum(outcomes), count_answered(outcomes)
     flags: list[Validity] = []
@@ -65,7 +65,7 @@ def build_validity(
         detail = "requests without a complete response are in no latency figure"
         add(Flag.UNANSWERED, accounted - answered, detail)
     if resent_at_most:
-        detail = "at most so many were sent more than once; each is counted once"
+        detail = "at most this many were sent more than once; each is counted once"
         add(Flag.RESENT, resent_at_most, detail)
     if windows > 1:
         detail = f"measured in {windows} windows, with pauses between"
@@ -75,7 +75,7 @@ def build_validity(
     return flags
 
 
-def judge_served(accounted: int) -> Validity:
+def flag_unknown_served(accounted: int) -> Validity:
     """The flag of a run whose servers could not say what they counted."""
     detail = "the delay servers did not all say what they counted: the account is not compared with it"
     return Validity(flag=Flag.SERVED_UNKNOWN, detail=detail, requests=accounted, share=1.0)
@@ -85,8 +85,8 @@ def _describe(flag: Flag, worst: float) -> str:
     if flag == Flag.WORKER_SATURATED:
         return f"workers were busy for up to {worst:.0%} of a second: latencies include their own queueing"
     if flag == Flag.LOOP_LAG:
-        return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that"
+        return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that time"
     if flag == Flag.CLOCK_SET:
         by = format_duration(worst)
         return f"a clock was set by up to {by}: durations are right, times of day may not be"
-    return "leases of lost workers were dealt out again; the load had a dip"
+    return "leases of lost workers were given to other workers; the load dipped meanwhile"

@@ -94,7 +94,7 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
         watch.measure("find the run that has its turn", ledger.runs.fetch_current)
         watch.measure("find what owes a summary", ledger.outbox.find_owing)
         watch.measure("see how far a run is", lambda: ledger.runs.fetch_standing(LONG_RUN))
-    event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 is here")
+    event = Event(at=now, type=EventType.WORKER_JOINED, text="worker w1 joined")
     watch.measure("note an event", lambda: ledger.history.note(LONG_RUN, [event]))
     watch.measure("list 100 runs", lambda: ledger.runs.fetch_page(100))
     watch.measure("sum a run up", lambda: ledger.runs.fetch_snapshot(LONG_RUN))

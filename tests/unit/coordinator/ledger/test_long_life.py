@@ -78,7 +78,7 @@ def build_sample(at: float) -> Sample:
 
 def build_event() -> Event:
     """A worker has come."""
-    return Event(at=LATER, type=EventType.WORKER_JOINED, text="worker w1 is here")
+    return Event(at=LATER, type=EventType.WORKER_JOINED, text="worker w1 joined")
 
 
 def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Ledger:

@@ -31,14 +31,14 @@ def test_a_dossier_is_all_that_is_kept_of_a_run(
         at=5.0, seconds=1.0, requests_total=100, accounted=10, leased=0, pending=90, done=10,
         resent_at_most=0, in_flight=1.0, workers=1,
     )  # fmt: skip
-    event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 is here", worker="w1")
+    event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 joined", worker="w1")
     ledger.leases.apply([make_report(cut(10))], 4.0)
     ledger.history.keep_sample("r1", sample, events=[event])
     text = b"".join(write(ledger))
     document = json.loads(text)
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
     assert [each["at"] for each in document["samples"]] == [5.0]
-    assert [each["text"] for each in document["events"]][-1] == "worker w1 is here"
+    assert [each["text"] for each in document["events"]][-1] == "worker w1 joined"
     assert [(lease["start"], lease["stop"], lease["state"]) for lease in document["leases"]] == [
         (0, 10, "reported")
     ]

@@ -47,11 +47,11 @@ def build_tick(at: float, **changes: Any) -> Tick:
     return Tick(run="r1", state=RunState.RUNNING, sample=build_sample(**values | changes))
 
 
-def hear(chronicle: HistoryRecorder, *workers: str, **changes: Any) -> None:
+def report(recorder: HistoryRecorder, *workers: str, **changes: Any) -> None:
     """A second of these workers."""
     for worker in workers:
         values: dict[str, Any] = {"outcomes": [2, 0, 0, 0, 0, 0], "cpu_share": 0.5, "lag_s": 0.01}
-        chronicle.hear(Progress(worker=worker, incarnation="b", at=1.0, **values | changes))
+        recorder.record(Progress(worker=worker, incarnation="b", at=1.0, **values | changes))
 
 
 def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
@@ -63,9 +63,9 @@ def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
 
 def test_the_sample_of_a_tick_is_kept(ledger: Ledger) -> None:
     """It is as long as the time that it tells of."""
-    chronicle = HistoryRecorder(ledger, publishes=False)
-    chronicle.keep_tick(build_tick(10.0))
-    chronicle.keep_tick(build_tick(11.5, seconds=1.5))
+    recorder = HistoryRecorder(ledger, publishes=False)
+    recorder.keep_tick(build_tick(10.0))
+    recorder.keep_tick(build_tick(11.5, seconds=1.5))
     samples = ledger.history.fetch("r1").samples
     assert [(sample.at, sample.seconds, sample.done) for sample in samples] == [
         (10.0, 1.0, 15),
@@ -85,45 +85,45 @@ def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> Non
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
     """Of the tick, of the buckets of its latencies, of its workers, and the coverage every five seconds."""
-    chronicle = HistoryRecorder(ledger, publishes=True)
-    hear(chronicle, "w1")
-    chronicle.keep_tick(build_tick(10.0))
+    recorder = HistoryRecorder(ledger, publishes=True)
+    report(recorder, "w1")
+    recorder.keep_tick(build_tick(10.0))
     lines = ledger.outbox.take(1000, 10**6, 1.0)
     counts = {kind: sum(line.kind == kind for line in lines) for kind in LineKind}
     assert (counts[LineKind.TICK], counts[LineKind.LATENCY], counts[LineKind.WORKER]) == (1, 2, 1)
     assert counts[LineKind.COVERAGE] == 50
     ledger.outbox.remove(lines)
     for at in (11.0, 12.0, 14.9):
-        chronicle.keep_tick(build_tick(at))
+        recorder.keep_tick(build_tick(at))
     assert take(ledger, LineKind.COVERAGE) == []
-    chronicle.keep_tick(build_tick(15.0))
+    recorder.keep_tick(build_tick(15.0))
     coverage = take(ledger, LineKind.COVERAGE)
     assert sum(line["pending"] for line in coverage) == 100
 
 
 def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> None:
     """The next run begins anew."""
-    chronicle = HistoryRecorder(ledger, publishes=True)
-    chronicle.keep_tick(build_tick(10.0))
+    recorder = HistoryRecorder(ledger, publishes=True)
+    recorder.keep_tick(build_tick(10.0))
     take(ledger, LineKind.TICK)
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
-    hear(chronicle, *names)
-    chronicle.keep_tick(build_tick(10.5), is_last=True)
+    report(recorder, *names)
+    recorder.keep_tick(build_tick(10.5), is_last=True)
     lines = ledger.outbox.take(10_000, 10**9, 1.0)
     assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
     assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
-    chronicle.keep_tick(build_tick(10.6))
+    recorder.keep_tick(build_tick(10.6))
     assert sum(line.kind == LineKind.COVERAGE for line in ledger.outbox.take(10_000, 10**9, 1.0)) == 100
 
 
 def test_many_workers_take_turns(ledger: Ledger) -> None:
     """A hundred lines come in a second; each line tells of all that its worker has done since the last."""
-    chronicle = HistoryRecorder(ledger, publishes=True)
+    recorder = HistoryRecorder(ledger, publishes=True)
     names = [f"w{number:03d}" for number in range(2 * WORKER_LINES_PER_S)]
     seen: list[dict[str, Any]] = []
     for at in range(1, 5):
-        hear(chronicle, *names)
-        chronicle.keep_tick(build_tick(float(at)))
+        report(recorder, *names)
+        recorder.keep_tick(build_tick(float(at)))
         lines = take(ledger, LineKind.WORKER)
         assert len(lines) == WORKER_LINES_PER_S
         seen += lines
@@ -134,29 +134,29 @@ def test_many_workers_take_turns(ledger: Ledger) -> None:
 
 def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
     """Nor has one that is gone."""
-    chronicle = HistoryRecorder(ledger, publishes=True)
-    hear(chronicle, "w1", "w2")
-    chronicle.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
-    chronicle.keep_tick(build_tick(1.0))
+    recorder = HistoryRecorder(ledger, publishes=True)
+    report(recorder, "w1", "w2")
+    recorder.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
+    recorder.keep_tick(build_tick(1.0))
     assert [line["worker"] for line in take(ledger, LineKind.WORKER)] == ["w1"]
-    chronicle.keep_tick(build_tick(2.0))
+    recorder.keep_tick(build_tick(2.0))
     assert take(ledger, LineKind.WORKER) == []
 
 
 def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None:
     """Only while a run is active."""
-    chronicle = HistoryRecorder(ledger, publishes=True)
-    chronicle.note_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
-    chronicle.note_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
-    chronicle.note_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)
-    chronicle.keep_tick(build_tick(2.0))
-    chronicle.keep_tick(build_tick(3.0))
+    recorder = HistoryRecorder(ledger, publishes=True)
+    recorder.note_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
+    recorder.note_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
+    recorder.note_worker(EventType.WORKER_LOST, "w1", 1.5, is_active=True)
+    recorder.keep_tick(build_tick(2.0))
+    recorder.keep_tick(build_tick(3.0))
     events = take(ledger, LineKind.EVENT)
     assert [(event["type"], event["worker"]) for event in events] == [
         ("worker_joined", "w1"),
         ("worker_lost", "w1"),
     ]
-    assert events[1]["text"] == "worker w1 is dead: it was not heard for too long, or started anew"
+    assert events[1]["text"] == "worker w1 is dead: it was silent for too long, or was restarted"
 
 
 def test_a_crowd_is_one_event() -> None:
@@ -165,5 +165,5 @@ def test_a_crowd_is_one_event() -> None:
         Event(at=1.0, type=EventType.WORKER_JOINED, text="", worker=f"w{number}")
         for number in range(MOST_ALIKE + 1)
     ]
-    assert [event.text for event in merge_events(crowd)] == [f"{MOST_ALIKE + 1} workers are here"]
+    assert [event.text for event in merge_events(crowd)] == [f"{MOST_ALIKE + 1} workers joined"]
     assert merge_events(crowd[1:]) == crowd[1:]

@@ -5,7 +5,7 @@ import pytest
 
 from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, Validity
-from oku_core.results.validity import FEWEST_STRAINED, build_validity, judge_report
+from oku_core.results.validity import FEWEST_STRAINED, build_validity, flag_report
 
 
 def judge(**changes: Any) -> list[Validity]:
@@ -19,13 +19,13 @@ def test_a_report_is_flagged_for_the_requests_that_were_affected(
 ) -> None:
     """With how many they are, and the figure that earned the flag."""
     report = build_report(done=10, busy_share=0.95, saturated=4, max_lag_s=0.3, lagged=2)
-    assert judge_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
+    assert flag_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
 
 
 def test_a_report_without_affected_requests_is_not_flagged(build_report: Callable[..., Report]) -> None:
     """Whatever its worker did meanwhile, it concerns no request."""
-    assert judge_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
-    assert judge_report(build_report(done=0, clock_step_s=5.0)) == []
+    assert flag_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
+    assert flag_report(build_report(done=0, clock_step_s=5.0)) == []
 
 
 @pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
