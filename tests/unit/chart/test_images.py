@@ -44,7 +44,7 @@ def test_an_image_has_all_that_its_part_imports(image: str) -> None:
 
 @pytest.mark.parametrize("image", PARTS)
 def test_an_image_has_the_versions_that_everything_is_tested_with(image: str) -> None:
-    """What requirements/dev.txt pins, which has all of them."""
+    """Every pin is that of requirements/dev.txt, which has all of them."""
     assert _list_pinned(image).items() <= _list_pinned("dev").items()
 
 

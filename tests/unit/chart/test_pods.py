@@ -56,7 +56,7 @@ def test_no_pod_has_variables_of_services() -> None:
 
 
 def test_pod_values_of_a_component_go_before_those_of_all() -> None:
-    """Maps are merged, lists and texts replaced; labels that select stay."""
+    """Maps are merged, lists and texts are replaced, and labels that select stay."""
     mine = {"app.kubernetes.io/component": "mine", "team": "load"}
     objects = render(
         {

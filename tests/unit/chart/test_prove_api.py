@@ -223,7 +223,7 @@ def test_what_was_served_is_known_unless_a_server_left(
     before: set[str],
     said: str,
 ) -> None:
-    """It is unknown when a server is gone or was restarted."""
+    """The number is unknown when a server is gone or was restarted."""
     with serve(lambda _: (200, SERVERS)) as url:
         pod(url)
         wrong = prove.find_unproved({"servers": served}, killed, frozenset(before))

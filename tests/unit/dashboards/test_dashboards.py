@@ -84,7 +84,7 @@ def test_a_dashboard_opens_on_the_last_hour_and_goes_on(uid: str) -> None:
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_a_dashboard_leads_to_the_others_with_its_run_and_time(uid: str) -> None:
-    """The three others are one click away."""
+    """The other three are one click away."""
     links = DASHBOARDS[uid]["links"]
     assert {link["url"].split("?")[0] for link in links} == {f"/d/{other}" for other in UIDS if other != uid}
     assert all(link["keepTime"] and link["includeVars"] for link in links)
@@ -126,14 +126,14 @@ def test_events_are_marked_in_panels(uid: str) -> None:
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_ids_are_unique(uid: str) -> None:
-    """Grafana tells panels apart by them."""
+    """Grafana tells panels apart by their ids."""
     ids = [panel["id"] for panel in DASHBOARDS[uid]["panels"]]
     assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_titles_are_unique(uid: str) -> None:
-    """Who speaks of a panel can name it."""
+    """A title names one panel."""
     titles = [panel["title"] for panel in list_panels(uid)]
     assert len(set(titles)) == len(titles)
 
@@ -151,7 +151,7 @@ def test_panels_do_not_overlap(uid: str) -> None:
 
 @pytest.mark.parametrize("panel", PANELS)
 def test_a_panel_says_what_it_shows_and_how_exact_that_is(panel: dict[str, Any]) -> None:
-    """In its description, whose last sentence is about exactness."""
+    """The last sentence of its description is about exactness."""
     shows, exactness = panel["description"].split("\n\n")
     assert panel["title"]
     assert shows.endswith(".")
@@ -185,7 +185,7 @@ def test_a_panel_without_data_says_why(panel: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("panel", PANELS)
 def test_values_have_a_unit(panel: dict[str, Any]) -> None:
-    """Also those that are plain counts."""
+    """Plain counts have a unit as well."""
     assert panel["fieldConfig"]["defaults"]["unit"]
 
 
@@ -226,7 +226,7 @@ def test_series_are_aggregated(panel: dict[str, Any], target: dict[str, Any]) ->
 
 @pytest.mark.parametrize(("panel", "target"), TARGETS)
 def test_quantiles_are_only_compared(panel: dict[str, Any], target: dict[str, Any]) -> None:
-    """Neither summed nor averaged, and no quantile is taken of anything."""
+    """They are neither summed nor averaged, and no quantile is taken of anything."""
     del panel
     assert "quantile" not in target["expr"]
     for fold, field in re.findall(r"(\w+)_over_time\([^\[]*unwrap (\w+) \[", target["expr"]):
@@ -269,7 +269,7 @@ def test_heatmaps_take_rows_as_they_come(panel: dict[str, Any]) -> None:
 
 
 def test_an_outcome_has_one_colour() -> None:
-    """The same in every panel of every dashboard."""
+    """An outcome has the same colour in every panel of every dashboard."""
     colours = defaultdict(set)
     for uid in UIDS:
         for panel in list_panels(uid):
@@ -305,7 +305,7 @@ def test_overrides_are_for_fields_that_there_are() -> None:
 
 
 def test_every_state_has_a_colour() -> None:
-    """A state that is new must not be without."""
+    """A new state needs one, too."""
     assert set(STATE_COLOURS) == set(RunState)
 
 

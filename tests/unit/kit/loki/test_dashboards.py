@@ -16,7 +16,9 @@ from tests.kit.loki.dashboards import Grafana, Source, format_step, list_queries
     ],
 )
 def test_steps_are_rounded(span_s: float, interval: str, points: int, step_s: float) -> None:
-    """To a nice number near the time range by the points, and not below that of the panel."""
+    """A step is rounded to a nice number near the time range by the points, and is not below that of the
+    panel.
+    """
     grafana = Grafana("http://nowhere", 0, span_s, {})
     assert grafana.compute_step_s({"interval": interval, "maxDataPoints": points}) == step_s
 
@@ -25,7 +27,7 @@ def test_steps_are_rounded(span_s: float, interval: str, points: int, step_s: fl
     ("text", "step_s"), [("1s", 1), ("10s", 10), ("500ms", 0.5), ("2m", 120), ("1h", 3600)]
 )
 def test_steps_are_written_and_read(text: str, step_s: float) -> None:
-    """In the largest unit of which there is one."""
+    """A step is written in the largest unit that divides it."""
     assert parse_step_s(text) == step_s
     assert format_step(step_s) == text
 
@@ -38,6 +40,6 @@ def test_nothing_is_left_unfilled() -> None:
         assert "$" not in grafana.fill(query), query
 
 
-def test_every_part_of_a_dashboard_is_asked() -> None:
-    """Panels of all kinds, annotations and variables."""
+def test_every_part_of_a_dashboard_is_queried() -> None:
+    """Panels of all kinds, annotations and variables have queries."""
     assert {query.source for query in list_queries()} == set(Source)
