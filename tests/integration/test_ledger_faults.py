@@ -1,4 +1,4 @@
-"""Every statement of every call of the ledger fails once in the course of a run, one at a time."""
+"""Every statement of every call of the ledger fails once in the course of a run."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN
 from tests.kit.coordinators.coordinator_in_process import running_coordinator
-from tests.kit.faults.ledger_faults import ERRORS, LedgerFaults, Place
+from tests.kit.faults.ledger_faults import ERRORS, FailPoint, LedgerFaults
 from tests.kit.loki.fake_loki import run_loki
 from tests.kit.workers.simulated_worker import SimulatedWorker
 
@@ -26,8 +26,10 @@ _REQUESTS = 20
 _SPEC = {"requests": _REQUESTS, "url": "http://127.0.0.1:9/", "range-size": 10}
 _WITHIN_S = 15
 _LEARNING_RUNS = 4
+_AT_ONCE = 3
+"""So many fail points are armed in a run."""
 _MOST_RUNS = 3
-"""Whether a statement is executed in a run depends on time, too."""
+"""A fail point is armed in: whether a statement is executed in a run depends on time, too."""
 
 
 async def test_a_write_that_fails_anywhere_hangs_no_run(
@@ -39,7 +41,7 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
     monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr("oku_core.process.supervision.STEADY_S", 0.0)  # no pause grows
     runs: list[str] = []
-    missed: list[Place] = []
+    missed: list[FailPoint] = []
     with run_broker(tmp_path) as broker_url, run_simulated_worker(broker_url):
         async with (
             run_loki() as (_, loki_url),
@@ -54,17 +56,14 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
             for _ in range(_LEARNING_RUNS):
                 runs.append(await carry_out(client))
                 await asyncio.sleep(0.3)
-            tried: set[Place] = set()
-            while untried := [place for place in faults.places if place not in tried]:
-                tried.add(place := untried[0])
-                faults.armed = (place, error := ERRORS[len(tried) % len(ERRORS)])
-                for _ in range(_MOST_RUNS):
-                    runs.append(await carry_out(client, place, error))
-                    if faults.armed is None:
-                        break
-                    await asyncio.sleep(0.3)
-                else:
-                    missed.append(place)
+            armed_in: dict[FailPoint, int] = {}
+            while faults.armed or any(point not in armed_in for point in faults.points):
+                arm_next(faults, armed_in)
+                runs.append(await carry_out(client, str(faults.armed)))
+                for point in tuple(faults.armed):
+                    armed_in[point] += 1
+                    if armed_in[point] == _MOST_RUNS and faults.armed.pop(point, ""):
+                        missed.append(point)
     ledger = Ledger(tmp_path / "data" / "ledger.sqlite3")
     for run in runs:
         assert ledger.runs.fetch(run).state == RunState.COMPLETED
@@ -73,19 +72,28 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
     assert {
         "LedgerRuns.create", "LedgerRuns.change_state", "LedgerLeases.cut", "LedgerLeases.apply",
         "LedgerHistory.keep_sample", "LedgerOutbox.put_summary",
-    } <= {place.call for place in faults.places}  # fmt: skip
+    } <= {point.call for point in faults.points}  # fmt: skip
     # Some are executed only after another fault.
-    assert len(missed) < 0.15 * len(faults.places), missed
+    assert len(missed) < 0.15 * len(faults.points), missed
 
 
-async def carry_out(client: Client, place: Place | None = None, error: str = "") -> str:
+def arm_next(faults: LedgerFaults, armed_in: dict[FailPoint, int]) -> None:
+    """Arm further fail points, until there are as many as may be in a run or none is left."""
+    for point in [each for each in tuple(faults.points) if each not in armed_in]:
+        if len(faults.armed) == _AT_ONCE:
+            return
+        armed_in[point] = 0
+        faults.armed[point] = ERRORS[len(armed_in) % len(ERRORS)]
+
+
+async def carry_out(client: Client, armed: str = "") -> str:
     """Submit a run and follow it to its end, as `oku run` does; its id."""
     try:
         async with asyncio.timeout(_WITHIN_S):
             run = await submit(client)
             summary = await follow(client, run)
     except TimeoutError:
-        raise AssertionError(f"the run hangs when {place} fails: {error}") from None
+        raise AssertionError(f"the run hangs; armed before it were {armed}") from None
     assert (summary.state, summary.accounted) == (RunState.COMPLETED, _REQUESTS)
     assert summary.outcomes.ok == _REQUESTS
     return run

@@ -1,7 +1,7 @@
-"""A ledger whose statements fail once, at a place that the test chooses."""
+"""A ledger whose statements fail once, at fail points that the test chooses."""
 
+import inspect
 import sqlite3
-import sys
 import threading
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ _connect = sqlite3.connect
 ERRORS = ("database or disk is full", "database is locked", "disk I/O error")
 
 
-class Place(NamedTuple):
+class FailPoint(NamedTuple):
     """A statement of a call of the ledger: the first of its kind in it.
 
     Args:
@@ -33,16 +33,16 @@ class Place(NamedTuple):
 
 
 class LedgerFaults:
-    """Takes note of every statement, and lets one fail that it is told.
+    """Takes note of every statement, and lets those fail once that it is told.
 
     `connect` stands in for `sqlite3.connect` in the module that opens the file.
     """
 
     def __init__(self) -> None:
-        self.places: dict[Place, None] = {}
-        """Where a statement was executed."""
-        self.armed: tuple[Place, str] | None = None
-        """Where the next statement fails, and what is said then."""
+        self.points: dict[FailPoint, None] = {}
+        """Where a statement was executed, in this order."""
+        self.armed: dict[FailPoint, str] = {}
+        """Where the next statement fails, and with which error."""
         self._lock = threading.Lock()
 
     def connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
@@ -66,20 +66,18 @@ class LedgerFaults:
         if call is None or sql.startswith(("PRAGMA", "ROLLBACK")):
             return
         with self._lock:
-            place = Place(call, " ".join(sql.split()))
-            self.places[place] = None
-            if self.armed is None or self.armed[0] != place:
-                return
-            _, said = self.armed
-            self.armed = None
-        raise sqlite3.OperationalError(said)
+            point = FailPoint(call, " ".join(sql.split()))
+            self.points[point] = None
+            error = self.armed.pop(point, None)
+        if error is not None:
+            raise sqlite3.OperationalError(error)
 
 
 def _find_call() -> str | None:
     """The method of a room of the ledger that is being called."""
-    frame, call = sys._getframe(1), None
+    frame, call = inspect.currentframe(), None
     while frame is not None:
         if frame.f_code.co_filename in _ROOMS and "self" in frame.f_locals:
             call = frame.f_code.co_qualname
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return call
