@@ -14,7 +14,7 @@ from oku_core.process.private_files import open_private
 
 _UMASK = 0o077
 """What a child writes is for its owner alone, also what the broker writes."""
-_DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
+DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
 
 
 class Child:
@@ -57,7 +57,7 @@ class Child:
         with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
             # Not from another thread: the child dies with the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
-                [*_DIE_WITH_PARENT, *self.command],
+                [*DIE_WITH_PARENT, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-_PATIENCE_S = 3.0
+PATIENCE_S = 3.0
 """What cannot be taken back gets so long to end by itself."""
 
 
@@ -35,7 +35,7 @@ class Interrupts:
 
     async def let_end(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
         """The same with what cannot be taken back: it may end, and the signal waits for the next to take."""
-        return await self._do(work, message, patience_s=_PATIENCE_S)
+        return await self._do(work, message, patience_s=PATIENCE_S)
 
     async def _do(self, work: Coroutine[Any, Any, _T], message: str, patience_s: float) -> _T:
         working = asyncio.ensure_future(work)

@@ -19,7 +19,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
 
-_PAUSE_PATIENCE_S, _PAUSE_TRY_S = 1.0, 10.0
+PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
 """Whoever has pressed Ctrl-C waits: so long before a word, so long for one answer."""
 
 
@@ -130,13 +130,13 @@ class Follower:
         raise InterruptedAtOnceError(self._hints.describe_second(run, delivery))
 
     async def _pause(self, run: str) -> Delivery:
-        outage = Outage(self.view.warn, f"run {run} has been told to pause", _PAUSE_PATIENCE_S)
+        outage = Outage(self.view.warn, f"run {run} has been told to pause", PAUSE_PATIENCE_S)
         while True:
             try:
-                async with asyncio.timeout(_PAUSE_TRY_S):
+                async with asyncio.timeout(PAUSE_TRY_S):
                     await self._client.pause(run)
             except (UnreachableError, TimeoutError) as error:
-                reason = str(error) or f"no answer within {_PAUSE_TRY_S:g} s"
+                reason = str(error) or f"no answer within {PAUSE_TRY_S:g} s"
                 await asyncio.sleep(outage.note(f"run {run} could not be told to pause: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # it has come to rest by itself

@@ -10,7 +10,7 @@ from oku_cli.process.isolation import find_program
 from oku_cli.remote.client import UnreachableError
 from oku_core.errors import UserError
 
-_TIMEOUT_S = 20.0
+TIMEOUT_S = 20.0
 _LAST_LINES = 6
 _LOG_HEAD = re.compile(r"^[IWEF]\d{4} .*?\] ")
 _LOGGED = re.compile(rf"{_LOG_HEAD.pattern}|^\t|^ >$")
@@ -94,10 +94,10 @@ async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(_TIMEOUT_S):
+        async with asyncio.timeout(TIMEOUT_S):
             output, error = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
-        return 1, b"", f"no answer within {_TIMEOUT_S:.0f} s"
+        return 1, b"", f"no answer within {TIMEOUT_S:.0f} s"
     return process.returncode or 0, output, error.decode(errors="replace")

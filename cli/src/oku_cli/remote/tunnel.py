@@ -21,10 +21,10 @@ from oku_cli.remote.kubectl import find_reason
 
 _READY_TIMEOUT_S = 20.0
 _POLL_S = 0.05
-_LOOK_S = 2.0
-_PROBE_TIMEOUT = aiohttp.ClientTimeout(total=5)
+LOOK_S = 2.0
+PROBE_TIMEOUT = aiohttp.ClientTimeout(total=5)
 _MAX_SILENT_PROBES = 2
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 5.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 _END_S = 2.0
 _FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+)", re.MULTILINE)
 _NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
@@ -69,7 +69,7 @@ class Tunnel:
         self._children = 0
         self._port: str | None = None
         self._child = self._build_child()
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_PAUSE_S
         self._silent_probes = 0
         self._trouble = ""
 
@@ -106,9 +106,9 @@ class Tunnel:
 
     async def watch(self) -> None:
         """Keep a child alive that leads somewhere, for ever."""
-        async with aiohttp.ClientSession(timeout=_PROBE_TIMEOUT) as session:
+        async with aiohttp.ClientSession(timeout=PROBE_TIMEOUT) as session:
             while True:
-                await asyncio.sleep(self._pause_s if self._is_down() else _LOOK_S)
+                await asyncio.sleep(self._pause_s if self._is_down() else LOOK_S)
                 try:
                     await self._look(session)
                 except Exception as error:  # noqa: BLE001  # nobody else would forward the port again
@@ -122,12 +122,12 @@ class Tunnel:
     async def _look(self, session: aiohttp.ClientSession) -> None:
         if not self._is_down():
             if await self._leads_somewhere(session):
-                self._pause_s, self._silent_probes, self._trouble = _FIRST_PAUSE_S, 0, ""
+                self._pause_s, self._silent_probes, self._trouble = FIRST_PAUSE_S, 0, ""
                 return
             self._silent_probes += 1
             if self._silent_probes < _MAX_SILENT_PROBES:
                 return
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         self._trouble = self._read_death() or "kubectl port-forward led nowhere, it is started again"
         self._start_again()
 

@@ -26,9 +26,16 @@ class LiveView:
     Args:
         console: a terminal.
         clock: monotonic time in seconds, to notice that no ticks come.
+        redraws_itself: whether a thread redraws twice a second; otherwise only `redraw` does.
     """
 
-    def __init__(self, console: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        console: Terminal,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        redraws_itself: bool = True,
+    ) -> None:
         self._console = console
         self._clock = clock
         self._trend = TrendTracker()
@@ -37,6 +44,7 @@ class LiveView:
         self._live = Live(
             console=console,
             get_renderable=self._build,
+            auto_refresh=redraws_itself,
             refresh_per_second=REDRAWS_PER_S,
             redirect_stdout=False,  # JSON may go there
             transient=True,
@@ -46,6 +54,10 @@ class LiveView:
         """Begin to draw."""
         self._title = title
         self._live.start(refresh=True)
+
+    def redraw(self) -> None:
+        """Draw the newest tick now."""
+        self._live.refresh()
 
     def show_tick(self, tick: Tick) -> None:
         """Draw this tick from now on."""

@@ -65,7 +65,7 @@ def test_what_a_child_has_started_is_killed_with_it(
         f"import sys\nsys.path.insert(0, {folder!r})\nimport die_with_parent\n"
         f"sys.platform = {platform!r}\ndie_with_parent.die_with_parent(sys.argv[1:])\n"
     )
-    monkeypatch.setattr(child_module, "_DIE_WITH_PARENT", [sys.executable, "-I", "-S", str(script)])
+    monkeypatch.setattr(child_module, "DIE_WITH_PARENT", [sys.executable, "-I", "-S", str(script)])
     child = Child("c", ["/bin/sh", "-c", "sleep 60 & echo $! $$; wait"], tmp_path / "c.log", os.environ)
     child.start()
     wait_until(lambda: bool(child.read_last_line()), 5, "it has started another one")

@@ -36,7 +36,7 @@ async def test_what_cannot_be_taken_back_may_end() -> None:
 
 async def test_what_does_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some seconds, and it is said that nobody knows."""
-    monkeypatch.setattr(interrupt, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(interrupt, "PATIENCE_S", 0.01)
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)
 

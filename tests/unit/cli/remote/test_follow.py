@@ -112,8 +112,8 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     is_here: bool,
 ) -> None:
     """That depends on the coordinator's answer to the first, where the run does not end with the command."""
-    monkeypatch.setattr("oku_cli.remote.follow._PAUSE_PATIENCE_S", 0.0)
-    monkeypatch.setattr("oku_cli.remote.follow._PAUSE_TRY_S", 10.0 if status else 0.1)
+    monkeypatch.setattr("oku_cli.remote.follow.PAUSE_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.remote.follow.PAUSE_TRY_S", 10.0 if status else 0.1)
 
     async def follow(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

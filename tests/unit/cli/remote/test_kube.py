@@ -142,7 +142,7 @@ async def test_nobody_waits_for_a_kubectl_that_hangs(
 ) -> None:
     """It may ask for a password that nobody types."""
     (kubectl.folder / "kubectl").write_text("#!/bin/sh\nexec sleep 10\n")
-    monkeypatch.setattr(kubectl_module, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(kubectl_module, "TIMEOUT_S", 0.1)
     with pytest.raises(UserError, match="no answer within 0 s"):
         await enter(KubeEndpoint())
 

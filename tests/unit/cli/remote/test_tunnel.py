@@ -43,10 +43,10 @@ PENDING = "unable to forward port because pod is not running. Current status=Pen
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tunnels that look often and wait little."""
-    monkeypatch.setattr(tunnel_module, "_LOOK_S", 0.1)
-    monkeypatch.setattr(tunnel_module, "_FIRST_PAUSE_S", 0.1)
-    monkeypatch.setattr(tunnel_module, "_LONGEST_PAUSE_S", 0.2)
-    monkeypatch.setattr(tunnel_module, "_PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.2))
+    monkeypatch.setattr(tunnel_module, "LOOK_S", 0.1)
+    monkeypatch.setattr(tunnel_module, "FIRST_PAUSE_S", 0.1)
+    monkeypatch.setattr(tunnel_module, "LONGEST_PAUSE_S", 0.2)
+    monkeypatch.setattr(tunnel_module, "PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.2))
 
 
 async def test_a_port_that_cannot_be_forwarded_is_said(kubectl: KubectlOnPath) -> None:

@@ -17,13 +17,15 @@ class Screen:
         self.file = io.StringIO()
         self.now_s = 100.0
         self.view = LiveView(
-            Terminal(file=self.file, width=80, height=40, force_terminal=True), clock=lambda: self.now_s
+            Terminal(file=self.file, width=80, height=40, force_terminal=True),
+            clock=lambda: self.now_s,
+            redraws_itself=False,
         )
 
     def redraw(self) -> str:
         """What one more drawing sends."""
         before = len(self.file.getvalue())
-        self.view._live.refresh()
+        self.view.redraw()
         return self.file.getvalue()[before:]
 
 
@@ -32,7 +34,6 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
     """One whose view is started and draws only when told."""
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Screen()
-    terminal.view._live.auto_refresh = False
     terminal.view.start("run 6f2c1a")
     yield terminal
     terminal.view.stop()
