@@ -136,7 +136,7 @@ def store_messages(
 
 
 def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[MessageVerdict]:
-    """Apply messages. A run that does not balance fails and gets no more; the others get what is theirs."""
+    """Apply messages. A run that does not balance fails and takes no more; the other runs get theirs."""
     while True:
         try:
             return ledger.leases.apply(messages, now)

@@ -15,8 +15,8 @@ class RetentionRule:
     """How long runs that are over are kept; None is for ever.
 
     Args:
-        keep_runs: so many of them, the newest.
-        keep_for_s: for so long after their end.
+        keep_runs: how many of them, the newest.
+        keep_for_s: how long after their end.
     """
 
     keep_runs: int | None = None
@@ -35,7 +35,7 @@ class KubeSettings:
         max_workers: how many a run may get.
         min_servers: how many delay servers there are at rest, and at least.
         max_servers: how many a run may get.
-        idle_s: after so long without a run, workers go back to 0 and delay servers to `min_servers`.
+        idle_s: after this long without a run, workers go back to 0 and delay servers to `min_servers`.
     """
 
     namespace: str
@@ -63,8 +63,8 @@ class CoordinatorSettings:
         listen_fd: number of an inherited socket that listens already, instead of host and port.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         worker_timeout_s: a worker that is silent for longer is dead.
-        start_within_s: a run that has its turn, and has not begun after so long, gives it to the next.
-        most_queued: so many runs may wait, the active one included.
+        start_within_s: how long a run that has its turn may take to begin before the next one gets it.
+        most_queued: how many runs may wait, the active one included.
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
         kube: what it may scale; None outside a cluster.

@@ -1,9 +1,9 @@
 """The open connections of the API: how many there may be, and for how long one may wait.
 
-Whoever bears no token can still connect. A connection is therefore waiting (for a request, or the rest of its
-head) or busy (with a request, until its answer is written). Waiting has an end, and when there are too many
-connections the one that has waited longest makes room for a new one: a caller that sends its request at once
-always gets through. A busy connection is never closed to make room.
+A caller without a token can still connect. A connection is therefore waiting (for a request, or the rest of
+its head) or busy (with a request, until its answer is written). Waiting has an end, and when there are too
+many connections the one that has waited longest makes room for a new one: a caller that sends its request at
+once always gets through. A busy connection is never closed to make room.
 """
 
 import enum
@@ -24,10 +24,9 @@ class ConnectionLimits:
         most: in all. Each takes an open file of the 1,024 that systems allow, and some 15 kB.
         most_per_address: from one address. Behind a port-forward or a proxy all callers have the same: a
             follower of a run takes one connection, a command one or two for a moment.
-        head_s: a request's head must be complete so soon after the connection was made, or its first byte
-            came.
+        head_s: how long a request's head may take, from the connection or from its first byte.
         idle_s: between two requests; longer than clients and proxies keep a connection (15 s to 60 s).
-        stalled_s: who does not read its answer for so long is let go.
+        stalled_s: how long a caller may leave its answer unread before it is dropped.
         closing_s: until a connection that is about to be closed has taken its last answer.
         longest_head_bytes: what may come of a head that is not complete.
     """
@@ -135,7 +134,7 @@ class ConnectionTable:
             self._waiting[connection] = None
 
     def note_partial_head(self, connection: Connection, size: int) -> None:
-        """So many bytes came that complete no head; it is closed when that is more than a head may have."""
+        """More of an incomplete head has come; the connection is closed if the head is too long."""
         row = self._rows.get(connection)
         if row is None or row.phase in (Phase.BUSY, Phase.CLOSING):
             return

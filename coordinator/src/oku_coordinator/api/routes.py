@@ -54,7 +54,7 @@ _MAX_BODY = 1 << 20
 DEFAULT_LISTED, MOST_LISTED = 100, 1000
 """Runs of one answer."""
 _BODY_S = 30.0
-"""A body must be complete so soon after its head."""
+"""How long a body may take after its head."""
 
 
 def build_api(

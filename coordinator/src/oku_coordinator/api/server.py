@@ -27,10 +27,10 @@ _log = logging.getLogger(__name__)
 _SWEEP_S = 1.0
 _SHUTDOWN_S = 1.0
 _LINGER_S = 2.0
-"""What still comes of a body whose request was answered already is read and dropped for so long."""
+"""How long the rest of a body is read and dropped after its request was answered."""
 _MOST_HEADERS = 64
 _ACCEPTED_AT_ONCE = 16
-"""New connections for each turn of the event loop: so many are read from, and answered, before more come."""
+"""New connections per turn of the event loop: these are read from, and answered, before more come."""
 _BACKLOG = 1024
 _LONGEST_TEXT = 200
 _REFUSAL = b'{"error": "too many connections from this address are busy"}'

@@ -21,7 +21,7 @@ _NO_TICK = b":\n\n"
 
 
 class TooManyFollowersError(Exception):
-    """Nobody else may follow a run now."""
+    """As many callers follow runs as may."""
 
 
 def build_follower(runs: Runs) -> Handler:
@@ -69,7 +69,7 @@ async def stream_pieces(request: web.Request, pieces: AsyncGenerator[bytes]) -> 
             async for piece in pieces:
                 await response.write(piece)
     except ConnectionResetError:
-        pass  # whoever asked has left
+        pass  # the caller has left
     except Exception:  # noqa: BLE001  # it is logged; who reads must not take what he has for all of it
         _log.exception("%s %s", request.method, request.path)
         if request.transport is not None:

@@ -163,7 +163,7 @@ class ProgressListener(_Listener):
     Args:
         app: the application.
         health: of this thread.
-        hear: called with all that came together, in this thread.
+        record: called with all that came together, in this thread.
         may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
             statement, and a thread that decodes gives it back late: a commit would take ten times as long.
     """
@@ -172,11 +172,11 @@ class ProgressListener(_Listener):
         self,
         app: App,
         health: Health,
-        hear: Callable[[Sequence[Progress]], None],
+        record: Callable[[Sequence[Progress]], None],
         may_decode: threading.Event,
     ) -> None:
         super().__init__(app, health)
-        self._hear = hear
+        self._record = record
         self._may_decode = may_decode
         self._heard: list[Progress] = []
         self._heard_at = math.inf
@@ -196,7 +196,7 @@ class ProgressListener(_Listener):
                     if time.monotonic() - self._heard_at > self._silence_s:
                         _log.info("no worker has been heard for a while: reconnecting")
                         self.is_connected = False
-                        # Else it would wait for ever for an answer that it is let go.
+                        # Otherwise it would wait for ever for the broker to confirm that it leaves.
                         bound_open_broker_sockets(connection, _LEAVES_S)
                         return
                     self._ending.wait(_GATHER_S)
@@ -218,7 +218,7 @@ class ProgressListener(_Listener):
         if heard:
             self._heard_at = time.monotonic()
             self._silence_s = max(_SILENCE_S, _SILENT_INTERVALS * max(progress.seconds for progress in heard))
-            self._hear(heard)
+            self._record(heard)
 
     def _on_event(self, envelope: Any) -> None:
         try:

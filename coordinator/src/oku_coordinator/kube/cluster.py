@@ -89,7 +89,7 @@ class Cluster:
     """The Deployments and pods of one namespace. Every call may raise `ClusterError`.
 
     Args:
-        namespace: which.
+        namespace: of the Deployments and pods.
         configuration: where the API is, and as whom.
         timeout_s: of a call.
     """

@@ -8,7 +8,7 @@ from oku_coordinator.kube.pods import Pod, find_cost_changes
 
 _EVERY_S = 10.0
 _MOST = 50
-"""So many pods are annotated at one look."""
+"""Pods that are annotated at one look."""
 _GONE = 404
 
 

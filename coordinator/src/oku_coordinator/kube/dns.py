@@ -16,7 +16,7 @@ from oku_coordinator.kube.pods import Pod
 _log = logging.getLogger(__name__)
 
 NAMED_WITHIN_S = 60.0
-"""After so long it is taken as it is."""
+"""After this long the name is taken as it is."""
 LOOKUPS = 32
 """DNS has replicas, each with a memory of its own; nobody chooses which one answers. Of two, one that is
 behind is missed by so many lookups once in 4,000,000,000 times; of five, once in 1,300."""

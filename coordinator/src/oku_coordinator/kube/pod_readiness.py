@@ -1,4 +1,4 @@
-"""How many pods of those that are wanted are there, and what keeps the others away: pure rules."""
+"""How many of the wanted pods are there, and what keeps the others away: pure rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from oku_coordinator.kube.pods import Pod
 
 SERVERS_WITHIN_S = 60.0
-"""After so long those delay servers are enough that are ready, if any is."""
+"""After this long the delay servers that are ready are enough, if there is at least one."""
 
 
 @dataclass(frozen=True)

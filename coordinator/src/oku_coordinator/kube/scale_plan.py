@@ -36,7 +36,7 @@ def choose_workers(spec: Spec, settings: KubeSettings) -> int:
 
 
 def choose_servers(spec: Spec, settings: KubeSettings, current: int) -> int:
-    """How many delay server pods a run begins with: what it says, else those that are there, one at least."""
+    """How many delay server pods a run begins with: as many as it asks for or has now, but at least one."""
     if not spec.brings_servers:
         return current
     least = max(1, settings.min_servers)

@@ -1,7 +1,7 @@
 """Scales the Deployments for runs, and says which workers are busy.
 
 It scales at transitions and never in between: when a run has its turn, and when none has been active or
-pending for a while. Whoever scales by hand during a run is not fought. A coordinator that starts and finds a
+pending for a while. Scaling by hand during a run is left alone. A coordinator that starts and finds a
 run active takes it that it was scaled for, unless its Deployment has no pod at all.
 
 A task of its own looks every two seconds. What the API refuses, or does not answer, is logged once and tried
@@ -84,7 +84,7 @@ class Scaler:
         self._task = supervisor.start("scaler", self._watch)
 
     async def end(self) -> None:
-        """Look no more; sizes stay as they are."""
+        """Stop looking; sizes stay as they are."""
         await cancel([self._task])
 
     def has_servers(self, run: RunRecord) -> bool:

@@ -30,7 +30,7 @@ _START_WITHIN_S = 60.0
 """A lease message older than this is stale."""
 _STOP_EVERY_S = 1.0
 _BATCH = 100
-"""So many leases are cut in one transaction; then others have their turn."""
+"""Leases cut in one transaction; then others have their turn."""
 
 
 class Dispatcher:

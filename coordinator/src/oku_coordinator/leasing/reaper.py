@@ -20,7 +20,7 @@ from oku_core.accounting.run_state import ACTIVE_STATES, RunState
 _log = logging.getLogger(__name__)
 
 _BATCH = 50
-"""So many leases are taken back in one transaction, which takes about 20 ms."""
+"""Leases taken back in one transaction, which takes about 20 ms."""
 
 
 class Reaper:

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 LONGEST_RETRY_AFTER_S = 120.0
 SETTLE_S = 1.0
-"""What Loki had read of a request that failed, it has stored so long after it answers again."""
+"""This long after Loki answers again, it has stored what it had read of a failed request."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,11 +26,11 @@ _TIMEOUT = aiohttp.ClientTimeout(total=5)
 
 
 class NotFoundError(Exception):
-    """It cannot be said now where the servers are."""
+    """The servers cannot be located now."""
 
 
 _NO_ANSWER = (NotFoundError, aiohttp.ClientError, OSError, msgspec.MsgspecError, UnicodeDecodeError)
-"""What comes of asking a server that does not answer, or is none of ours; a timeout is an `OSError`."""
+"""Errors of asking a server that does not answer, or is not one of ours; a timeout is an `OSError`."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class ServerWatch:
         self._task = supervisor.start("delay servers", self._watch)
 
     async def end(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         await cancel([self._task])
 
     def may_begin(self, run: RunRecord) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from oku_core.messaging.progress import Progress
 
 EVENTS_PER_S = 1000
-"""So many of all workers together cost the coordinator about a quarter of a core."""
+"""Progress events of all workers together; these cost the coordinator about a quarter of a core."""
 LONGEST_INTERVAL_S = 30.0
 _TIMEOUT_INTERVALS = 2.5
 """The timeout is never shorter than this many heartbeat intervals."""
@@ -233,7 +233,7 @@ class Roster:
 
 
 def choose_heartbeat_interval_s(workers: int) -> float:
-    """How often each of so many workers is to send progress, in whole seconds; once a second at most."""
+    """The heartbeat interval for this many workers: whole seconds, at least one."""
     return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_INTERVAL_S))
 
 

@@ -1,7 +1,7 @@
-"""Tells progress that a worker has just sent from a copy that somebody plays again: the signature does not.
+"""Tells progress that a worker has just sent from a copy that somebody replays; the signature cannot.
 
 Pure state with the clock passed in. The ledger knows copies of claims and reports by itself; what progress
-says is kept nowhere.
+says is stored nowhere.
 """
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 _KEPT = 20_000
 _CURRENT_S = 60.0
-"""A process that is silent for so long may be followed by one whose clock is behind its own."""
+"""After this long a silent process may be followed by one whose clock is behind its own."""
 
 
 class ReplayGuard:

@@ -1,4 +1,4 @@
-"""Workers that speak another version of the protocol: they are heard, told of, and never dealt to."""
+"""Workers that speak another version of the protocol: they are named in a notice and get no leases."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ _SHOWN = 3
 
 
 class VersionSkew:
-    """Who was heard in the last minute; from any thread.
+    """Such workers that were heard in the last minute; usable from any thread.
 
     Args:
         clock: monotonic seconds.

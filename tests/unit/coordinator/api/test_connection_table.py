@@ -50,7 +50,7 @@ def world() -> World:
 
 
 def test_of_too_many_from_one_address_the_longest_waiting_makes_room(world: World) -> None:
-    """And no connection from elsewhere."""
+    """No connection from elsewhere makes room."""
     other = world.connect("b")
     peers = [world.connect() for _ in range(5)]
     assert [peer.reason for peer in peers] == [DropReason.CROWDED] * 2 + [None] * 3
@@ -95,7 +95,7 @@ def test_one_that_was_answered_lately_stays_longer(world: World) -> None:
     ],
 )
 def test_waiting_has_an_end(world: World, phase: Phase, patience_s: float) -> None:
-    """Each phase its own."""
+    """Each phase has its own limit."""
     peer = world.connect()
     world.table.enter(peer, phase)
     world.pass_s(patience_s - 0.1)
@@ -119,7 +119,7 @@ def test_a_head_that_drips_has_no_more_time(world: World) -> None:
 
 
 def test_a_long_head_is_refused(world: World) -> None:
-    """Whatever came before it; what comes of a body is not counted."""
+    """What came before it makes no difference; the bytes of a body are not counted."""
     peer = world.connect()
     world.table.note_partial_head(peer, 100)
     world.table.enter(peer, Phase.BUSY)
@@ -163,5 +163,5 @@ def test_one_that_has_left_frees_its_place(world: World) -> None:
     ],
 )
 def test_the_addresses_of_one_network_are_one_caller(host: str, origin: str) -> None:
-    """For IPv6, where everybody has billions of them."""
+    """This is for IPv6, where everybody has billions of addresses."""
     assert find_origin(host) == origin

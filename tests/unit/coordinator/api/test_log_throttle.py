@@ -28,7 +28,7 @@ def throttle(time: Time) -> LogThrottle:
 
 
 def test_a_flood_is_two_lines(throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture) -> None:
-    """The first at once; after a minute the last, with how many there were; then nothing more."""
+    """The first line comes at once; after a minute the last one comes with their number, then nothing more."""
     for number in range(10_000):
         throttle.warn("malformed", f"request {number} is malformed")
         throttle.flush()
@@ -42,7 +42,7 @@ def test_a_flood_is_two_lines(throttle: LogThrottle, time: Time, caplog: pytest.
 def test_a_flood_that_goes_on_is_a_line_a_minute(
     throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However many come."""
+    """The number of lines that come makes no difference."""
     for _ in range(6 * int(EVERY_S)):
         for _ in range(3):
             throttle.warn("malformed", "malformed")
@@ -61,7 +61,7 @@ def test_kinds_do_not_hide_each_other(throttle: LogThrottle, caplog: pytest.LogC
 def test_an_error_of_our_own_has_its_traceback(
     throttle: LogThrottle, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once."""
+    """The traceback is logged once."""
     for _ in range(2):
         throttle.warn("failed", "it failed", RuntimeError("why"))
     assert caplog.text.count("RuntimeError: why") == 1

@@ -137,7 +137,7 @@ async def test_dns_that_hangs_says_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_a_name_is_looked_up_in_both_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a port: what answers there is not asked for."""
+    """The port makes no difference to a lookup."""
 
     def resolve(host: str, port: None, *_: object) -> list[tuple[Any, ...]]:
         assert (host, port) == ("servers", None)

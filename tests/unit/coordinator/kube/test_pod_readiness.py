@@ -37,7 +37,7 @@ def test_workers_are_there_when_they_run() -> None:
 
 
 def test_delay_servers_are_there_when_they_are_ready() -> None:
-    """Before that they answer nobody."""
+    """Delay servers that are not ready answer nobody."""
     assert build_server_readiness([build_pod(), build_pod(ready=False)], 2) == PodReadiness(1, 2, "")
 
 
@@ -62,12 +62,12 @@ def test_delay_servers_that_have_to_go_are_surplus() -> None:
 def test_a_run_waits_a_while_for_its_delay_servers(
     there: int, surplus: int, waited_s: float, enough: str
 ) -> None:
-    """For all of them and no others. A full cluster does not hold it up for ever; with none it would fail."""
+    """It waits for all of them and no others. A full cluster does not hold it up for ever; with none it would fail."""
     assert is_enough(PodReadiness(there, 3, surplus=surplus), waited_s) == (enough == "yes")
 
 
 def test_one_obstacle_is_enough() -> None:
-    """The first one: they are mostly alike."""
+    """The first one is told; they are mostly alike."""
     pods = [build_pod(), build_pod(phase="Pending", waiting="A"), build_pod(phase="Pending", waiting="B")]
     assert build_worker_readiness(pods, 3).obstacle == "A"
 

@@ -48,7 +48,7 @@ def test_a_pod_says_how_it_is_doing(status: dict[str, object], is_running: str, 
     ids=["none-yet", "one", "old-cluster", "two-families"],
 )
 def test_a_pod_may_have_several_addresses(status: dict[str, object], ips: set[str]) -> None:
-    """One of each family."""
+    """It may have one of each family."""
     assert msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod).ips == ips
 
 

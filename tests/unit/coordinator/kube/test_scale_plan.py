@@ -56,14 +56,14 @@ def test_a_run_with_a_target_of_its_own_leaves_delay_servers_alone() -> None:
     ],
 )
 def test_more_than_there_may_be_is_refused(spec: Spec, message: str) -> None:
-    """Rather than done with fewer."""
+    """The run does not begin with fewer instead."""
     with pytest.raises(UserError, match=f"^{message}$"):
         check_bounds(spec, SETTINGS)
 
 
 @pytest.mark.parametrize("spec", [Spec(), Spec(workers=8, servers=4), Spec(urls=OWN_TARGET, servers=9)])
 def test_what_is_within_bounds_is_taken(spec: Spec) -> None:
-    """And what has no meaning for a run is not looked at."""
+    """What has no meaning for a run is not looked at."""
     check_bounds(spec, SETTINGS)
 
 
@@ -74,7 +74,7 @@ def test_delay_servers_cannot_be_wanted_where_none_are() -> None:
 
 
 def test_what_is_idle_is_told_once() -> None:
-    """After a while without a run, until there was another one."""
+    """It is due once after a while without a run, and again only after another run."""
     clock = IdleClock(60.0)
     assert not clock.is_due(100.0)
     assert not clock.is_due(159.0)

@@ -78,7 +78,7 @@ def world(ledger: Ledger, cluster: Cluster) -> World:
 
 
 async def test_workers_are_there_for_a_run_and_go_after_it(world: World, kubernetes: Kubernetes) -> None:
-    """0, 4, and 0 again after the idle time."""
+    """There are 0, then 4, and 0 again after the idle time."""
     world.submit(workers=4)
     await world.look()
     assert kubernetes.replicas == {"w": 4, "s": 0}
@@ -215,7 +215,7 @@ async def test_a_run_begins_when_the_name_of_its_delay_servers_stands_for_them(
 async def test_a_name_is_not_asked_for_before_the_delay_servers_are_ready(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """And has a minute from then on, however long they took."""
+    """It has a minute from then on, however long they took."""
     run = world.submit(urls=(), servers=1)
     world.named = {"10.96.0.7"}
     await world.look()
@@ -302,7 +302,7 @@ async def test_a_full_cluster_does_not_hold_a_run_up_for_ever(world: World, kube
 async def test_a_run_with_a_target_of_its_own_waits_for_no_servers(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """And none are started for it."""
+    """No servers are started for it."""
     run = world.submit()
     await world.look()
     assert world.scaler.has_servers(run)
@@ -310,7 +310,7 @@ async def test_a_run_with_a_target_of_its_own_waits_for_no_servers(
 
 
 async def test_delay_servers_go_back_to_what_there_is_at_rest(ledger: Ledger, cluster: Cluster) -> None:
-    """Never to more than there are."""
+    """It never scales to more than there are."""
     settings = KubeSettings(namespace="oku", workers="w", servers="s", min_servers=1, idle_s=IDLE_S)
     world = World(ledger, cluster, settings)
     for before, after in ((3, 1), (0, 0)):
@@ -512,7 +512,7 @@ async def test_the_task_goes_on_after_what_nobody_foresaw(
 
 
 def test_who_asks_is_told_what_may_be_scaled() -> None:
-    """Without delay servers, 0 of them."""
+    """Where there are no delay servers, 0 of them may be scaled."""
     assert describe(SETTINGS, "") == {"workers": 8, "servers": 4, "trouble": ""}
     bare = KubeSettings(namespace="oku", workers="w")
     assert describe(bare, "403")["servers"] == 0

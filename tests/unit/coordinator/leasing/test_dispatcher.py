@@ -184,7 +184,7 @@ async def test_a_lease_is_cut_to_the_rate_of_its_worker(
 async def test_all_is_dealt_out_when_there_is_less_than_hands(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, make_report: MakeReport
 ) -> None:
-    """And then there is nothing to do until the reports are in."""
+    """After that there is nothing to do until the reports are in."""
     ledger.runs.create("r1", Spec(requests=60, range_size=50), 0.0)
     record(roster, "w1", "w2")
     await dispatcher.step(0.0, 0.0)
@@ -275,7 +275,7 @@ async def test_the_order_to_stop_is_repeated_until_nothing_is_out(
 async def test_the_next_run_begins_when_the_first_is_over(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, make_report: MakeReport
 ) -> None:
-    """One after the other, in the order in which they were submitted."""
+    """They begin one after the other, in the order in which they were submitted."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     ledger.runs.create("r2", Spec(requests=10), 1.0)
     record(roster, "w1")

@@ -69,7 +69,7 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
 async def test_a_lease_that_is_lost_is_taken_back(
     world: World, cut: Cut, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once, which is logged and counted."""
+    """It happens once, and is logged and counted."""
     lease = cut()
     for now in (0.0, 10.0, 10.1, 11.0):
         world.record(now=now)

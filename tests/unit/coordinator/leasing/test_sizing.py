@@ -11,7 +11,7 @@ RATES = st.none() | st.floats(0.01, 1e6)
 
 
 def test_a_lease_lasts_ten_seconds_at_its_workers_rate() -> None:
-    """While there is plenty of work."""
+    """This holds while there is plenty of work."""
     assert size_lease(Spec(), pending=10**9, workers=4, rate_rps=1234.5) == 12_345
 
 
@@ -27,7 +27,7 @@ def test_a_first_lease_is_a_few_windows() -> None:
 def test_a_lease_has_at_least_one_request_and_at_most_what_is_pending(
     pending: int, workers: int, rate_rps: float | None, range_size: int | None, concurrency: int
 ) -> None:
-    """And no more than the limit, whatever the spec and the rate."""
+    """It never has more than the limit, whatever the spec and the rate are."""
     spec = Spec(range_size=range_size, concurrency=concurrency)
     size = size_lease(spec, pending=pending, workers=workers, rate_rps=rate_rps)
     assert 1 <= size <= pending

@@ -41,7 +41,7 @@ def test_what_is_no_url_of_loki_is_named(url: str) -> None:
 
 
 def test_a_password_is_never_shown() -> None:
-    """Neither in an error nor where a target is printed."""
+    """They appear neither in an error nor where a target is printed."""
     with pytest.raises(ValueError, match="apart from it") as caught:
         LokiTarget(url="http://me:secret@loki")
     assert "secret" not in str(caught.value)
@@ -67,7 +67,7 @@ def test_what_can_not_be_sent_is_said_at_once(who: dict[str, str], error: str) -
 
 
 def test_the_headers_say_who_calls() -> None:
-    """A tenant, and basic or bearer authentication."""
+    """They name a tenant, and have basic or bearer authentication."""
     assert LokiTarget(url="http://h").build_headers() == {}
     assert LokiTarget(url="http://h", tenant="a|b", token="t").build_headers() == {
         "X-Scope-OrgID": "a|b",
@@ -88,7 +88,7 @@ def test_an_authority_of_ones_own_takes_the_place_of_the_system_s(tmp_path: Path
 
 @pytest.mark.parametrize("name", ["missing", "nonsense"])
 def test_a_file_without_certificates_is_named(tmp_path: Path, name: str) -> None:
-    """When the target is made."""
+    """The error comes when the target is made."""
     path = getattr(Certificates(tmp_path), name)
     with pytest.raises(ValueError, match="no certificates in PEM can be read from it") as caught:
         LokiTarget(url="https://h", ca_file=Path(path))

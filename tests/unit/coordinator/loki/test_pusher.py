@@ -35,7 +35,7 @@ def text_of(entries: list[Entry]) -> list[str]:
 async def test_lines_arrive_in_their_order_without_a_word(
     loki: FakeLoki, pusher: LokiPusher, diary: Diary
 ) -> None:
-    """One request for each stream: of several, Loki would tell what became of the last only."""
+    """Each stream is one request: of several, Loki would tell what became of the last only."""
     first, second = make_entries(3, kind="tick"), make_entries(2, kind="range")
     mixed = [first[0], second[0], first[1], second[1], first[2]]
     assert await pusher.push(mixed) == []
@@ -47,7 +47,7 @@ async def test_lines_arrive_in_their_order_without_a_word(
 async def test_batches_are_bounded_in_lines_and_bytes(
     loki: FakeLoki, url: str, make_pusher: MakePusher
 ) -> None:
-    """Whatever is given at once."""
+    """The number of lines that are given at once makes no difference."""
     async with make_pusher(LokiTarget(url=url), lines=4, bytes=1000) as pusher:
         await pusher.push(make_entries(9))
         await pusher.push([Entry((("app", "test"),), 1, "x" * 600), Entry((("app", "test"),), 2, "y" * 600)])
@@ -78,7 +78,7 @@ async def test_a_body_is_gzipped_json_and_says_who_sends_it(loki: FakeLoki, make
 
 
 async def test_queries_say_who_asks_too(loki: FakeLoki, url: str, make_pusher: MakePusher) -> None:
-    """And want neither a cache nor metadata among the labels."""
+    """They ask for neither a cached answer nor metadata among the labels."""
     async with make_pusher(LokiTarget(url=url, tenant="team-a", token="t")) as pusher:
         await pusher.push(make_entries(1))
     headers = loki.headers[0]
@@ -119,7 +119,7 @@ async def test_what_loki_does_not_take_for_now_is_tried_again(
 async def test_trouble_is_told_when_it_begins_changes_and_ends(
     loki: FakeLoki, pusher: LokiPusher, diary: Diary
 ) -> None:
-    """And not with every answer, whatever numbers stand in its text."""
+    """Other answers are not told, whatever numbers stand in their text."""
     loki.faults += [answer(429, f"limit, {number} bytes") for number in range(5)]
     loki.faults += [answer(500), answer(500)]
     await pusher.push(make_entries(1))
@@ -219,7 +219,7 @@ async def test_all_are_refused_when_loki_can_not_be_asked_which(
 async def test_only_lines_that_loki_does_not_have_are_sent_again(
     loki: FakeLoki, pusher: LokiPusher, fault: Callable[..., Any], stored: int
 ) -> None:
-    """After an answer, or none, that says nothing of what was stored."""
+    """This is after an answer, or none, that says nothing of what was stored."""
     loki.faults.append(fault(stored=stored))
     assert await pusher.push(make_entries(5)) == []
     assert loki.texts == text_of(make_entries(5))
@@ -351,7 +351,7 @@ async def test_streams_with_more_labels_are_not_taken_for_one_s_own(
 
 
 async def test_odd_labels_and_lines_are_found_again(loki: FakeLoki, pusher: LokiPusher) -> None:
-    """Escaped in the selector, compared as they are."""
+    """They are escaped in the selector and compared as they are."""
     labels = (("app", 'a"b\\c\n{}='), ("name", "ü 🙂"))
     entries = [Entry(labels, NOW_NS, '"\\\n\t\x00🙂'), Entry(labels, NOW_NS, "other")]
     loki.faults.append(cut(stored=2))

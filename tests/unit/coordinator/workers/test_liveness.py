@@ -97,7 +97,7 @@ def test_a_report_of_a_worker_that_drains_has_as_long_to_come_as_any(roster: Ros
 
 
 def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> None:
-    """Never later than it would be dead."""
+    """It never leaves later than it would be dead."""
     for number in range(3000):
         roster.enlist(f"w{number}", f"b{number}", 0.0)
     record(roster, build_progress("w0", "b0", stopping=True), 100.0)
@@ -214,7 +214,7 @@ def test_the_most_advanced_clock_counts(roster: Roster) -> None:
     [(0, 1), (1, 1), (1000, 1), (1001, 2), (10_000, 10), (25_500, 26), (10**6, 30)],
 )
 def test_many_workers_speak_less_often(workers: int, heartbeat_interval_s: float) -> None:
-    """A thousand each second, the others in turn."""
+    """A thousand of them speak each second, the others in turn."""
     assert choose_heartbeat_interval_s(workers) == heartbeat_interval_s
 
 
@@ -240,7 +240,7 @@ def test_a_coordinator_that_comes_back_to_many_workers_waits_longer(roster: Rost
 
 
 def test_a_worker_that_is_started_anew_replaces_one(roster: Roster) -> None:
-    """Unless it was declared dead before."""
+    """One that was declared dead before is not replaced."""
     roster.record(Progress(worker="w1", incarnation="old", at=0.0), 0.0, 0.0)
     assert roster.find_replaced("w1", "old") is None
     assert roster.find_replaced("w2", "new") is None

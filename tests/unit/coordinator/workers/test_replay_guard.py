@@ -17,7 +17,7 @@ def test_each_progress_is_admitted_once() -> None:
 
 
 def test_a_process_that_another_has_followed_does_not_come_back() -> None:
-    """Neither by a copy nor by a word that was held back; else the one that lives would count as gone."""
+    """A copy or a delayed word does not replace it; otherwise the one that lives would count as gone."""
     guard = ReplayGuard()
     guard.admits(say(7, "old", at=1000.0), 0.0)
     assert guard.admits(say(1, "new", at=1003.0), 3.0)

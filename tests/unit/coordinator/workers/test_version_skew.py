@@ -29,7 +29,7 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
 
 
 def test_one_that_has_gone_is_forgotten() -> None:
-    """After a minute without a word."""
+    """It is forgotten after a minute of silence."""
     clock = Clock()
     strangers = VersionSkew(clock)
     strangers.note(OtherProtocolError("w7", 2))
