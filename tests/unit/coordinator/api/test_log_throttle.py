@@ -28,7 +28,7 @@ def throttle(time: Time) -> LogThrottle:
 
 
 def test_a_flood_is_two_lines(throttle: LogThrottle, time: Time, caplog: pytest.LogCaptureFixture) -> None:
-    """The first line comes at once; after a minute the last one comes with their number, then nothing more."""
+    """The first line comes at once; after a minute the last comes with their number, then nothing more."""
     for number in range(10_000):
         throttle.warn("malformed", f"request {number} is malformed")
         throttle.flush()

@@ -62,7 +62,7 @@ def test_delay_servers_that_have_to_go_are_surplus() -> None:
 def test_a_run_waits_a_while_for_its_delay_servers(
     there: int, surplus: int, waited_s: float, enough: str
 ) -> None:
-    """It waits for all of them and no others. A full cluster does not hold it up for ever; with none it would fail."""
+    """It waits for all of them and no others; a full cluster does not hold it up for ever, none at all does."""
     assert is_enough(PodReadiness(there, 3, surplus=surplus), waited_s) == (enough == "yes")
 
 
