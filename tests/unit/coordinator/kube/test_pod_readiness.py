@@ -62,7 +62,7 @@ def test_delay_servers_that_have_to_go_are_surplus() -> None:
 def test_a_run_waits_a_while_for_its_delay_servers(
     there: int, surplus: int, waited_s: float, enough: str
 ) -> None:
-    """It waits for all of them and no others; a full cluster does not hold it up for ever, none at all does."""
+    """It waits for all and no others; a full cluster holds it up for a minute, one with none for ever."""
     assert is_enough(PodReadiness(there, 3, surplus=surplus), waited_s) == (enough == "yes")
 
 
@@ -79,7 +79,7 @@ def test_pods_that_have_failed_say_why_if_no_other_does() -> None:
     assert build_worker_readiness([failed, waiting], 2).obstacle == "A"
 
 
-def test_a_turnout_is_complete_when_none_is_missing() -> None:
+def test_readiness_is_complete_when_none_is_missing() -> None:
     """More than are wanted are no fewer."""
     assert [PodReadiness(there, 2).is_complete for there in (1, 2, 3)] == [False, True, True]
     assert PodReadiness().is_complete
