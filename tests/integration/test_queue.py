@@ -43,7 +43,7 @@ def test_the_queue_is_bounded(tmp_path: Path) -> None:
         status, answer = api.call("POST", "/api/runs", _SPEC)
         assert (status, answer["error"]) == (
             429,
-            "3 runs wait or are active, no more than 3 may: wait for one, or cancel one",
+            "3 runs are pending or active, and at most 3 may be: wait for one to end, or cancel one",
         )
         assert api.call("POST", f"/api/runs/{runs[0]}/pause")[0] == 202
         fourth = api.submit(**_SPEC)

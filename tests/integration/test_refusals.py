@@ -61,7 +61,7 @@ def test_a_worker_that_cannot_begin_ends_no_run(
     ):
         wait_until(lambda: api.read_metric("oku_workers") == 2, 30, "both workers are connected")
         run = submit(api, target, certificates)
-        wait_for_notice(api, run, "worker bad gets none of it: cacert")
+        wait_for_notice(api, run, "worker bad gets no leases of this run: cacert")
         summary = api.wait_for_state(run, "completed", 60)
     assert_completed(summary)
     assert [worker["name"] for worker in summary["workers"] if worker["requests"]] == ["good"]

@@ -82,7 +82,8 @@ class Assembly:
             self.rounds.note_reports,
             self.rounds.note_progress,
         )
-        self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, self.runs.announce_breach)
+        announce_breach = self.runs.followers.announce_breach
+        self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, announce_breach)
 
     def is_ready(self) -> bool:
         """Whether the broker is within reach."""
@@ -107,13 +108,13 @@ class Assembly:
         self.readiness = Readiness(
             self.ledger,
             self.roster,
-            lambda: not self.broker.is_away,
-            self.kube,
-            self.server_watch,
-            self._find_troubles,
+            has_broker=lambda: not self.broker.is_away,
+            kube=self.kube,
+            server_watch=self.server_watch,
+            find_troubles=self._find_troubles,
+            files=settings.files,
+            most_queued=settings.most_queued,
         )
-        self.readiness.files = settings.files
-        self.readiness.most_queued = settings.most_queued
         self.runs = Runs(
             self.ledger,
             self._counter,

@@ -44,7 +44,7 @@ async def test_a_run_that_fails_does_not_end_the_coordinator(
 ) -> None:
     """Who follows the run is told, and the next round begins."""
     rests: list[None] = []
-    monkeypatch.setattr(parts.runs, "announce_rest", lambda: rests.append(None))
+    monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
 
     async def fail(_: float) -> None:
         if rests:

@@ -19,7 +19,7 @@ BUSY = Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 
 def ticks(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The ticks that are published."""
     ticks: list[Any] = []
-    monkeypatch.setattr(parts.runs, "publish", ticks.append)
+    monkeypatch.setattr(parts.runs.followers, "publish", ticks.append)
     return ticks
 
 
@@ -31,7 +31,7 @@ async def take_first(followed: AsyncIterator[Tick | None]) -> None:
 async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
     """Followers are told although the last figures cannot be kept: that is tried until it can be done."""
     rests: list[None] = []
-    monkeypatch.setattr(parts.runs, "announce_rest", lambda: rests.append(None))
+    monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
     ledger, rounds = parts.ledger, parts.rounds
 
     def fail(*_: object) -> None:
@@ -86,7 +86,7 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
     for run in ("r1", "r2", "r3"):
         parts.ledger.runs.create(run, Spec(requests=100), 0.0)
     parts.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
-    following = asyncio.create_task(take_first(parts.runs.follow("r2")))
+    following = asyncio.create_task(take_first(parts.runs.followers.follow("r2")))
     await asyncio.sleep(0)
     parts.inbound.reports.is_connected = True
     parts.rounds.note_progress([BUSY])

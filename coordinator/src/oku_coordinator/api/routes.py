@@ -120,7 +120,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return _json(await runs.summarize(request.match_info["run"]))
 
     async def show_history(request: web.Request) -> web.StreamResponse:
-        return await stream_pieces(request, await runs.tell(request.match_info["run"]))
+        return await stream_pieces(request, await runs.read_history(request.match_info["run"]))
 
     async def act(request: web.Request) -> web.Response:
         actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}

@@ -47,7 +47,7 @@ async def _stream_ticks(request: web.Request, runs: Runs) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
     try:
-        async for tick in runs.follow(run):
+        async for tick in runs.followers.follow(run):
             if tick is None:
                 await response.write(_NO_TICK)
             else:

@@ -49,6 +49,6 @@ class EndWatch:
                 pass  # it was deleted meanwhile
             finally:
                 if has_ended:
-                    self._runs.announce_rest()
+                    self._runs.followers.announce_rest()
             if has_ended:
                 del self._resting[run]

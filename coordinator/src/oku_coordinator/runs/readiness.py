@@ -1,11 +1,11 @@
-"""Under which conditions runs go on here: what is refused, whether a run may begin, and what it waits for.
+"""What runs need here: which specs are refused, whether a run may begin, and what it waits for.
 
-Workers and, in a cluster, pods and the API that scales them are looked at elsewhere; what is known of them
-becomes notices, lines for those who watch a run. Loki holds no run up, but whoever watches one should know.
+What is known of workers, pods, Kubernetes and Loki becomes notices: lines for those who watch a run.
 """
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oku_coordinator.ledger import Ledger
@@ -21,124 +21,116 @@ if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
 
 LONGEST_NOTICE = 300
-"""Characters; what others say may be long."""
+"""Characters; the messages of others may be long."""
 
 
 class QueueFullError(Exception):
-    """Too many runs wait already."""
+    """Too many runs are pending or active already."""
 
     def __init__(self, queued: int, most: int) -> None:
         super().__init__(
-            f"{queued} runs wait or are active, no more than {most} may: wait for one, or cancel one"
+            f"{queued} runs are pending or active, and at most {most} may be:"
+            " wait for one to end, or cancel one"
         )
 
 
+@dataclass(frozen=True)
 class Readiness:
-    """See the module.
+    """What is known of everything that runs need.
 
     Args:
         ledger: says which run has its turn.
-        roster: who lives.
+        roster: the workers that live.
         has_broker: whether there is a connection to the broker.
         kube: scales for runs, in a cluster.
-        server_watch: sees the delay servers, where there are any.
-        find_troubles: what else does not go as it should, a line each.
-
-    Attributes:
-        files: says which files specs may name; none unless it is set.
+        server_watch: watches the delay servers, where there are any.
+        find_troubles: what else is wrong, a line each.
+        files: the files that specs may name.
+        most_queued: how many runs may be pending or active.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        roster: Roster,
-        has_broker: Callable[[], bool] = lambda: True,
-        kube: "KubeFacade | None" = None,
-        server_watch: ServerWatch | None = None,
-        find_troubles: Callable[[], Iterable[str]] = tuple,
-    ) -> None:
-        self._ledger = ledger
-        self._roster = roster
-        self._has_broker = has_broker
-        self._kube = kube
-        self._server_watch = server_watch
-        self._find_troubles = find_troubles
-        self.files: SpecFiles = NOWHERE
-        self.most_queued = MOST_QUEUED
+    ledger: Ledger
+    roster: Roster
+    has_broker: Callable[[], bool] = field(default=lambda: True, kw_only=True)
+    kube: "KubeFacade | None" = field(default=None, kw_only=True)
+    server_watch: ServerWatch | None = field(default=None, kw_only=True)
+    find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
+    files: SpecFiles = field(default=NOWHERE, kw_only=True)
+    most_queued: int = field(default=MOST_QUEUED, kw_only=True)
 
     def check(self, spec: Spec) -> None:
         """Refuse a spec that cannot be carried out here, with a `UserError`."""
         self.files.check(spec)
-        if self._kube is not None:
-            self._kube.check(spec)
+        if self.kube is not None:
+            self.kube.check(spec)
 
     def check_queue(self) -> None:
         """Refuse one more run with a `QueueFullError` when too many wait already."""
-        if (queued := self._ledger.runs.count_queued()) >= self.most_queued:
+        if (queued := self.ledger.runs.count_queued()) >= self.most_queued:
             raise QueueFullError(queued, self.most_queued)
 
     def may_begin(self, run: RunRecord) -> bool:
-        """Whether what a run needs beside workers is there: its delay servers, ready, named and seen."""
-        is_scaled = self._kube is None or self._kube.may_begin(run)
-        return is_scaled and (self._server_watch is None or self._server_watch.may_begin(run))
+        """Whether a run has what it needs besides workers: delay servers that are ready, named and seen."""
+        is_scaled = self.kube is None or self.kube.may_begin(run)
+        return is_scaled and (self.server_watch is None or self.server_watch.may_begin(run))
 
     def expects_workers(self) -> bool:
-        """Whether pods of workers are on their way."""
-        return self._kube is not None and not self._kube.workers.is_complete
+        """Whether more pods of workers are coming."""
+        return self.kube is not None and not self.kube.workers.is_complete
 
     def forget_refusals(self, run: str) -> None:
-        """A run is resumed: every worker may try it again."""
-        self._roster.forget_refusals(run)
+        """Let every worker try a run again that is resumed."""
+        self.roster.forget_refusals(run)
 
     def build_notices(self, run: RunRecord) -> list[str]:
-        """What a run waits for, and what does not go as it should; a line each, none of a run at rest."""
+        """What a run waits for, and what is wrong, a line each; nothing for a run at rest."""
         if run.is_at_rest:
             return []
-        turn = self._ledger.runs.fetch_current()
-        if turn is not None and turn.run != run.run:
-            obstacle = _add(self.find_obstacle(turn))
-            return [_shorten(f"waiting for its turn: run {turn.run} is {turn.state}{obstacle}")]
-        return [_shorten(notice) for notice in self._tell_all(run)]
+        current = self.ledger.runs.fetch_current()
+        if current is not None and current.run != run.run:
+            obstacle = _add(self.find_obstacle(current))
+            return [_shorten(f"waiting for its turn: run {current.run} is {current.state}{obstacle}")]
+        return [_shorten(notice) for notice in self._find_all(run)]
 
     def find_obstacle(self, run: RunRecord) -> str:
-        """What keeps the run that has its turn from going on, in a line; empty for nothing that is known."""
-        return next(self._tell_all(run), "")
+        """What keeps the run that has its turn from going on, in a line; empty when nothing is known."""
+        return next(self._find_all(run), "")
 
-    def _tell_all(self, run: RunRecord) -> Iterator[str]:
-        yield from self._tell_of_workers(run)
-        yield from self._tell_of_servers(run)
-        yield from self._tell_of_others()
+    def _find_all(self, run: RunRecord) -> Iterator[str]:
+        yield from self._find_of_workers(run)
+        yield from self._find_of_servers(run)
+        yield from self._find_of_others()
 
-    def _tell_of_workers(self, run: RunRecord) -> Iterator[str]:
-        here = len(self._roster.workers())
+    def _find_of_workers(self, run: RunRecord) -> Iterator[str]:
+        here = len(self.roster.workers())
         if run.state not in (RunState.PENDING, RunState.RUNNING):
             return
-        if self._kube is not None and here < self._kube.workers.wanted:
-            workers = self._kube.workers
+        if self.kube is not None and here < self.kube.workers.wanted:
+            workers = self.kube.workers
             if not here or not workers.is_complete:
                 yield f"waiting for workers: {here} of {workers.wanted} connected{_add(workers.obstacle)}"
         elif not here:
             yield "waiting for a worker to connect"
-        if barred := self._roster.find_barred(run.run):
+        if barred := self.roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
-            yield f"worker {barred[0].name} gets none of it{others}: {barred[0].refusal}"
+            yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
 
-    def _tell_of_servers(self, run: RunRecord) -> Iterator[str]:
-        if self._kube is None or run.state != RunState.PENDING or self._kube.may_begin(run):
+    def _find_of_servers(self, run: RunRecord) -> Iterator[str]:
+        if self.kube is None or run.state != RunState.PENDING or self.kube.may_begin(run):
             return
-        servers = self._kube.delay_servers
-        if servers.wanted:  # else they are asked for in a moment
+        servers = self.kube.delay_servers
+        if servers.wanted:  # else they are about to be asked for
             count = f"{servers.there} of {servers.wanted} ready"
-            surplus = f", {servers.surplus} more to go" if servers.surplus else ""
+            surplus = f", {servers.surplus} still to be removed" if servers.surplus else ""
             yield f"waiting for delay servers: {count}{surplus}{_add(servers.obstacle)}"
 
-    def _tell_of_others(self) -> Iterator[str]:
-        if not self._has_broker():
-            yield "the broker does not answer: nothing is dealt out, and no report comes in"
-        if self._kube is not None and self._kube.trouble:
-            yield f"Kubernetes: {self._kube.trouble}"
-        yield from self._roster.find_troubles()
-        yield from self._find_troubles()
+    def _find_of_others(self) -> Iterator[str]:
+        if not self.has_broker():
+            yield "the broker does not answer: no leases go out and no reports come in"
+        if self.kube is not None and self.kube.trouble:
+            yield f"Kubernetes: {self.kube.trouble}"
+        yield from self.roster.find_troubles()
+        yield from self.find_troubles()
 
 
 def _shorten(notice: str) -> str:

@@ -1,18 +1,19 @@
-"""What can be done with runs: submit, list, show, pause, resume, cancel, and follow their ticks."""
+"""What can be done with runs: submit, list, show, pause, resume, cancel, delete, and end them."""
 
 import asyncio
 import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError, RunRecord, RunRow
+from oku_coordinator.ledger.records import RunRecord, RunRow
+from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_history import write_run_history
@@ -24,27 +25,24 @@ from oku_core.process.memory import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import build_summary_line
 from oku_core.results.summary import ProcessSummary, Summary, Validity
-from oku_core.results.tick import Tick
 from oku_core.spec.parser import Source, parse_spec
 
 _log = logging.getLogger(__name__)
 
-_FOLLOWER_TICKS = 60
-SILENCE_S = 2.0
-"""So often does a follower without a tick hear that there is none. One that has left is found out by it, and
-whether the run is at rest is seen although whoever should have told it has failed."""
-
 
 class Runs:
-    """See the module.
+    """The runs of a coordinator.
 
     Args:
-        ledger: where runs are kept.
+        ledger: keeps the runs.
         served: asks the delay servers what they counted.
         wake: called when a run has changed.
-        fetch_broker_mb: the most memory that the broker had, None when nobody knows; may block.
-        conditions: under which runs go on here.
+        fetch_broker_mb: the peak memory of the broker, None when nobody knows; may block.
+        readiness: what is refused here, and what runs wait for.
         clock: Unix time.
+
+    Attributes:
+        followers: those who follow runs.
     """
 
     def __init__(
@@ -53,7 +51,7 @@ class Runs:
         served: ServedCounter,
         wake: Callable[[], None],
         fetch_broker_mb: Callable[[], float | None],
-        conditions: Readiness,
+        readiness: Readiness,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
@@ -61,23 +59,20 @@ class Runs:
         self._served = served
         self._wake = wake
         self._fetch_broker_mb = fetch_broker_mb
-        self._conditions = conditions
-        self._asking: set[str] = set()
-        """Runs at rest whose servers are asked again."""
-        self._followers: dict[asyncio.Queue[Tick | None], str] = {}
-        """Each with the run that it follows."""
+        self._readiness = readiness
+        self.followers = Followers(ledger)
 
     def submit(self, values: Mapping[str, Any]) -> RunRecord:
-        """Enter a run for a spec under the names of `FIELDS`; `SpecError` when it is wrong."""
+        """Submit a run with the spec in `values`; `SpecError` when it is wrong."""
         spec, now = parse_spec(Source("spec", values)), self._clock()
-        self._conditions.check(spec)
-        self._conditions.check_queue()
+        self._readiness.check(spec)
+        self._readiness.check_queue()
         record = self._ledger.runs.create(build_run_id(now), spec, now)
         self._wake()
         return record
 
     def fetch_page(self, most: int, after: str) -> list[RunRow]:
-        """Runs, newest first: so many at most, behind the `cursor` of one."""
+        """At most so many runs, newest first, after the `cursor` of one."""
         return self._ledger.runs.fetch_page(most, after)
 
     def pause(self, run: str) -> RunRecord:
@@ -86,15 +81,15 @@ class Runs:
         return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
 
     def resume(self, run: str) -> RunRecord:
-        """Put a run that is paused, or has failed with a true account, into the queue again.
+        """Put a run that is paused, or that failed with a true account, into the queue again.
 
-        One that has not stopped goes on.
+        A run that has not stopped goes on.
         """
         record = self._ledger.runs.fetch(run)
-        self._conditions.forget_refusals(run)
+        self._readiness.forget_refusals(run)
         if record.state in (RunState.RUNNING, RunState.PENDING):
             return record
-        self._conditions.check_queue()
+        self._readiness.check_queue()
         return self._change(run, RunState.PENDING)
 
     def cancel(self, run: str) -> RunRecord:
@@ -103,13 +98,13 @@ class Runs:
         return self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
 
     def delete(self, run: str) -> None:
-        """Delete a run that is over or paused; its space is given back soon."""
+        """Delete a run that is over or paused; its space is freed soon."""
         delete_run(self._ledger, run)
 
     async def summarize(self, run: str) -> Summary:
-        """The summary of a run as it stands, with what the delay servers counted so far.
+        """The summary of a run as it stands, with what the delay servers have counted.
 
-        Their count is kept once the run is at rest: only then is it of the same moment as the account.
+        Their count is kept once the run is at rest: only then is it of the same instant as the account.
         """
         record = self._ledger.runs.fetch(run)
         return self._sum_up(record, await self._ask_servers(record))
@@ -118,7 +113,7 @@ class Runs:
         return await self._served.fetch(record.run) if record.spec.brings_servers else None
 
     def _sum_up(self, record: RunRecord, answer: ServedTotal | None) -> Summary:
-        """With what the servers answered after the run was in this state."""
+        """Build a summary with what the servers answered after the run was in this state."""
         served = answer.requests if answer else None
         if served is not None and record.is_at_rest and (record.served is None or served > record.served):
             self._keep_served(record.run, served)
@@ -129,19 +124,19 @@ class Runs:
         return build_summary(snapshot, self._clock(), self.build_notices(snapshot.record))
 
     def build_notices(self, record: RunRecord) -> list[str]:
-        """What a run waits for, and what does not go as it should."""
-        return self._conditions.build_notices(record)
+        """What a run waits for, and what is wrong."""
+        return self._readiness.build_notices(record)
 
     def _keep_served(self, run: str, served: int) -> None:
         try:
             self._ledger.runs.set_served(run, served)
-        except sqlite3.OperationalError as error:  # it can be shown all the same
-            _log.warning("what was served cannot be kept: %s", error, extra={"run": run})
+        except sqlite3.OperationalError as error:  # the summary can be shown all the same
+            _log.warning("the count of the delay servers cannot be kept: %s", error, extra={"run": run})
 
-    async def tell(self, run: str) -> AsyncGenerator[bytes]:
-        """A run with all that is kept of it, as `write_run_history` gives it, read beside the event loop.
+    async def read_history(self, run: str) -> AsyncGenerator[bytes]:
+        """The history of a run in the pieces of `write_run_history`, read in a thread.
 
-        `UnknownRunError` comes at once, not with the first piece.
+        `UnknownRunError` is raised at once, not with the first piece.
         """
         summary = await self.summarize(run)
         return self._read_beside(summary)
@@ -153,18 +148,18 @@ class Runs:
                 yield piece
 
     async def end(self, run: str, *, waits: bool = False) -> bool:
-        """A run has come to rest: keep what the delay servers counted, and how large the processes were.
+        """Keep what the delay servers counted for a run at rest, and how large the processes were.
 
         Args:
-            run: the run.
-            waits: whether nothing is kept, and False given, when servers do not answer that may come back.
+            run: its id.
+            waits: whether to keep nothing and return False while servers do not answer that may come back.
         """
         record = self._ledger.runs.fetch(run)
         answer = await self._ask_servers(record)
         if waits and answer is None and self._may_be_served(record):
-            self._asking.add(run)
+            self.followers.hold_back(run, is_held=True)
             return False
-        self._asking.discard(run)
+        self.followers.hold_back(run, is_held=False)
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
         if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
@@ -188,54 +183,6 @@ class Runs:
         is_begun = record.spec.brings_servers and record.started_at is not None
         return is_begun and UNSEEN not in self._ledger.runs.fetch_servers(record.run)
 
-    @property
-    def followed(self) -> set[str]:
-        """The runs that somebody follows."""
-        return set(self._followers.values())
-
-    def publish(self, tick: Tick) -> None:
-        """Execution a tick to everybody who follows; who is too slow misses the oldest ones."""
-        self._tell_followers(tick)
-
-    def announce_rest(self) -> None:
-        """A run has come to rest: let those who follow it find out."""
-        self._tell_followers(None)
-
-    def announce_breach(self, error: BreachError) -> None:
-        """A run has failed because it does not balance: say so, and let those who follow it find out."""
-        _log.error("a run has failed", exc_info=error, extra={"run": error.run})
-        self.announce_rest()
-
-    async def follow(self, run: str) -> AsyncIterator[Tick | None]:
-        """The ticks of a run, about one a second, until its rest is announced; None after a silence."""
-        queue: asyncio.Queue[Tick | None] = asyncio.Queue(_FOLLOWER_TICKS)
-        self._followers[queue] = run
-        clock = asyncio.get_running_loop().time
-        told_at, silences = clock(), 0
-        has_ended = self._has_ended(run)
-        try:
-            while not has_ended:
-                try:
-                    async with asyncio.timeout_at(told_at + SILENCE_S):
-                        tick = await queue.get()
-                except TimeoutError:
-                    yield None
-                    told_at, silences = clock(), silences + 1
-                    # The announcement is lost to one who was slow to read.
-                    has_ended = silences > 1 and self._ledger.runs.fetch(run).is_at_rest
-                    continue
-                if tick is None:
-                    has_ended = self._has_ended(run)
-                elif tick.run == run:
-                    yield tick
-                    told_at, silences = clock(), 0
-        finally:
-            del self._followers[queue]
-
-    def _has_ended(self, run: str) -> bool:
-        """Whether a run is at rest, and all that is asked of it then is known."""
-        return self._ledger.runs.fetch(run).is_at_rest and run not in self._asking
-
     def _change(self, run: str, state: RunState) -> RunRecord:
         record = self._ledger.runs.fetch(run)
         if record.state == state:
@@ -243,18 +190,12 @@ class Runs:
         record = self._ledger.runs.change_state(run, state, self._clock())
         self._wake()
         if record.is_at_rest:
-            self.announce_rest()
+            self.followers.announce_rest()
         return record
-
-    def _tell_followers(self, news: Tick | None) -> None:
-        for queue in self._followers:
-            if queue.full():
-                queue.get_nowait()
-            queue.put_nowait(news)
 
 
 def build_run_id(now: float) -> str:
-    """A short id that sorts by time: date, time in UTC, and four random characters."""
+    """A short id that sorts by time: date and time in UTC, and four random characters."""
     alphabet = "abcdefghijkmnpqrstuvwxyz23456789"
     sample = datetime.fromtimestamp(now, UTC).strftime("%y%m%d-%H%M%S")
     return f"{sample}-{''.join(secrets.choice(alphabet) for _ in range(4))}"

@@ -104,7 +104,7 @@ class Ticker:
             try:
                 self.tick()
             except BreachError as error:
-                self._runs.announce_breach(error)
+                self._runs.followers.announce_breach(error)
             health.note_well()
 
     def tick(self) -> None:
@@ -117,11 +117,11 @@ class Ticker:
             return
         tick = self._build_tick(run.run)
         self._metrics.show_tick(tick)
-        self._runs.publish(tick)
+        self._runs.followers.publish(tick)
         if run.state in ACTIVE_STATES:
             self._recorder.keep_tick(tick)
-        for waiting in self._runs.followed - {run.run}:
-            self._runs.publish(self._build_tick(waiting, TickMaker()))
+        for waiting in self._runs.followers.runs - {run.run}:
+            self._runs.followers.publish(self._build_tick(waiting, TickMaker()))
 
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
         standing = self._ledger.runs.fetch_standing(run)

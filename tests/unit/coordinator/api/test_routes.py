@@ -342,7 +342,7 @@ def build_tick(ledger: Ledger, run: str) -> Tick:
 
 async def wait_for_follower(world: World) -> None:
     """Let the server come to the point at which it waits for ticks."""
-    while not world.runs.followed:  # noqa: ASYNC110  # it tells nobody when it does
+    while not world.runs.followers.runs:  # noqa: ASYNC110  # it tells nobody when it does
         await asyncio.sleep(0)
 
 
@@ -362,7 +362,7 @@ async def test_the_ticks_of_a_run_end_with_its_summary(client: Client, world: Wo
     assert (response.status, response.content_type) == (200, "text/event-stream")
     await wait_for_follower(world)
     tick = build_tick(ledger, run)
-    world.runs.publish(tick)
+    world.runs.followers.publish(tick)
     assert await read_event(response) == ("tick", msgspec.json.encode(tick) + b"\n")
     world.runs.cancel(run)
     event, data = await read_event(response)
@@ -389,9 +389,9 @@ async def test_a_follower_may_leave(
         response = await client.get(f"/api/runs/{run}/ticks")
         await wait_for_follower(world)
         response.close()
-        while world.runs.followed:
-            world.runs.announce_rest()
-            world.runs.publish(build_tick(ledger, run))
+        while world.runs.followers.runs:
+            world.runs.followers.announce_rest()
+            world.runs.followers.publish(build_tick(ledger, run))
             await asyncio.sleep(0)
     assert caplog.records == []
 
@@ -399,7 +399,7 @@ async def test_a_follower_may_leave(
 async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is told to come again, until one has left."""
     monkeypatch.setattr("oku_coordinator.api.streams.MOST_FOLLOWERS", 2)
-    monkeypatch.setattr("oku_coordinator.runs.runs.SILENCE_S", 0.02)
+    monkeypatch.setattr("oku_coordinator.runs.followers.SILENCE_S", 0.02)
     path = f"/api/runs/{await submit(client)}/ticks"
     first, second = await client.get(path), await client.get(path)
     assert (first.status, second.status) == (200, 200)

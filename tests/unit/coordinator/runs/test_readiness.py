@@ -49,7 +49,7 @@ class World:
         self.troubles: list[str] = []
         self.has_broker = True
         self.alone = Readiness(
-            ledger, self.roster, lambda: self.has_broker, find_troubles=lambda: self.troubles
+            ledger, self.roster, has_broker=lambda: self.has_broker, find_troubles=lambda: self.troubles
         )
         self.in_cluster = Readiness(
             ledger, self.roster, kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles
@@ -135,11 +135,11 @@ def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending:
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
     world.ledger.runs.create("r2", Spec(), 1.0)
-    world.alone.most_queued = 2
-    with pytest.raises(QueueFullError, match="2 runs wait or are active, no more than 2 may"):
-        world.alone.check_queue()
+    readiness = Readiness(world.ledger, world.roster, most_queued=2)
+    with pytest.raises(QueueFullError, match="2 runs are pending or active, and at most 2 may be"):
+        readiness.check_queue()
     world.ledger.runs.change_state(pending.run, RunState.CANCELLED, 2.0)
-    world.alone.check_queue()
+    readiness.check_queue()
 
 
 def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending: RunRecord) -> None:
@@ -187,7 +187,7 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
     ]
     world.pods.delay_servers = PodReadiness(2, 2, surplus=1)
     assert world.in_cluster.build_notices(pending)[-1] == (
-        "waiting for delay servers: 2 of 2 ready, 1 more to go"
+        "waiting for delay servers: 2 of 2 ready, 1 still to be removed"
     )
     world.pods.has_servers = True
     assert world.in_cluster.build_notices(pending) == []
@@ -221,8 +221,7 @@ def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: P
     spec = Spec(cacert=f"{tmp_path}/ca.pem")
     with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read from the folders"):
         world.alone.check(spec)
-    world.alone.files = SpecFiles((tmp_path,))
-    world.alone.check(spec)
+    Readiness(world.ledger, world.roster, files=SpecFiles((tmp_path,))).check(spec)
 
 
 def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None:
@@ -231,7 +230,7 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
     assert world.alone.build_notices(running) == []
     world.has_broker = False
     assert world.alone.build_notices(running) == [
-        "the broker does not answer: nothing is dealt out, and no report comes in"
+        "the broker does not answer: no leases go out and no reports come in"
     ]
 
 

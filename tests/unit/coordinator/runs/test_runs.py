@@ -193,11 +193,11 @@ async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
     """By however many, as long as they do."""
     run = runs.submit({"requests": 100}).run
     followers = [await begin_to_follow(runs, run) for _ in range(2)]
-    assert runs.followed == {run}
+    assert runs.followers.runs == {run}
     for follower in followers:
         follower.cancel()
     await asyncio.gather(*followers, return_exceptions=True)
-    assert runs.followed == set()
+    assert runs.followers.runs == set()
 
 
 async def test_a_summary_has_what_the_servers_count_now(
@@ -264,7 +264,7 @@ async def test_servers_of_others_are_not_asked(runs: Runs, served: ServedTwin) -
 
 async def collect(runs: Runs, run: str) -> list[Tick | None]:
     """All ticks of a run until it rests, None for a silence."""
-    return [tick async for tick in runs.follow(run)]
+    return [tick async for tick in runs.followers.follow(run)]
 
 
 async def begin_to_follow(runs: Runs, run: str) -> "asyncio.Task[list[Tick | None]]":
@@ -278,12 +278,12 @@ async def test_who_follows_a_silent_run_hears_that_it_is_silent(
     runs: Runs, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many ticks others have: so whoever has left is found out."""
-    monkeypatch.setattr("oku_coordinator.runs.runs.SILENCE_S", 0.02)
+    monkeypatch.setattr("oku_coordinator.runs.followers.SILENCE_S", 0.02)
     run, other = (runs.submit({"requests": 1}).run for _ in range(2))
-    following = runs.follow(run)
+    following = runs.followers.follow(run)
     asking = asyncio.ensure_future(anext(following))
     while not asking.done():
-        runs.publish(build_tick(ledger, other))
+        runs.followers.publish(build_tick(ledger, other))
         await asyncio.sleep(0.001)
     assert asking.result() is None
     runs.cancel(run)
@@ -296,8 +296,8 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
     task = await begin_to_follow(runs, run)
     ticks = [build_tick(ledger, run) for _ in range(3)]
     for tick in ticks:
-        runs.publish(tick)
-        runs.publish(build_tick(ledger, other))
+        runs.followers.publish(tick)
+        runs.followers.publish(build_tick(ledger, other))
     runs.cancel(other)
     await asyncio.sleep(0)
     assert not task.done()
@@ -331,7 +331,7 @@ async def test_the_end_of_a_run_is_announced(
     ledger.leases.apply([make_claim(lease), make_report(lease)], 5.0)
     await asyncio.sleep(0)
     assert not task.done()
-    runs.announce_rest()
+    runs.followers.announce_rest()
     assert await task == []
 
 
@@ -341,7 +341,7 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     task = await begin_to_follow(runs, run)
     tick = build_tick(ledger, run)
     for _ in range(1000):
-        runs.publish(tick)
+        runs.followers.publish(tick)
     ledger.leases.expire(
         [lease.id for lease in ledger.leases.fetch_active(run)], ExpiryReason.REPORT_LOST, NOW
     )
@@ -353,11 +353,11 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
 async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
     """Nothing is kept for a follower that is gone."""
     task = await begin_to_follow(runs, lead_to(runs, ledger, RunState.RUNNING))
-    assert len(runs._followers) == 1
+    assert len(runs.followers) == 1
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert runs._followers == {}
+    assert len(runs.followers) == 0
 
 
 async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
@@ -382,12 +382,12 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     assert not await runs.end("r1", waits=True)
     assert ledger.runs.fetch_snapshot("r1").processes == []
     following = await begin_to_follow(runs, "r1")
-    runs.announce_rest()
+    runs.followers.announce_rest()
     await asyncio.sleep(0)
     assert not following.done()
     served.served = 100
     assert await runs.end("r1", waits=True)
-    runs.announce_rest()
+    runs.followers.announce_rest()
     assert await following == []
     assert ledger.runs.fetch("r1").served == 100
     assert ledger.runs.fetch_snapshot("r1").processes

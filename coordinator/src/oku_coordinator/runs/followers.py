@@ -1,0 +1,91 @@
+"""Those who follow runs: each gets the ticks of one run, about one a second, until the run has ended."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.records import BreachError
+from oku_core.results.tick import Tick
+
+_log = logging.getLogger(__name__)
+
+_QUEUED_TICKS = 60
+SILENCE_S = 2.0
+"""A follower without a tick is told so this often. That finds out who has left, and whether the run is at
+rest although nobody announced it."""
+
+
+class Followers:
+    """Hands ticks to everybody who follows a run.
+
+    Args:
+        ledger: says whether a run is at rest.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._queues: dict[asyncio.Queue[Tick | None], str] = {}
+        """One for each follower, with the run that it follows."""
+        self._held_back: set[str] = set()
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._queues)
+
+    @property
+    def runs(self) -> set[str]:
+        """The runs that somebody follows."""
+        return set(self._queues.values())
+
+    def publish(self, tick: Tick) -> None:
+        """Hand a tick to everybody who follows; a follower who is too slow misses the oldest ones."""
+        self._put(tick)
+
+    def announce_rest(self) -> None:
+        """Let followers find out that a run has come to rest."""
+        self._put(None)
+
+    def announce_breach(self, error: BreachError) -> None:
+        """Log that a run has failed because it does not balance, and let its followers find out."""
+        _log.error("a run has failed", exc_info=error, extra={"run": error.run})
+        self.announce_rest()
+
+    def hold_back(self, run: str, *, is_held: bool) -> None:
+        """Keep the followers of a run at rest until its last figures are known, or let them go."""
+        (self._held_back.add if is_held else self._held_back.discard)(run)
+
+    async def follow(self, run: str) -> AsyncIterator[Tick | None]:
+        """The ticks of a run until its rest is announced; None after a silence."""
+        queue: asyncio.Queue[Tick | None] = asyncio.Queue(_QUEUED_TICKS)
+        self._queues[queue] = run
+        clock = asyncio.get_running_loop().time
+        told_at, silences = clock(), 0
+        has_ended = self._has_ended(run)
+        try:
+            while not has_ended:
+                try:
+                    async with asyncio.timeout_at(told_at + SILENCE_S):
+                        tick = await queue.get()
+                except TimeoutError:
+                    yield None
+                    told_at, silences = clock(), silences + 1
+                    # A follower that was slow to read has lost the announcement.
+                    has_ended = silences > 1 and self._ledger.runs.fetch(run).is_at_rest
+                    continue
+                if tick is None:
+                    has_ended = self._has_ended(run)
+                elif tick.run == run:
+                    yield tick
+                    told_at, silences = clock(), 0
+        finally:
+            del self._queues[queue]
+
+    def _has_ended(self, run: str) -> bool:
+        return self._ledger.runs.fetch(run).is_at_rest and run not in self._held_back
+
+    def _put(self, tick: Tick | None) -> None:
+        for queue in self._queues:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(tick)
