@@ -1,6 +1,6 @@
 """How long the queries of each dashboard take for an hour of 100,000,000 requests.
 
-`python -m tests.dashboards.speed`: a real Loki is filled with made-up lines, which takes some minutes; then
+`python -m tests.dashboards.speed`: a real Loki is filled with synthetic lines, which takes some minutes; then
 each query is asked as Grafana would ask it, one after another. Nothing is asserted.
 """
 

@@ -14,7 +14,7 @@ from tests.kit.runs.local_run import OKU, is_alive, wait_until
 
 from oku_coordinator.ledger import Ledger
 
-RUN = ["run", "--requests", "2000", "--delay", "0..200ms", "--concurrency", "200"]
+RUN = ["run", "--requests", "2000", "--delay", "0..200ms", "--concurrency", "200", "--workers", "1"]
 
 
 def read_runs(folder: Path) -> list[tuple[str, int]]:

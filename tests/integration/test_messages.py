@@ -97,8 +97,8 @@ def test_a_lost_lease_is_granted_again(api: CoordinatorApi, worker: SimulatedWor
     assert summary["resent_at_most"] == 100
 
 
-def test_a_lost_report_is_made_up_for(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A lease that its living worker no longer has, and whose report never came, is granted again."""
+def test_requests_of_a_lost_report_are_granted_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """The lease that a living worker no longer has, and whose report never came, is reclaimed."""
     run = api.submit(**SPEC)
     lost = worker.take_lease()
     worker.send(worker.build_claim(lost, "e1"))

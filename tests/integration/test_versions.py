@@ -62,9 +62,7 @@ def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path
         build_app(url, MESSAGE_KEY) as app,
     ):
         run = api.submit(**SPEC)
-        document = msgspec.to_builtins(
-            Progress(worker="stranger", incarnation="b", at=time.time(), sequence=1)
-        )
+        document = msgspec.to_builtins(Progress(worker="newer", incarnation="b", at=time.time(), sequence=1))
 
         def is_told() -> bool:
             with app.connection_for_write() as connection:
@@ -72,9 +70,9 @@ def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path
                 app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=sealed)
             time.sleep(0.2)
             notices = api.summary(run)["notices"]
-            return any("stranger (protocol 2)" in notice for notice in notices)
+            return any("newer (protocol 2)" in notice for notice in notices)
 
-        wait_until(is_told, 20, "the stranger is told of")
+        wait_until(is_told, 20, "the worker of another version is reported")
         assert api.summary(run)["state"] == "pending"
         with SimulatedWorker(url) as worker:
             lease = worker.take_lease()
@@ -82,7 +80,7 @@ def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path
                 "type": "report",
                 "lease": lease.id,
                 "execution": "x",
-                "worker": "stranger",
+                "worker": "newer",
                 "incarnation": "b",
                 "start": lease.start,
                 "refusal": "the lease cannot be read",

@@ -69,7 +69,7 @@ class Site:
     Args:
         api: of the coordinator.
         coordinator: as a thing to attack.
-        server: likewise; the target of runs.
+        server: as a thing to attack, and the target of runs.
         target: the URL of requests.
     """
 

@@ -24,7 +24,7 @@ class Forward:
     """A child that forwards a port.
 
     Args:
-        cluster: where.
+        cluster: the cluster of the Service.
         namespace: of the Service.
         service: its name.
         port: its port.

@@ -28,7 +28,7 @@ class PodRun:
     """One run, the command that follows it, and what the API tells of it meanwhile.
 
     Args:
-        release: where.
+        release: the release that runs it.
         api: of its coordinator.
         folder: for the summary.
     """

@@ -22,13 +22,13 @@ _LOOK_S = 0.3
 
 
 class Release:
-    """See the module.
+    """One release of the chart, from its installation to its removal.
 
     Args:
-        cluster: where.
-        namespace: in which.
-        name: of the release.
-        values: beside those for tests.
+        cluster: the cluster that it is installed in.
+        namespace: the namespace of its objects.
+        name: the name of the release.
+        values: values beside those for tests.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Release:
         return said
 
     def test(self) -> str:
-        """Let it prove itself; what helm says."""
+        """Run `helm test`; what helm says."""
         return self._helm("test", "--timeout=330s", "--logs=false")
 
     def build_selector(self, component: str = "") -> str:

@@ -13,7 +13,7 @@ from tests.kit.loki.loki import Loki
 
 
 class LokiProxy:
-    """See the module.
+    """Passes pushes on to a Loki, and plays a fault at each of them.
 
     Attributes:
         choose: the fault of the next push: empty for none; `429` takes nothing; the others pass it on, `half`

@@ -50,7 +50,7 @@ class SyntheticRun:
 
     run: str
     start: int
-    name: str = "made-up"
+    name: str = "synthetic"
     seconds: int = 120
     rate: int = 1000
     workers: int = 3

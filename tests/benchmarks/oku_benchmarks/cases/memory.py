@@ -29,7 +29,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     cpu_shares: dict[str, float]
     """Of one core, for every process of the stack."""
     peaks_mb: dict[str, float]
-    """Likewise."""
+    """Of every process of the stack."""
 
 
 def measure(plan: Plan, folder: Path) -> Results:

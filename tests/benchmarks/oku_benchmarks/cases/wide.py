@@ -45,7 +45,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     cpu_shares: dict[str, float]
     """Of one core, for each process."""
     peaks_mb: dict[str, float]
-    """Likewise."""
+    """For each process."""
     flags: list[Flag]
     """Of the summary."""
 

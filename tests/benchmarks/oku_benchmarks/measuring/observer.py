@@ -61,7 +61,7 @@ class Window:
 
 
 class Observer:
-    """See the module.
+    """Looks at processes and their target, and keeps what it saw.
 
     Args:
         target: what counts the requests.
