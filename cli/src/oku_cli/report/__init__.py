@@ -1,5 +1,5 @@
-"""The report of a run: a dossier goes in, one HTML file that needs nothing else comes out.
+"""The report of a run: its history goes in, one self-contained HTML file comes out.
 
 `page` puts the sections together; what is drawn over time shares the axis and the columns of `timeline`.
-`exports` and `hgrm` write the same dossier for other tools.
+`exports` and `hgrm` write the same history for other tools.
 """

@@ -1,4 +1,4 @@
-"""A dossier for other tools: without secrets, its seconds as CSV, its latencies as HdrHistogram text."""
+"""Exports for other tools: a history without secrets, samples as CSV, latencies as HdrHistogram text."""
 
 import base64
 import csv
@@ -26,27 +26,27 @@ CSV_COLUMNS = (
 
 
 def mask_head(line: bytes) -> bytes:
-    """The first line of a dossier without secrets; nothing after it has any."""
+    """The first line of the history of a run without secrets; nothing after it has any."""
     head = decode_head(line)
     return msgspec.json.encode(msgspec.structs.replace(head, spec=mask_spec(head.spec)))[:-1]
 
 
-def build_csv(dossier: RunHistory) -> str:
+def build_csv(history: RunHistory) -> str:
     """A line for each sample; what is not known is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    states = [event for event in dossier.events if event.state is not None]
-    for sample in dossier.samples:
+    states = [event for event in history.events if event.state is not None]
+    for sample in history.samples:
         entered = bisect_right(states, sample.at, key=lambda event: event.at)
         state = states[entered - 1].state if entered else ""
         writer.writerow({"at": round(sample.at, 3), "state": state, **build_sample_fields(sample)})
     return text.getvalue()
 
 
-def build_hgrm_text(dossier: RunHistory) -> str:
+def build_hgrm_text(history: RunHistory) -> str:
     """The latencies of the whole run, in ms."""
-    return build_hgrm(_decode(dossier.summary))
+    return build_hgrm(_decode(history.summary))
 
 
 def decode_latency(summary: Summary) -> HistogramSnapshot:

@@ -23,7 +23,7 @@ class OutputFile:
     Attributes:
         flag: that asked for it.
         path: where; `-` is standard output, None nowhere.
-        build: makes its content; None when that is the lines of the dossier.
+        build: makes its content; None when that is the lines of the history.
     """
 
     flag: str
@@ -38,11 +38,11 @@ class OutputFile:
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise UserError(f"{self.flag}: {self.path} is no file that can be written")
 
-    def write(self, dossier: RunHistory) -> None:
+    def write(self, history: RunHistory) -> None:
         """Write it and say so; `UserError` if it cannot be written."""
         if self.path is None or self.build is None:
             return
-        content = self.build(dossier)
+        content = self.build(history)
         with self.open() as write:
             write(content if isinstance(content, bytes) else content.encode())
 
@@ -70,7 +70,7 @@ class OutputFile:
 
 
 class ReportWriter:
-    """Writes files about a run out of the lines of its dossier, of which it keeps no more than it must.
+    """Writes files about a run from the lines of its history, and keeps no more of them than it must.
 
     Args:
         outputs: what to write; those without a `build` get the lines themselves.
@@ -108,12 +108,12 @@ class ReportWriter:
     def finish(self) -> None:
         """All lines were taken; `UserError` if not."""
         try:
-            dossier = self._reader.finish()
+            history = self._reader.finish()
         except ValueError as error:
             raise _build_error(error) from error
         self._files.close()
         for output in self._outputs:
-            output.write(dossier)
+            output.write(history)
 
 
 def _build_error(error: ValueError) -> UserError:

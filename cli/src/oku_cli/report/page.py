@@ -56,12 +56,12 @@ class _ReadOut:
         )
 
 
-def build_page(dossier: RunHistory, *, show_secrets: bool = False) -> str:
+def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     """The report of a run, whatever its state, as HTML; what may be a secret only if it is to be shown."""
     read_out = _ReadOut()
-    sections = [*_build_sections(dossier, read_out), _build_spec(dossier.spec, show_secrets=show_secrets)]
-    made = datetime.fromtimestamp(dossier.at, UTC)
-    title = f"{dossier.summary.name or dossier.summary.run} · Oku"
+    sections = [*_build_sections(history, read_out), _build_spec(history.spec, show_secrets=show_secrets)]
+    made = datetime.fromtimestamp(history.at, UTC)
+    title = f"{history.summary.name or history.summary.run} · Oku"
     footer = element("footer", f"As of {made:%Y-%m-%d %H:%M:%S} UTC. Made by Oku from the ledger.")
     return "\n".join(
         [
@@ -74,7 +74,7 @@ def build_page(dossier: RunHistory, *, show_secrets: bool = False) -> str:
             element("title", title),
             f"<style>{_read('style.css')}</style></head>",
             "<body>",
-            element("main", build_head(dossier.summary), *sections, footer),
+            element("main", build_head(history.summary), *sections, footer),
             read_out.build_script(),
             "</body></html>",
             "",
@@ -82,38 +82,38 @@ def build_page(dossier: RunHistory, *, show_secrets: bool = False) -> str:
     )
 
 
-def _build_sections(dossier: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
-    timeline = build_timeline(dossier.samples, dossier.leases.bands)
+def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
+    timeline = build_timeline(history.samples, history.leases.bands)
     course = None
     if timeline is not None:
-        course = build_course(dossier.samples, timeline, build_marks(dossier.events, timeline))
-    yield build_account(dossier.summary)
-    yield _build_course(dossier, course, read_out)
-    if distribution := _build_distribution(dossier, read_out):
+        course = build_course(history.samples, timeline, build_marks(history.events, timeline))
+    yield build_account(history.summary)
+    yield _build_course(history, course, read_out)
+    if distribution := _build_distribution(history, read_out):
         yield distribution
-    yield build_outcomes(dossier.summary)
-    if workers := build_workers(dossier.summary):
+    yield build_outcomes(history.summary)
+    if workers := build_workers(history.summary):
         yield workers
-    yield _build_coverage(dossier, course)
-    yield build_events(dossier.events, timeline.start if timeline else None)
+    yield _build_coverage(history, course)
+    yield build_events(history.events, timeline.start if timeline else None)
 
 
-def _build_course(dossier: RunHistory, course: Course | None, read_out: _ReadOut) -> Html:
+def _build_course(history: RunHistory, course: Course | None, read_out: _ReadOut) -> Html:
     if course is None or not course.columns:
         return build_section("Over time", element("p", _NOTHING_OVER_TIME, class_="note"), id_="over-time")
     charts = [
         build_rate_chart(course),
         build_trouble_chart(course),
         build_quantile_chart(course),
-        build_heatmap(dossier.samples, course),
+        build_heatmap(history.samples, course),
         build_load_chart(course),
     ]
     read_out.tracks[TRACK] = build_track(course)
     return build_section("Over time", *_build_charts(charts, read_out), id_="over-time")
 
 
-def _build_distribution(dossier: RunHistory, read_out: _ReadOut) -> Html | None:
-    latency = decode_latency(dossier.summary) if dossier.summary.histogram else None
+def _build_distribution(history: RunHistory, read_out: _ReadOut) -> Html | None:
+    latency = decode_latency(history.summary) if history.summary.histogram else None
     if latency is None or not latency.total:
         return None
     charts = []
@@ -133,10 +133,10 @@ def _build_charts(charts: list[Chart | None] | list[Chart], read_out: _ReadOut) 
     return [build_chart(chart) for chart in present]
 
 
-def _build_coverage(dossier: RunHistory, course: Course | None) -> Html:
-    chart = build_lease_chart(dossier, course) if course else None
+def _build_coverage(history: RunHistory, course: Course | None) -> Html:
+    chart = build_lease_chart(history, course) if course else None
     return build_section(
-        "Coverage", build_strips(dossier), *([build_chart(chart)] if chart else []), id_="coverage"
+        "Coverage", build_strips(history), *([build_chart(chart)] if chart else []), id_="coverage"
     )
 
 

@@ -50,10 +50,10 @@ class RunHistoryHead(msgspec.Struct):
 
 
 class RunHistoryReader:
-    """Takes the lines of a dossier one after the other."""
+    """Reads the history of a run, line by line."""
 
     def __init__(self) -> None:
-        self._dossier: RunHistory | None = None
+        self._history: RunHistory | None = None
         self._list = ""
         self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
             "samples": msgspec.json.Decoder(Sample),
@@ -64,15 +64,15 @@ class RunHistoryReader:
         self._is_whole = False
 
     def take(self, line: bytes) -> None:
-        """The next line, without its end; `ValueError` when it is none of a dossier."""
+        """The next line, without its end; `ValueError` if it does not belong to a history."""
         try:
             self._take(line)
         except (msgspec.MsgspecError, KeyError) as error:
             raise ValueError(str(error)) from error
 
     def _take(self, line: bytes) -> None:
-        if self._dossier is None:
-            self._dossier = _begin_dossier(decode_head(line))
+        if self._history is None:
+            self._history = _begin_history(decode_head(line))
         elif line.startswith(b',"'):
             self._list = line.split(b'"')[1].decode()
         elif line == b"]":
@@ -80,25 +80,25 @@ class RunHistoryReader:
         elif line == b"}":
             self._is_whole = True
         else:
-            self._keep(self._dossier, self._decoders[self._list].decode(line.removeprefix(b",")))
+            self._keep(self._history, self._decoders[self._list].decode(line.removeprefix(b",")))
 
     def finish(self) -> RunHistory:
         """What all lines make; `ValueError` when there are not all of them."""
-        if self._dossier is None or not self._is_whole:
+        if self._history is None or not self._is_whole:
             raise ValueError("it is cut off")
-        return self._dossier
+        return self._history
 
-    def _keep(self, dossier: RunHistory, thing: Any) -> None:
+    def _keep(self, history: RunHistory, thing: Any) -> None:
         if self._list == "samples":
-            dossier.samples.append(thing)
+            history.samples.append(thing)
         elif self._list == "events":
-            dossier.events.append(thing)
+            history.events.append(thing)
         elif self._list == "leases":
-            dossier.leases.add(thing)
+            history.leases.add(thing)
             if has_been_sent_again(thing):
-                dossier.coverage.add(AGAIN, thing.start, thing.stop)
+                history.coverage.add(AGAIN, thing.start, thing.stop)
         else:
-            dossier.coverage.add(thing.state, thing.start, thing.stop)
+            history.coverage.add(thing.state, thing.start, thing.stop)
 
 
 def decode_head(line: bytes) -> RunHistoryHead:
@@ -111,7 +111,7 @@ def has_been_sent_again(lease: LeaseSpan) -> bool:
     return lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT
 
 
-def _begin_dossier(head: RunHistoryHead) -> RunHistory:
+def _begin_history(head: RunHistoryHead) -> RunHistory:
     requests = head.summary.requests
     return RunHistory(
         at=head.at,

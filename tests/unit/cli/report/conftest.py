@@ -1,4 +1,4 @@
-"""A dossier to be shown, and what is found in the pages that are made of it."""
+"""The history of a run to be shown, and what is found in the pages that are made of it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -79,7 +79,7 @@ def _measure(values_us: tuple[int, ...]) -> tuple[HistogramSnapshot, HistogramSn
     return latency, coarsen(latency)
 
 
-def make_moment(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Sample:
+def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Sample:
     """The second of a run that ends so many seconds after `START`: all was ok; changed as wanted."""
     latency, coarse = _measure(tuple(values_us))
     fields: dict[str, Any] = {
@@ -143,7 +143,7 @@ def make_summary(make_summary: Callable[..., Summary]) -> Callable[..., Summary]
 
 
 def write_lines(**fields: Any) -> Iterator[bytes]:
-    """The lines of a dossier with these fields, without their ends."""
+    """The lines of the history of a run with these fields, without their ends."""
     head = {name: fields[name] for name in ("at", "summary", "spec")}
     yield msgspec.json.encode(head)[:-1]
     for name in ("samples", "events", "leases", "slices"):
@@ -163,8 +163,8 @@ def band_leases(leases: Sequence[LeaseSpan], requests: int = 1000) -> LeaseBands
 
 
 @pytest.fixture
-def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., RunHistory]:
-    """Makes the dossier of that run: ten seconds of 100 requests, ten leases; changed as wanted."""
+def make_history(make_summary: Callable[..., Summary]) -> Callable[..., RunHistory]:
+    """Makes the history of that run: ten seconds of 100 requests, ten leases; changed as wanted."""
 
     def make(summary: Summary | None = None, **changes: Any) -> RunHistory:
         summary = summary or make_summary()
@@ -173,7 +173,7 @@ def make_dossier(make_summary: Callable[..., Summary]) -> Callable[..., RunHisto
             "summary": summary,
             "spec": build_mapping(Spec(requests=summary.requests, name=summary.name)),
             "samples": [
-                make_moment(second, [1000 + 100 * i for i in range(100)], done=100 * second)
+                make_sample(second, [1000 + 100 * i for i in range(100)], done=100 * second)
                 for second in range(1, 11)
             ],
             "events": [make_event(0), make_event(10, text="it is completed")],

@@ -3,7 +3,7 @@ import io
 from collections.abc import Callable
 
 import msgspec
-from tests.unit.cli.report.conftest import make_moment
+from tests.unit.cli.report.conftest import make_sample
 
 from oku_cli.report.exports import CSV_COLUMNS, build_csv, build_hgrm_text, decode_latency, mask_head
 from oku_cli.report.run_history import RunHistory
@@ -11,36 +11,36 @@ from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 
-MakeDossier = Callable[..., RunHistory]
+MakeHistory = Callable[..., RunHistory]
 
 
-def test_json_has_no_secrets(make_dossier: MakeDossier) -> None:
+def test_json_has_no_secrets(make_history: MakeHistory) -> None:
     """They stand in its first line alone; all else is as it was."""
-    head = {"at": 1.0, "summary": make_dossier().summary, "spec": {"header": ["Authorization: secret"]}}
+    head = {"at": 1.0, "summary": make_history().summary, "spec": {"header": ["Authorization: secret"]}}
     masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
     assert masked["spec"] == {"header": ["Authorization: ***"]}
-    assert masked["summary"] == msgspec.to_builtins(make_dossier().summary)
+    assert masked["summary"] == msgspec.to_builtins(make_history().summary)
 
 
-def test_csv_has_a_line_for_each_sample(make_dossier: MakeDossier) -> None:
+def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     """Columns have the names of docs/metrics.md; what is not known is empty."""
-    dossier = make_dossier(samples=[make_moment(1, [1000, 2000]), make_moment(2, [])])
-    first, second = csv.DictReader(io.StringIO(build_csv(dossier)))
+    history = make_history(samples=[make_sample(1, [1000, 2000]), make_sample(2, [])])
+    first, second = csv.DictReader(io.StringIO(build_csv(history)))
     assert tuple(first) == CSV_COLUMNS
     assert (first["at"], first["requests_total"]) == ("1769965513.0", "1000")
     assert (first["requests_ended"], first["ok"], first["rate_rps"]) == ("2", "2", "2.0")
     assert (first["p50_ms"], second["p50_ms"], second["requests_ended"]) == ("1.0", "", "0")
 
 
-def test_csv_says_in_which_state_the_run_was(make_dossier: MakeDossier) -> None:
+def test_csv_says_in_which_state_the_run_was(make_history: MakeHistory) -> None:
     """It is the one that the run had entered last when a sample ended; empty where that was not kept."""
-    samples = [make_moment(second) for second in range(1, 6)]
+    samples = [make_sample(second) for second in range(1, 6)]
     events = [
         Event(at=samples[1].at - 0.5, type=EventType.STATE, text="", state=RunState.RUNNING),
         Event(at=samples[2].at - 0.5, type=EventType.WORKER_JOINED, text=""),
         Event(at=samples[4].at - 0.1, type=EventType.STATE, text="", state=RunState.COMPLETED),
     ]
-    rows = csv.DictReader(io.StringIO(build_csv(make_dossier(samples=samples, events=events))))
+    rows = csv.DictReader(io.StringIO(build_csv(make_history(samples=samples, events=events))))
     assert [row["state"] for row in rows] == ["", "running", "running", "running", "completed"]
 
 
@@ -49,14 +49,14 @@ def test_csv_names_every_outcome() -> None:
     assert [name for name in CSV_COLUMNS if name in set(OUTCOMES)] == list(OUTCOMES)
 
 
-def test_hgrm_is_of_the_whole_run(make_dossier: MakeDossier) -> None:
+def test_hgrm_is_of_the_whole_run(make_history: MakeHistory) -> None:
     """In ms."""
-    text = build_hgrm_text(make_dossier())
+    text = build_hgrm_text(make_history())
     assert "Total count    =         1000]" in text
     assert text.splitlines()[2].split()[0] == "1.000"
 
 
-def test_latencies_have_their_exact_ends(make_dossier: MakeDossier) -> None:
+def test_latencies_have_their_exact_ends(make_history: MakeHistory) -> None:
     """Which the histogram alone does not know."""
-    latency = decode_latency(make_dossier().summary)
+    latency = decode_latency(make_history().summary)
     assert (latency.min_us, latency.max_us, latency.total) == (1000, 10_990, 1000)

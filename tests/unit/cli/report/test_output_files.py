@@ -24,13 +24,13 @@ def lines(tmp_path: Path) -> list[bytes]:
         ledger.close()
 
 
-def build(dossier: RunHistory) -> str:
+def build(history: RunHistory) -> str:
     """A file that says of which run it is."""
-    return f"{dossier.summary.run} {dossier.summary.name}"
+    return f"{history.summary.run} {history.summary.name}"
 
 
 def read(lines: list[bytes]) -> RunHistory:
-    """The dossier of that run."""
+    """The history of that run."""
     reader = RunHistoryReader()
     for line in lines:
         reader.take(line)
@@ -99,7 +99,7 @@ def test_secrets_are_written_when_they_are_asked_for(lines: list[bytes], tmp_pat
         assert (b'"body":"***"' in path.read_bytes()) != show_secrets
 
 
-def test_what_is_no_dossier_is_said(tmp_path: Path) -> None:
+def test_what_is_not_a_history_is_an_error(tmp_path: Path) -> None:
     """As when a coordinator of another version sends another form; nothing is written."""
     path = tmp_path / "all.json"
     writer = ReportWriter([OutputFile("--json", str(path), None)])

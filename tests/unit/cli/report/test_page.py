@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from tests.unit.cli.report.conftest import START, Page, make_event, make_moment
+from tests.unit.cli.report.conftest import START, Page, make_event, make_sample
 
 from oku_cli.report.page import build_page
 from oku_cli.report.run_history import RunHistory
@@ -18,7 +18,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import OutcomeCounts, Summary, Validity, WorkerSummary
 from oku_core.spec.parser import Source, parse_spec
 
-MakeDossier = Callable[..., RunHistory]
+MakeHistory = Callable[..., RunHistory]
 MakeSummary = Callable[..., Summary]
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 
@@ -31,9 +31,9 @@ def read_numbers(markup: str) -> dict[str, Any]:
     return numbers
 
 
-def test_a_page_has_every_section(make_dossier: MakeDossier) -> None:
+def test_a_page_has_every_section(make_history: MakeHistory) -> None:
     """The account first."""
-    page = Page(build_page(make_dossier()))
+    page = Page(build_page(make_history()))
     assert page.faults == []
     assert [section["id"] for section in page.find("section")] == [
         "account", "over-time", "latencies", "outcomes", "workers", "coverage", "events", "spec",
@@ -43,9 +43,9 @@ def test_a_page_has_every_section(make_dossier: MakeDossier) -> None:
     ]  # fmt: skip
 
 
-def test_a_page_loads_nothing(make_dossier: MakeDossier) -> None:
+def test_a_page_loads_nothing(make_history: MakeHistory) -> None:
     """No address in it is one that a browser would ask, and the browser is told so."""
-    markup = build_page(make_dossier())
+    markup = build_page(make_history())
     page = Page(markup)
     assert not [name for name, _ in page.elements if name in ("link", "img", "iframe", "object", "base")]
     assert not [attributes for _, attributes in page.elements if "src" in attributes or "href" in attributes]
@@ -56,15 +56,15 @@ def test_a_page_loads_nothing(make_dossier: MakeDossier) -> None:
     assert policy.startswith("default-src 'none'")
 
 
-def test_ids_occur_once(make_dossier: MakeDossier) -> None:
+def test_ids_occur_once(make_history: MakeHistory) -> None:
     """Labels refer to them."""
     ids = [
-        attributes["id"] for _, attributes in Page(build_page(make_dossier())).elements if "id" in attributes
+        attributes["id"] for _, attributes in Page(build_page(make_history())).elements if "id" in attributes
     ]
     assert len(ids) == len(set(ids))
 
 
-def test_foreign_text_stays_text(make_dossier: MakeDossier, make_summary: MakeSummary) -> None:
+def test_foreign_text_stays_text(make_history: MakeHistory, make_summary: MakeSummary) -> None:
     """Names, URLs, reasons, flags, workers, events: none of them becomes markup."""
     summary = make_summary(
         name=NASTY, reason=NASTY, statuses={NASTY: 1000},
@@ -72,7 +72,7 @@ def test_foreign_text_stays_text(make_dossier: MakeDossier, make_summary: MakeSu
         validity=[Validity(flag="resent", detail=NASTY, requests=1)],  # type: ignore[arg-type]
     )  # fmt: skip
     events = [make_event(5, text=NASTY)]
-    markup = build_page(make_dossier(summary, events=events, spec={"url": [NASTY], "header": [NASTY]}))
+    markup = build_page(make_history(summary, events=events, spec={"url": [NASTY], "header": [NASTY]}))
     page = Page(markup)
     assert page.faults == []
     assert len(page.find("script")) == 2
@@ -80,10 +80,10 @@ def test_foreign_text_stays_text(make_dossier: MakeDossier, make_summary: MakeSu
     assert page.text.count(NASTY) >= 6
 
 
-def test_numbers_can_be_read_out(make_dossier: MakeDossier) -> None:
+def test_numbers_can_be_read_out(make_history: MakeHistory) -> None:
     """As many in each series as there are places on its track."""
-    numbers = read_numbers(build_page(make_dossier()))
-    plots = [div for div in Page(build_page(make_dossier())).find("div") if "data-chart" in div]
+    numbers = read_numbers(build_page(make_history()))
+    plots = [div for div in Page(build_page(make_history())).find("div") if "data-chart" in div]
     assert {plot["data-chart"] for plot in plots} == set(numbers["series"])
     for plot in plots:
         track = numbers["tracks"][plot["data-track"]]
@@ -91,9 +91,9 @@ def test_numbers_can_be_read_out(make_dossier: MakeDossier) -> None:
             assert len(series["values"]) == len(track["x"]) == len(track["heads"])
 
 
-def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_dossier: MakeDossier) -> None:
+def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_history: MakeHistory) -> None:
     """All else is there, also when its parts were sent."""
-    page = Page(build_page(make_dossier(samples=[], events=[])))
+    page = Page(build_page(make_history(samples=[], events=[])))
     assert page.faults == []
     assert "Nothing was kept of this run over time" in page.text
     assert "No events were kept." in page.text
@@ -102,7 +102,7 @@ def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_dossier: MakeDoss
 
 @pytest.mark.parametrize("state", RunState)
 def test_a_run_has_a_page_in_every_state(
-    make_dossier: MakeDossier, make_summary: MakeSummary, state: RunState
+    make_history: MakeHistory, make_summary: MakeSummary, state: RunState
 ) -> None:
     """Also before it has begun."""
     nothing = make_summary(
@@ -110,56 +110,56 @@ def test_a_run_has_a_page_in_every_state(
         throughput_rps=0.0, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)), statuses={}, servers=None,
         workers=[],
     )  # fmt: skip
-    dossier = make_dossier(
+    history = make_history(
         nothing, samples=[], events=[], leases=[], slices=[Slice(0, 1000, SliceState.PENDING)]
     )
-    page = Page(build_page(dossier))
+    page = Page(build_page(history))
     assert page.faults == []
     assert f"soak {state}" in page.text
 
 
-def test_a_run_of_one_request_has_a_page(make_dossier: MakeDossier, make_summary: MakeSummary) -> None:
+def test_a_run_of_one_request_has_a_page(make_history: MakeHistory, make_summary: MakeSummary) -> None:
     """Of one second, with one latency."""
     histogram = Histogram()
     histogram.record(0)
     summary = make_summary(
         histogram, requests=1, accounted=1, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": 1})
     )
-    dossier = make_dossier(summary, samples=[make_moment(1, [0])], leases=[])
-    assert Page(build_page(dossier)).faults == []
+    history = make_history(summary, samples=[make_sample(1, [0])], leases=[])
+    assert Page(build_page(history)).faults == []
 
 
-def test_the_spec_can_be_run_again(make_dossier: MakeDossier) -> None:
+def test_the_spec_can_be_run_again(make_history: MakeHistory) -> None:
     """Once the secrets are put back, of which the page says that they are missing."""
     spec = {"requests": 5, "url": ["http://h/{i}"], "header": ["Authorization: top"], "timeout": 2.5}
-    markup = build_page(make_dossier(spec=spec))
+    markup = build_page(make_history(spec=spec))
     text = Page(markup).text
     assert "top" not in text.partition("Spec")[2]
     assert "Where *** stands" in text
     written = re.search(r"<code>(.*?)</code>", markup, re.DOTALL)
     assert written
     assert parse_spec(Source("spec", yaml.safe_load(unescape(written[1])))).timeout_s == 2.5
-    assert "Where ***" not in Page(build_page(make_dossier())).text
-    open_text = Page(build_page(make_dossier(spec=spec), show_secrets=True)).text
+    assert "Where ***" not in Page(build_page(make_history())).text
+    open_text = Page(build_page(make_history(spec=spec), show_secrets=True)).text
     assert "Authorization: top" in open_text
     assert "Where ***" not in open_text
 
 
-def test_an_hour_makes_a_page_of_modest_size(make_dossier: MakeDossier) -> None:
+def test_an_hour_makes_a_page_of_modest_size(make_history: MakeHistory) -> None:
     """Whatever happened in it."""
     kinds = [
-        make_moment(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, 1, 1, 1, 1, 1])
+        make_sample(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, 1, 1, 1, 1, 1])
         for place in range(20)
     ]
     samples = [
         msgspec.structs.replace(kinds[second * second % 20], at=START + second) for second in range(1, 3601)
     ]
-    assert len(build_page(make_dossier(samples=samples))) < 600_000
+    assert len(build_page(make_history(samples=samples))) < 600_000
 
 
-def test_charts_over_time_have_their_edges_in_the_same_place(make_dossier: MakeDossier) -> None:
-    """A moment stands in one column of the screen, whether or not a chart has labels at its right."""
-    markup = build_page(make_dossier())
+def test_charts_over_time_have_their_edges_in_the_same_place(make_history: MakeHistory) -> None:
+    """A second stands in one column of the screen, whether or not a chart has labels at its right."""
+    markup = build_page(make_history())
     layouts = re.findall(r'<figure id="(\w+)">.*?<div class="(chart[^"]*)">', markup, flags=re.DOTALL)
     over_time = {name: layout for name, layout in layouts if name not in ("histogram", "percentiles")}
     assert over_time == dict.fromkeys(("rate", "quantiles", "heatmap", "load", "leases"), "chart has-ends")

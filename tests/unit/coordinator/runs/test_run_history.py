@@ -19,11 +19,11 @@ BOUND_MB = 8
 
 
 def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
-    """The pieces of the dossier of a run at 9 s."""
+    """The pieces of the history of a run at 9 s."""
     return list(write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), 9.0), 9.0))
 
 
-def test_a_dossier_is_all_that_is_kept_of_a_run(
+def test_the_history_is_all_that_is_kept_of_a_run(
     ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
 ) -> None:
     """Summary, spec, seconds, events, leases, slices: one JSON document, and each thing is a line of it."""
@@ -63,7 +63,7 @@ def test_leases_and_slices_come_in_pages(
     assert len(document["slices"]) == 13
 
 
-def test_a_dossier_of_very_many_leases_takes_little_memory(path: Path) -> None:
+def test_the_history_of_very_many_leases_takes_little_memory(path: Path) -> None:
     """It is written while it is read, and no call looks at more than a thousand rows."""
     make_long_ledger(path, runs=0, leases=50_000, samples=3)
     with closing(Ledger(path, read_only=True)) as ledger:

@@ -23,9 +23,9 @@ _FINE, _COARSE = 0.5, 2.0
 """To what of the box leases are rounded: with very many, they are seen as a band anyway."""
 
 
-def build_strips(dossier: RunHistory) -> Html:
+def build_strips(history: RunHistory) -> Html:
     """The space from left to right in equal parts: what became of each, and how much of it was taken back."""
-    parts = list(dossier.coverage.build_lines())
+    parts = list(history.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in SliceState}
     told = ", ".join(f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state])
     strips = [_build_strip("state", f"Of the request space, {told}.", parts, _draw_states)]
@@ -35,21 +35,21 @@ def build_strips(dossier: RunHistory) -> Html:
     return join(*strips)
 
 
-def build_lease_chart(dossier: RunHistory, course: Course) -> Chart | None:
+def build_lease_chart(history: RunHistory, course: Course) -> Chart | None:
     """Which part of the space was leased when; None without leases."""
-    leases = dossier.leases
+    leases = history.leases
     if not leases:
         return None
-    space = Scale(low=0, high=dossier.summary.requests)
+    space = Scale(low=0, high=history.summary.requests)
     snap = _FINE if len(leases) <= _MANY_LEASES else _COARSE
     apart = " apart" if len(leases) <= _FEW_LEASES else ""
     kinds = {
         state: [
-            _place(band, course.timeline, space, dossier.at) for band in leases.bands if band.state == state
+            _place(band, course.timeline, space, history.at) for band in leases.bands if band.state == state
         ]
         for state in LeaseState
     }
-    steps = [step for step in build_linear_scale(dossier.summary.requests)[1] if step <= space.high]
+    steps = [step for step in build_linear_scale(history.summary.requests)[1] if step <= space.high]
     counts = {state: format_count(leases.counts[state]) for state in LeaseState}
     told = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
     box = "Each box is a lease" if not leases.are_merged else "Each box is one or several leases"

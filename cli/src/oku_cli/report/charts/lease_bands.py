@@ -1,7 +1,7 @@
 """The leases of a run for a picture of them: each as it was, or, of very many, bands of several.
 
 Bands are cut along rows of the request space and steps of time. Steps grow with the run, as those of its
-moments do, so that there are never more than some thousands.
+samples do, so that there are never more than some thousands.
 """
 
 from collections import Counter

@@ -32,7 +32,7 @@ class Course:
 
     Attributes:
         timeline: their axis.
-        columns: the run in as many moments as are drawn.
+        columns: the run in as many samples as are drawn.
         marks: what happened.
     """
 

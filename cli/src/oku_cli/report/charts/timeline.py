@@ -1,6 +1,6 @@
 """The axis of time that all charts of a run share, and the seconds of the run in as many columns as are seen.
 
-A pause is squeezed to a narrow band, however long it was. Columns are merged moments: what they count is
+A pause is squeezed to a narrow band, however long it was. Columns are merged samples: what they count is
 added up, their quantiles are those of the merged latencies.
 """
 
@@ -19,7 +19,7 @@ from oku_core.results.sample import Sample, merge
 MOST_COLUMNS = 480
 """More are not told apart in a chart of 1,000 pixels, and each makes the page larger."""
 PAUSE_S = 20.0
-"""A time without any moment that is longer is drawn as a pause, whatever was its cause."""
+"""A time without any sample that is longer is drawn as a pause, whatever was its cause."""
 _GAP_S = 2.0
 """A shorter one is the usual lateness of a tick."""
 _PAUSE_SHARE = 0.03
@@ -99,7 +99,7 @@ class Timeline:
 
 
 def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timeline | None:
-    """The axis for these moments; without any, for the leases that were reported; None without those."""
+    """The axis for these samples; without any, for the leases that were reported; None without those."""
     spans = [(sample.at - sample.seconds, sample.at) for sample in samples] or [
         (band.cut_at, band.closed_at)
         for band in leases
@@ -110,7 +110,7 @@ def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timelin
 
 
 def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Sample]:
-    """The moments, merged along equal steps of time into at most about `most`.
+    """The samples, merged along equal steps of time into at most about `most`.
 
     What is left at the end of a window belongs to the column before it, if it is short: what ended in a
     fraction of a second is no rate.

@@ -9,7 +9,7 @@ from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import LeaseState
 
-MakeDossier = Callable[..., RunHistory]
+MakeHistory = Callable[..., RunHistory]
 SLICES = [
     Slice(0, 600, SliceState.ACCOUNTED),
     Slice(600, 700, SliceState.LEASED),
@@ -18,50 +18,50 @@ SLICES = [
 LOST = {"state": LeaseState.EXPIRED, "reason": "worker_lost"}
 
 
-def test_the_space_is_shown_from_left_to_right(make_dossier: MakeDossier) -> None:
+def test_the_space_is_shown_from_left_to_right(make_history: MakeHistory) -> None:
     """What is accounted, leased, pending."""
-    page = Page(build_strips(make_dossier(slices=SLICES)))
+    page = Page(build_strips(make_history(slices=SLICES)))
     assert page.faults == []
     assert "600 accounted, 100 leased, 300 pending" in page.text
     classes = [rect["class"] for rect in page.find("rect")]
     assert classes == ["accounted"] * 30 + ["leased"] * 5 + ["pending"] * 15
 
 
-def test_what_was_taken_back_has_a_strip_of_its_own(make_dossier: MakeDossier) -> None:
+def test_what_was_taken_back_has_a_strip_of_its_own(make_history: MakeHistory) -> None:
     """If there is any; what was never sent does not count."""
-    assert len(Page(build_strips(make_dossier())).find("svg")) == 1
+    assert len(Page(build_strips(make_history())).find("svg")) == 1
     leases = [
         make_lease(0, 100, 0, 1, **LOST),
         make_lease(0, 9, 0, 1, state=LeaseState.EXPIRED, reason="not_sent"),
     ]
-    page = Page(build_strips(make_dossier(leases=leases)))
+    page = Page(build_strips(make_history(leases=leases)))
     assert len(page.find("svg")) == 2
     assert sum(rect["class"] == "again" for rect in page.find("rect")) == 5
 
 
-def test_leases_are_drawn_by_what_became_of_them(make_dossier: MakeDossier) -> None:
+def test_leases_are_drawn_by_what_became_of_them(make_history: MakeHistory) -> None:
     """Those that are out until now."""
     leases = [
         make_lease(0, 100, 0, 5, **LOST),
         make_lease(0, 100, 5, 9),
         make_lease(100, 200, 8, None, state=LeaseState.ACTIVE),
     ]
-    dossier = make_dossier(leases=leases)
-    timeline = build_timeline(dossier.samples, dossier.leases.bands)
+    history = make_history(leases=leases)
+    timeline = build_timeline(history.samples, history.leases.bands)
     assert timeline is not None
-    chart = build_lease_chart(dossier, build_course(dossier.samples, timeline, []))
+    chart = build_lease_chart(history, build_course(history.samples, timeline, []))
     assert chart is not None
     assert [key.label for key in chart.legend] == ["out: 1", "reported: 1", "taken back: 1"]
     assert chart.y.ticks[-1].label == "1k"
 
 
-def test_a_picture_of_very_many_leases_stays_small(make_dossier: MakeDossier) -> None:
+def test_a_picture_of_very_many_leases_stays_small(make_history: MakeHistory) -> None:
     """They are a band anyway."""
     leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]
-    dossier = make_dossier(leases=leases)
-    timeline = build_timeline(dossier.samples, dossier.leases.bands)
+    history = make_history(leases=leases)
+    timeline = build_timeline(history.samples, history.leases.bands)
     assert timeline is not None
-    chart = build_lease_chart(dossier, build_course(dossier.samples, timeline, []))
+    chart = build_lease_chart(history, build_course(history.samples, timeline, []))
     assert chart is not None
     assert sum(map(len, chart.shapes)) < 100_000
     assert [key.label for key in chart.legend] == ["reported: 100,000"]

@@ -1,5 +1,5 @@
 import pytest
-from tests.unit.cli.report.conftest import build_latency, make_moment
+from tests.unit.cli.report.conftest import build_latency, make_sample
 
 from oku_cli.report.charts.chart import Chart
 from oku_cli.report.charts.heatmap import LEVELS, build_heatmap, choose_level, count_by_row
@@ -10,7 +10,7 @@ from oku_core.results.sample import Sample
 
 
 def build(samples: list[Sample]) -> Chart | None:
-    """The heatmap of these moments."""
+    """The heatmap of these samples."""
     timeline = build_timeline(samples, [])
     assert timeline is not None
     return build_heatmap(samples, build_course(samples, timeline, []))
@@ -36,7 +36,7 @@ def test_where_all_is_the_same_all_is_strong() -> None:
 
 def test_requests_stand_at_their_time_and_latency() -> None:
     """From the fastest that occurred to the slowest."""
-    chart = build([make_moment(1, [1000] * 50), make_moment(2, [1000] * 50 + [100_000])])
+    chart = build([make_sample(1, [1000] * 50), make_sample(2, [1000] * 50 + [100_000])])
     assert chart is not None
     assert [shape.count("M") for shape in chart.shapes] == [1, 2]
     assert "Most requests took 800 µs to 1.00 ms; the slowest up to 100 ms" in chart.description
@@ -45,12 +45,12 @@ def test_requests_stand_at_their_time_and_latency() -> None:
 
 def test_a_run_without_answers_has_no_heatmap() -> None:
     """As it has no latencies."""
-    assert build([make_moment(1, [])]) is None
+    assert build([make_sample(1, [])]) is None
 
 
 def test_a_single_latency_makes_a_heatmap() -> None:
     """One row, one column."""
-    chart = build([make_moment(1, [1000])])
+    chart = build([make_sample(1, [1000])])
     assert chart is not None
     assert len(chart.shapes) == 1
     assert chart.y.ticks

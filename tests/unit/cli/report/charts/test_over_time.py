@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from tests.unit.cli.report.conftest import make_moment
+from tests.unit.cli.report.conftest import make_sample
 
 from oku_cli.report.charts.chart import Chart, build_chart
 from oku_cli.report.charts.over_time import (
@@ -17,7 +17,7 @@ from oku_core.results.sample import Sample
 
 
 def build(samples: Sequence[Sample]) -> Course:
-    """The course of a run of these moments."""
+    """The course of a run of these samples."""
     timeline = build_timeline(samples, [])
     assert timeline is not None
     return build_course(samples, timeline, [])
@@ -29,10 +29,10 @@ def read(chart: Chart) -> dict[str, Sequence[float | None]]:
 
 
 def test_the_rate_is_shown_by_outcome() -> None:
-    """Only those that occurred, and `ok`; per second, however long a moment was."""
+    """Only those that occurred, and `ok`; per second, however long a sample was."""
     samples = [
-        make_moment(1, outcomes=[100, 0, 3, 0, 0, 0]),
-        make_moment(3, outcomes=[50, 0, 0, 0, 0, 0], seconds=2.0),
+        make_sample(1, outcomes=[100, 0, 3, 0, 0, 0]),
+        make_sample(3, outcomes=[50, 0, 0, 0, 0, 0], seconds=2.0),
     ]
     chart = build_rate_chart(build(samples))
     assert read(chart) == {"ok": [100, 25], "timeout": [3, 0]}
@@ -42,8 +42,8 @@ def test_the_rate_is_shown_by_outcome() -> None:
 
 def test_trouble_has_a_scale_of_its_own() -> None:
     """And no chart when there was none."""
-    assert build_trouble_chart(build([make_moment(1)])) is None
-    chart = build_trouble_chart(build([make_moment(1, outcomes=[9000, 0, 3, 0, 1, 0]), make_moment(2)]))
+    assert build_trouble_chart(build([make_sample(1)])) is None
+    chart = build_trouble_chart(build([make_sample(1, outcomes=[9000, 0, 3, 0, 1, 0]), make_sample(2)]))
     assert chart is not None
     assert read(chart) == {"timeout": [3, 0], "disconnected": [1, 0]}
     assert chart.y.ticks[-1].label in ("4", "5")
@@ -52,7 +52,7 @@ def test_trouble_has_a_scale_of_its_own() -> None:
 def test_quantiles_are_those_of_the_moments() -> None:
     """With a label at the end of each line; a second without answers has a gap."""
     chart = build_quantile_chart(
-        build([make_moment(1, [1000, 3000]), make_moment(2, []), make_moment(3, [2000])])
+        build([make_sample(1, [1000, 3000]), make_sample(2, []), make_sample(3, [2000])])
     )
     assert chart is not None
     assert read(chart)["p50"] == [1, None, 2]
@@ -63,41 +63,41 @@ def test_quantiles_are_those_of_the_moments() -> None:
 
 def test_without_answers_there_is_no_chart_of_latencies() -> None:
     """All may have been refused."""
-    assert build_quantile_chart(build([make_moment(1, [])])) is None
+    assert build_quantile_chart(build([make_sample(1, [])])) is None
 
 
 def test_latencies_of_nothing_can_be_drawn() -> None:
     """A logarithm knows no zero."""
-    chart = build_quantile_chart(build([make_moment(1, [0]), make_moment(2, [0])]))
+    chart = build_quantile_chart(build([make_sample(1, [0]), make_sample(2, [0])]))
     assert chart is not None
     assert build_chart(chart)
 
 
 def test_the_note_says_how_long_most_steps_are() -> None:
     """One that was held up does not make all others longer."""
-    seconds = [make_moment(at) for at in (1, 2, 3)]
+    seconds = [make_sample(at) for at in (1, 2, 3)]
     assert build_rate_chart(build(seconds)).note.endswith("; each second.")
-    assert build_rate_chart(build([*seconds, make_moment(8, seconds=5.0)])).note.endswith("; each second.")
-    long = [make_moment(at, seconds=4.0) for at in (4, 8, 12)]
+    assert build_rate_chart(build([*seconds, make_sample(8, seconds=5.0)])).note.endswith("; each second.")
+    long = [make_sample(at, seconds=4.0) for at in (4, 8, 12)]
     assert build_rate_chart(build(long)).note.endswith("; in steps of 4 s.")
 
 
 def test_the_load_is_shown() -> None:
     """Requests in flight, workers, and how late event loops were."""
     chart = build_load_chart(
-        build([make_moment(1, in_flight=20.0, lag_s=0.002), make_moment(2, in_flight=0.0)])
+        build([make_sample(1, in_flight=20.0, lag_s=0.002), make_sample(2, in_flight=0.0)])
     )
     assert read(chart) == {"in flight": [20, 0], "workers": [2, 2], "latest event loop": [2, 0]}
 
 
 def test_a_run_of_one_second_can_be_drawn() -> None:
     """A line of one point has the width of its second."""
-    course = build([make_moment(1)])
+    course = build([make_sample(1)])
     assert build_track(course).x == [500]
     assert 'd="M0 ' in build_rate_chart(course).shapes[-1]
 
 
 def test_the_track_says_when() -> None:
     """The middle of each column, since the start."""
-    track = build_track(build([make_moment(second) for second in range(1, 101)]))
+    track = build_track(build([make_sample(second) for second in range(1, 101)]))
     assert (track.x[0], track.x[-1], track.heads[-1]) == (5, 995, "1:40 min")

@@ -1,5 +1,5 @@
 import pytest
-from tests.unit.cli.report.conftest import START, band_leases, make_lease, make_moment
+from tests.unit.cli.report.conftest import START, band_leases, make_lease, make_sample
 
 from oku_cli.report.charts.timeline import (
     MOST_COLUMNS,
@@ -50,15 +50,15 @@ def test_there_are_few_times_beside_the_axis(length_s: float) -> None:
     assert len({tick.label for tick in ticks}) == len(ticks)
 
 
-def test_moments_make_the_timeline() -> None:
+def test_samples_make_the_timeline() -> None:
     """Seconds that lie far apart are windows of their own, a missing one is not."""
-    samples = [make_moment(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
+    samples = [make_sample(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert timeline.windows == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
 
 
-def test_without_moments_the_leases_make_it() -> None:
+def test_without_samples_the_leases_make_it() -> None:
     """Those that were reported: when a lost one was taken back says little."""
     leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
     timeline = build_timeline([], band_leases(leases).bands)
@@ -67,17 +67,17 @@ def test_without_moments_the_leases_make_it() -> None:
     assert build_timeline([], band_leases(leases[1:]).bands) is None
 
 
-def test_few_moments_are_shown_as_they_are() -> None:
+def test_few_samples_are_shown_as_they_are() -> None:
     """Each is a column."""
-    samples = [make_moment(second) for second in range(1, 100)]
+    samples = [make_sample(second) for second in range(1, 100)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert build_columns(samples, timeline) == samples
 
 
-def test_many_moments_become_columns_and_no_request_is_lost() -> None:
+def test_many_samples_become_columns_and_no_request_is_lost() -> None:
     """What they count is added up."""
-    samples = [make_moment(second, [1000, 2000]) for second in range(1, 3601)]
+    samples = [make_sample(second, [1000, 2000]) for second in range(1, 3601)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     columns = build_columns(samples, timeline)
@@ -88,7 +88,7 @@ def test_many_moments_become_columns_and_no_request_is_lost() -> None:
 
 def test_a_short_end_belongs_to_what_was_before() -> None:
     """What ended in a tenth of a second is no rate."""
-    samples = [make_moment(1), make_moment(2), make_moment(2.1, seconds=0.1)]
+    samples = [make_sample(1), make_sample(2), make_sample(2.1, seconds=0.1)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert [(column.requests_ended, column.seconds) for column in build_columns(samples, timeline)] == [
@@ -99,7 +99,7 @@ def test_a_short_end_belongs_to_what_was_before() -> None:
 
 def test_columns_do_not_reach_over_a_pause() -> None:
     """And lines break there."""
-    samples = [make_moment(float(second)) for second in (*range(1, 800), *range(5000, 5800))]
+    samples = [make_sample(float(second)) for second in (*range(1, 800), *range(5000, 5800))]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     columns = build_columns(samples, timeline)
@@ -120,8 +120,8 @@ def test_columns_do_not_reach_over_a_pause() -> None:
 def test_lines_break_where_nothing_is_known(
     ends: tuple[float, ...], seconds: float, groups: list[list[int]]
 ) -> None:
-    """Not where a tick was a little late, nor where long moments are a little apart; at each pause."""
-    samples = [make_moment(at, seconds=seconds) for at in ends]
+    """Not where a tick was a little late, nor where long samples are a little apart; at each pause."""
+    samples = [make_sample(at, seconds=seconds) for at in ends]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert list(cut_at_gaps(samples, timeline)) == groups
