@@ -62,7 +62,10 @@ BAD_INPUT = {
     "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: is for Oku's own"),
     "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests'"),
     "unknown command": (["rum"], "No such command 'rum'"),
-    "two files": (["run", "a.yaml", "b.yaml"], "b.yaml: one spec file is enough, a.yaml was given before"),
+    "two files": (
+        ["run", "a.yaml", "b.yaml"],
+        "b.yaml: only one spec file is allowed, a.yaml was given already",
+    ),
     "wrong URL as an argument": (["run", "http://h/{n}"], "--url: http://h/{n} has the placeholder {n}"),
     "no ASCII": (["run", "--header", "Größe: 1"], "--header: Größe is not a header name, of ASCII letters"),
     "wrong length": (
@@ -73,7 +76,7 @@ BAD_INPUT = {
     "more files than allowed": (["run", "--concurrency", "999_999"], "--concurrency: 999999 is more than"),
     "unwritable json": (
         ["run", "--summary-json", "no/such/file"],
-        "--summary-json: no/such/file cannot be written",
+        "--summary-json: no/such/file is not a file",
     ),
     "unknown run to show": (["show", "x"], "there are no runs in this data folder"),
     "unknown run to resume": (["resume", "x"], "there are no runs in this data folder"),

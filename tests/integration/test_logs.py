@@ -169,7 +169,7 @@ def test_a_generated_token_is_logged(tmp_path: Path) -> None:
             process.terminate()
     (line,) = read(tmp_path / "log")
     assert re.fullmatch(
-        r"no token is given, API calls must bear \S{32} until this process ends", line["message"]
+        r"no token was given; API calls must carry \S{32} until this process ends", line["message"]
     )
 
 

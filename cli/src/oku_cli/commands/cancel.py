@@ -16,7 +16,10 @@ from oku_cli.terminal.printable import write_line
 @click.argument("run")
 @backend_options
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
-    """End RUN for good; what is in flight may finish, what is accounted stays."""
+    """End a run for good; what is accounted stays.
+
+    Requests in flight may finish.
+    """
     return run_async(_cancel(run, data_dir, coordinator))
 
 

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
     "--broker-url",
     envvar="OKU_BROKER_URL",
     required=True,
-    help="Broker: redis://, rediss://, redis+socket:// or amqp://.",
+    help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
 )
 @click.option(
     "--data-dir",
@@ -40,41 +40,42 @@ _log = logging.getLogger(__name__)
     "trusts_data_dir",
     envvar="OKU_TRUST_DATA_DIR",
     is_flag=True,
-    help="Take that folder as it is, whoever owns it and may write it: a volume that nobody else mounts.",
+    help="Do not check who owns the folder and who may write it, as for a volume that nothing else mounts.",
 )
 @click.option(
     "--token",
     envvar="OKU_TOKEN",
-    help="Token that API calls must bear; one is made and printed unless given. Others see flags, not the "
-    "environment.",
+    help="Token that API calls must carry; default: a new one, which is logged. Prefer OKU_TOKEN, flags are "
+    "visible to others.",
 )
 @click.option(
     "--host",
     envvar="OKU_HOST",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on; * is all.",
+    help="Address to listen on; * for all.",
 )
 @click.option(
     "--port",
     envvar="OKU_PORT",
+    metavar="N",
     type=click.IntRange(0, 65535),
     default=8700,
     show_default=True,
-    help="Port to listen on; 0 takes a free one.",
+    help="Port to listen on; 0 for any free one.",
 )
 @click.option(
     "--listen-fd",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Number of an inherited socket that listens already, instead of --host and --port.",
+    help="Inherited socket that already listens, instead of --host and --port.",
 )
 @click.option(
     "--server-url",
     "server_urls",
     envvar="OKU_SERVER_URLS",
     multiple=True,
-    help="Where Oku's own delay servers are.",
+    help="URL of Oku's own delay servers; repeatable.",
 )
 @click.option(
     "--worker-timeout",
@@ -83,7 +84,7 @@ _log = logging.getLogger(__name__)
     envvar="OKU_WORKER_TIMEOUT",
     default="10s",
     show_default=True,
-    help="A worker that is silent for longer is dead.",
+    help="How long a worker may be silent before it counts as dead.",
 )
 @click.option(
     "--start-within",
@@ -92,16 +93,17 @@ _log = logging.getLogger(__name__)
     envvar="OKU_START_WITHIN",
     default="10m",
     show_default=True,
-    help="A run that has its turn, and has not begun after so long, gives it to the next.",
+    help="How long a run may hold its turn without starting.",
 )
 @click.option(
     "--max-queued-runs",
     "most_queued",
     envvar="OKU_MAX_QUEUED_RUNS",
+    metavar="N",
     type=click.IntRange(min=1),
     default=500,
     show_default=True,
-    help="So many runs may wait, the active one included.",
+    help="How many runs may wait, including the active one.",
 )
 @retention_options
 @message_key_option
@@ -109,11 +111,11 @@ _log = logging.getLogger(__name__)
 @kube_options
 @files_dir_option
 @click.option(
-    "--ready-file", type=click.Path(path_type=Path), help="File to write host:port into once it listens."
+    "--ready-file", type=click.Path(path_type=Path), help="File that gets HOST:PORT once the API listens."
 )
 @log_options
 def command(token: str | None, message_key_file: Path | None, **settings: Any) -> None:
-    """Keep the ledger, deal out the ranges of runs, answer the HTTP API."""
+    """Run the coordinator: the ledger, the leases and the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
 
@@ -139,5 +141,5 @@ def _choose_token(given: str | None) -> str:
     if given is not None:
         return read_token(given)
     token = secrets.token_urlsafe(24)
-    _log.warning("no token is given, API calls must bear %s until this process ends", token)
+    _log.warning("no token was given; API calls must carry %s until this process ends", token)
     return token

@@ -17,7 +17,7 @@ from oku_cli.terminal.printable import write_line
 @click.argument("run")
 @backend_options
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
-    """Let RUN finish what is in flight and rest; `oku resume` goes on."""
+    """Pause a run once its requests in flight have ended."""
     return run_async(_pause(run, data_dir, coordinator))
 
 

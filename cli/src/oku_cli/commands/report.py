@@ -20,11 +20,11 @@ from oku_core.errors import UserError
 
 @click.command(name="report", cls=JsonCommand, file_hint="redirect it: oku report RUN --json > FILE")
 @click.argument("run")
-@click.option("--output", "-o", metavar="FILE", help="Where the page goes; oku-report-RUN.html unless given.")
-@json_option("everything that is kept of the run")
-@click.option("--csv", "csv_file", metavar="FILE", help="Write its seconds as CSV.")
-@click.option("--hgrm", "hgrm_file", metavar="FILE", help="Write its latencies as HdrHistogram text, in ms.")
-@click.option("--show-secrets", is_flag=True, help="Show values of headers and queries, and bodies, too.")
+@click.option("--output", "-o", metavar="FILE", help="Write the page to FILE; default: oku-report-RUN.html.")
+@json_option("everything kept of the run")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write one line for each second as CSV.")
+@click.option("--hgrm", "hgrm_file", metavar="FILE", help="Write latencies as HdrHistogram text, in ms.")
+@click.option("--show-secrets", is_flag=True, help="Do not mask headers, queries and bodies.")
 @backend_options
 def command(
     run: str,
@@ -33,7 +33,7 @@ def command(
     show_secrets: bool,  # noqa: FBT001  # click passes flags so
     **files: Any,
 ) -> int:
-    """Make a report of RUN, whatever its state: one HTML file that needs no network.
+    """Write a report of a run in any state as one HTML file.
 
     With --json, --csv or --hgrm, only what was asked for is written. A FILE of - is standard output.
     """

@@ -28,8 +28,8 @@ from oku_core.spec.spec import Spec
 
 @click.command(name="resume", cls=JsonCommand, file_hint=FILE_HINT)
 @click.argument("run")
-@click.option("--workers", metavar="N", help="Another number of workers than before.")
-@click.option("--servers", metavar="N", help="Another number of delay server processes than before.")
+@click.option("--workers", metavar="N", help="Use N workers from now on.")
+@click.option("--servers", metavar="N", help="Use N delay server processes from now on.")
 @backend_options
 @watch_options
 @loki_options
@@ -41,7 +41,7 @@ def command(
     secrets: SecretSource,
     **options: Any,
 ) -> int:
-    """Go on with a paused or interrupted RUN, also days later."""
+    """Resume a paused or interrupted run, even days later."""
     watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
     watch.check()
     loki = pick_loki_options(options)

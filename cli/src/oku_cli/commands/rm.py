@@ -18,9 +18,9 @@ from oku_core.errors import UserError
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @backend_options
 def command(runs: Sequence[str], data_dir: Path, coordinator: CoordinatorRef | None) -> int:
-    """Delete each RUN, which must be over or paused: its account, its history, its report.
+    """Delete runs with their accounts, histories and reports.
 
-    The exit code is 2 if one of them could not be deleted; the others are.
+    A run must be over or paused. If one cannot be deleted, the others still are, and the exit code is 2.
     """
     return run_async(_delete(tuple(dict.fromkeys(runs)), data_dir, coordinator))
 

@@ -43,15 +43,17 @@ def command(
     secrets: SecretSource,
     **options: Any,
 ) -> int:
-    """Make requests to URL, or to delay servers of its own, and account for every one.
+    """Run a load test and account for every request.
 
-    The spec comes from a file (- is standard input), from flags, or both: flags override the file. Ctrl-C
-    stops taking requests and says how to resume; a second one stops at once, or leaves a remote run to
-    its coordinator.
+    Requests go to URL, or to delay servers that Oku brings. The spec comes from a file (- is standard
+    input), from flags, or both; flags override the file.
+
+    Ctrl-C pauses the run and prints how to resume it. A second Ctrl-C stops at once, or leaves a remote
+    run to its coordinator.
     """
     files = [target for target in targets if not _is_url(target)]
     if len(files) > 1:
-        raise UserError(f"{files[1]}: one spec file is enough, {files[0]} was given before")
+        raise UserError(f"{files[1]}: only one spec file is allowed, {files[0]} was given already")
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
     spec = parse_spec(*map(read_spec_file, files), Source(None, pick_spec_values(options)))

@@ -25,9 +25,9 @@ _PIPE_COLUMNS = 10_000
 
 @click.command(name="runs")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="So many of them at most."
+    "--limit", metavar="N", type=click.IntRange(min=1), default=100, show_default=True, help="List at most N."
 )
-@click.option("--all", "lists_all", is_flag=True, help="All of them.")
+@click.option("--all", "lists_all", is_flag=True, help="List all.")
 @json_option("the list")
 @backend_options
 def command(
@@ -37,7 +37,7 @@ def command(
     data_dir: Path,
     coordinator: CoordinatorRef | None,
 ) -> int:
-    """List the runs, newest first."""
+    """List runs, newest first."""
     return run_async(_list(None if lists_all else limit, data_dir, coordinator, as_json=as_json))
 
 

@@ -1,4 +1,4 @@
-"""`oku server`: reads the flags of a delay server into its settings and serves until it is told to stop."""
+"""`oku server`: reads the flags of a delay server into its settings and serves until it is stopped."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,13 +35,13 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
 
 
 @click.command("server")
-@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on; * is all.")
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on; * for all.")
 @click.option(
     "--port",
     default=str(DEFAULT_PORT),
     show_default=True,
     type=_whole(0, 65535),
-    help="Port to listen on; 0 takes any free one.",
+    help="Port to listen on; 0 for any free one.",
 )
 @click.option(
     "--listen-fd",
@@ -49,8 +49,7 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     type=click.IntRange(min=0),
     multiple=True,
     metavar="N",
-    help="Number of an inherited socket that listens already, instead of --host and --port; "
-    "once for each process.",
+    help="Inherited socket that already listens, instead of --host and --port; one for each process.",
 )
 @click.option(
     "--processes",
@@ -64,53 +63,53 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     default="0s",
     show_default=True,
     type=Parsed("DELAY", parse_delay),
-    help="Delay before an answer: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5. "
-    "A request for /N, N a number, always gets the same one.",
+    help="Delay before each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5. "
+    "The same /N, N a number, always gets the same delay.",
 )
 @click.option(
     "--seed",
     default="0",
     show_default=True,
     type=_whole(0, _MAX_SEED),
-    help="Chooses which delay and which fault each number gets.",
+    help="Seed of the delays and faults of each /N.",
 )
 @click.option(
     "--body",
     default=DEFAULT_BODY.decode(),
     show_default=True,
     type=Parsed("BODY", parse_body),
-    help="What an answer contains: @FILE the content of a file, a size such as 512B, 4KiB or 1MB that many "
-    "bytes, anything else that text.",
+    help="Response body: @FILE for the content of a file, a size such as 512B, 4KiB or 1MB, or the text "
+    "itself.",
 )
-@_rate("--error-rate", "Fraction of requests, 0 to 1, that are answered with status 500.")
+@_rate("--error-rate", "Fraction of requests (0 to 1) answered with status 500.")
 @_rate("--reset-rate", "Fraction of requests whose connection is reset.")
 @_rate("--stall-rate", "Fraction of requests that are never answered.")
-@_rate("--truncate-rate", "Fraction of requests that get half of the announced body.")
+@_rate("--truncate-rate", "Fraction of requests answered with half of the body.")
 @click.option(
     "--counts-dir",
     type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory that keeps how many requests of each run were received, also over a crash; "
-    "without it they are kept in memory. GET /-/served?run=ID tells them.",
+    metavar="FOLDER",
+    help="Folder that keeps the counts of requests by run across a crash; default: memory only. "
+    "GET /-/served?run=ID returns them.",
 )
 @click.option(
     "--trust-counts-dir",
     "trusts_counts_dir",
     is_flag=True,
-    help="Take that directory as it is, whoever owns it and may write it: a volume that nobody else mounts.",
+    help="Do not check who owns the folder and who may write it, as for a volume that nothing else mounts.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File that gets HOST:PORT as soon as the server listens.",
+    help="File that gets HOST:PORT once the server listens.",
 )
 @log_options
 def command(**given: Any) -> None:
-    """Answer GET /NAME after a delay, and count the requests of each run.
+    """Run a delay server: a target that answers after a delay.
 
-    A delay, then status 200, a header Delay with its seconds, and a body; with the rates below, something
-    worse. The header Oku-Run of a request names the run that it is counted for.
+    Every GET /NAME is answered after a delay with status 200, the delay in seconds in the header Delay,
+    and a body; the rates below add faults. Requests are counted by run, which their header Oku-Run names.
     """
     if given["listen_fds"] and len(given["listen_fds"]) != given["processes"]:
         raise UserError(f"--listen-fd: {len(given['listen_fds'])} is not the number of --processes")

@@ -27,7 +27,7 @@ def command(
     data_dir: Path,
     coordinator: CoordinatorRef | None,
 ) -> int:
-    """Show the summary of RUN, whatever its state."""
+    """Show the summary of a run in any state."""
     return run_async(_show(run, data_dir, coordinator, as_json=as_json))
 
 

@@ -30,13 +30,13 @@ def _parse_address(text: str) -> str:
     "--broker-url",
     envvar="OKU_BROKER_URL",
     required=True,
-    help="Broker: redis://, rediss://, redis+socket:// or amqp://.",
+    help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
 )
 @click.option(
     "--name",
     envvar="OKU_WORKER_NAME",
     default=platform.node,
-    help="Name of the worker, no two alike; the host's name unless given.",
+    help="Unique name of the worker; default: the host's name.",
 )
 @click.option(
     "--grace",
@@ -51,19 +51,19 @@ def _parse_address(text: str) -> str:
     "--local-address",
     envvar="OKU_LOCAL_ADDRESS",
     type=Parsed("address", _parse_address),
-    help="Address of this machine to send from; the system chooses unless given.",
+    help="Local address to send from; default: the system's choice.",
 )
 @click.option(
     "--ready-file",
     envvar="OKU_READY_FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that is there while leases can be taken.",
+    help="File that exists while the worker takes leases.",
 )
 @click.option(
     "--alive-file",
     envvar="OKU_ALIVE_FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that is touched each second while the worker is not stuck.",
+    help="File that is touched every second while the worker is not stuck.",
 )
 @files_dir_option
 @secret_options(has_variables=True)
@@ -76,7 +76,10 @@ def command(
     message_key_file: Path | None,
     **settings: Any,
 ) -> None:
-    """Take leases from the broker, send their requests, report them; SIGTERM drains."""
+    """Run a worker, which takes leases and sends their requests.
+
+    On SIGTERM it reports what it has done, gives back the rest, and ends.
+    """
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ def files_dir_option(command: _Command) -> _Command:
     option = click.option(
         "--files-dir", "files", metavar="FOLDER", envvar="OKU_FILES_DIR", multiple=True, type=click.Path(),
         callback=lambda _context, _parameter, folders: _build_files(folders),
-        help="Folder of files that a spec may name (cacert, cert, key), several times if need be; else none.",
+        help="Folder whose files a spec may name (cacert, cert, key); repeatable. Default: none.",
     )  # fmt: skip
     return option(command)
 
@@ -51,11 +51,11 @@ def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
 
         take = click.option(
             "--secrets-dir", metavar="FOLDER", envvar="OKU_SECRETS_DIR" if has_variables else None,
-            type=click.Path(path_type=Path), help="Folder whose files a spec may name as {file:NAME}.",
+            type=click.Path(path_type=Path), help="Folder whose files a spec may use as {file:NAME}.",
         )(take)  # fmt: skip
         return click.option(
             "--allow-env", metavar="NAME", envvar="OKU_ALLOW_ENV" if has_variables else None, multiple=True,
-            help="Environment variable that a spec may name as {env:NAME}, several times if need be.",
+            help="Environment variable that a spec may use as {env:NAME}; repeatable.",
         )(take)  # fmt: skip
 
     return add

@@ -29,16 +29,20 @@ def backend_options(command: _Command) -> _Command:
         return command(*arguments, coordinator=given.build_ref(), **options)
 
     for option in (
-        click.option("--context", metavar="NAME", help="Kube context of that release; the current one else."),
-        click.option("--release", metavar="NAME", help="Name of that release, where there are several."),
-        click.option("--namespace", metavar="NAME", help="Its namespace; that of the kube context else."),
-        click.option("--kube", is_flag=True, help="The coordinator of a release in a Kubernetes cluster."),
-        click.option("--token", envvar="OKU_TOKEN", help="Its token; others see flags, not the environment."),
+        click.option("--context", metavar="NAME", help="Kube context; default: the current one."),
+        click.option("--release", metavar="NAME", help="Name of the release, if there are several."),
+        click.option(
+            "--namespace", metavar="NAME", help="Namespace of the release; default: that of the kube context."
+        ),
+        click.option("--kube", is_flag=True, help="Use the coordinator of a Helm release in Kubernetes."),
+        click.option(
+            "--token", envvar="OKU_TOKEN", help="API token; prefer OKU_TOKEN, flags are visible to others."
+        ),
         click.option(
             "--coordinator",
             metavar="URL",
             envvar="OKU_COORDINATOR",
-            help="A running coordinator instead of a local stack.",
+            help="Use this coordinator instead of a local stack.",
         ),
         click.option(
             "--data-dir",
@@ -46,7 +50,7 @@ def backend_options(command: _Command) -> _Command:
             default=DEFAULT,
             show_default=True,
             envvar="OKU_DATA_DIR",
-            help="Folder of the ledger, the logs and the broker of local runs.",
+            help="Folder of local runs: ledger, logs and broker.",
         ),
     ):
         take = option(take)
@@ -77,7 +81,7 @@ class RemoteOptions:
             )
         for flag in ("namespace", "release", "context"):
             if getattr(self, flag) is not None:
-                raise UserError(f"--{flag}: goes together with --kube only")
+                raise UserError(f"--{flag}: is allowed only with --kube")
         if self.coordinator is None:
             return None
         if not self.coordinator.startswith(("http://", "https://")):

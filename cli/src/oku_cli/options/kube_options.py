@@ -19,27 +19,27 @@ IDLE = build_duration("10s", "24h")
 
 def kube_options(command: _Command) -> _Command:
     """`--kube-workers` and what belongs to it."""
-    pods = click.IntRange(0, 10_000)
+    pods: dict[str, Any] = {"type": click.IntRange(0, 10_000), "metavar": "N", "show_default": True}
     for option in (
         click.option(
             "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s", show_default=True, type=IDLE,
-            help="After so long without a run, workers go back to 0.",
+            help="How long after the last run workers are scaled to 0.",
         ),
         click.option(
-            "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", type=pods, default=10, show_default=True,
-            help="How many delay servers a run may have.",
+            "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", default=10, **pods,
+            help="Most delay servers of a run.",
         ),
         click.option(
-            "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", type=pods, default=0, show_default=True,
-            help="How many delay servers there are at rest, and at least.",
+            "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", default=0, **pods,
+            help="Fewest delay servers, also at rest.",
         ),
         click.option(
-            "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", type=pods, default=20, show_default=True,
-            help="How many workers a run may have.",
+            "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", default=20, **pods,
+            help="Most workers of a run.",
         ),
         click.option(
-            "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS", type=pods, default=2,
-            show_default=True, help="How many workers a run gets that does not say.",
+            "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS", default=2, **pods,
+            help="Workers of a run that does not say how many.",
         ),
         click.option(
             "--kube-namespace", envvar="OKU_KUBE_NAMESPACE", default="", metavar="NAME",
@@ -47,11 +47,11 @@ def kube_options(command: _Command) -> _Command:
         ),
         click.option(
             "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
-            help="Deployment of the delay servers; --server-url names their headless Service. Default: none.",
+            help="Deployment of the delay servers, whose headless Service --server-url names; default: none.",
         ),
         click.option(
             "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
-            help="Deployment of the workers, to be scaled for runs; nothing is scaled unless given.",
+            help="Deployment of the workers to scale for runs; default: nothing is scaled.",
         ),
     ):  # fmt: skip
         command = option(command)
@@ -75,9 +75,9 @@ def pick_kube_settings(options: dict[str, Any]) -> "KubeSettings | None":
     if not settings.workers:
         return None
     if not settings.namespace:
-        raise UserError("--kube-namespace: is wanted by --kube-workers")
+        raise UserError("--kube-namespace: is required by --kube-workers")
     if settings.servers and not options["server_urls"]:
-        raise UserError("--server-url: is wanted by --kube-servers")
+        raise UserError("--server-url: is required by --kube-servers")
     if settings.min_servers > settings.max_servers:
         raise UserError(f"--kube-servers-min: {settings.min_servers} is more than --kube-servers-max")
     if not 1 <= settings.default_workers <= settings.max_workers:

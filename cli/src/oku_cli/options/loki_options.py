@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 
 _Command = Callable[..., Any]
 _HELP = {
-    "loki": ("URL", "OKU_LOKI_URL", "Loki to write results to, such as http://127.0.0.1:3100."),
-    "loki_tenant": ("TEXT", "OKU_LOKI_TENANT", "Tenant of that Loki (X-Scope-OrgID)."),
-    "loki_username": ("TEXT", "OKU_LOKI_USERNAME", "User of that Loki (basic authentication)."),
-    "loki_password": ("TEXT", "OKU_LOKI_PASSWORD", "Password; others see flags, not the environment."),
+    "loki": ("URL", "OKU_LOKI_URL", "Also write results to this Loki, such as http://127.0.0.1:3100."),
+    "loki_tenant": ("TEXT", "OKU_LOKI_TENANT", "Tenant (X-Scope-OrgID)."),
+    "loki_username": ("TEXT", "OKU_LOKI_USERNAME", "User for basic authentication."),
+    "loki_password": (
+        "TEXT",
+        "OKU_LOKI_PASSWORD",
+        "Password; prefer OKU_LOKI_PASSWORD, flags are visible to others.",
+    ),
     "loki_token": (
         "TEXT",
         "OKU_LOKI_TOKEN",
-        "Bearer token for Loki; safer in the environment than as a flag.",
+        "Bearer token; prefer OKU_LOKI_TOKEN, flags are visible to others.",
     ),
-    "loki_ca": ("FILE", "OKU_LOKI_CA", "Certificates to trust for it in place of the system's, PEM."),
-    "loki_outbox": ("SIZE", "OKU_LOKI_OUTBOX", "What lines that wait for it may take in the ledger."),
+    "loki_ca": ("FILE", "OKU_LOKI_CA", "CA certificates to trust, PEM; default: the system's."),
+    "loki_outbox": ("SIZE", "OKU_LOKI_OUTBOX", "Limit for lines in the ledger that wait for Loki."),
 }
 _LEAST_OUTBOX = 1_000_000
 
@@ -60,7 +64,7 @@ class LokiOptions:
         if self.loki_token and self.loki_username:
             raise UserError("--loki-token: does not go together with --loki-username")
         if self.loki_ca and not Path(self.loki_ca).is_file():
-            raise UserError(f"--loki-ca: {self.loki_ca} is no file")
+            raise UserError(f"--loki-ca: {self.loki_ca} is not a file")
         with naming("--loki"):
             return LokiTarget(
                 url=self.loki,

@@ -22,8 +22,8 @@ def message_key_option(command: Callable[..., Any]) -> Callable[..., Any]:
         _FLAG,
         envvar=f"{VARIABLE}_FILE",
         type=click.Path(path_type=Path),
-        help=f"File with the key that messages are signed with, the same for coordinator and workers;"
-        f" without it the key itself is in {VARIABLE}.",
+        help=f"File with the key that signs messages, the same for coordinator and workers;"
+        f" or set the key itself as {VARIABLE}.",
     )
     return option(command)
 

@@ -27,14 +27,14 @@ def retention_options(command: _Command) -> _Command:
         metavar="N",
         envvar=_KEEP_RUNS,
         type=click.IntRange(min=0),
-        help="Delete runs that are over but for the newest N; all are kept unless given.",
+        help="Keep only the newest N finished runs; default: all.",
     )
     keep_for = click.option(
         "--keep-for",
         "keep_for_s",
         type=_KEEP_FOR_TYPE,
         envvar=_KEEP_FOR,
-        help="Delete runs that have been over for longer, such as 30d; they are kept for ever unless given.",
+        help="Delete runs this long after their end, such as 30d; default: never.",
     )
     decorated: _Command = keep_runs(keep_for(command))
     return decorated

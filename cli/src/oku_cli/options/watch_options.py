@@ -15,6 +15,6 @@ def watch_options(command: _Command) -> _Command:
     """`--json`, `--summary-json` and `--quiet`."""
     command = click.option("--quiet", is_flag=True, help="Show no progress.")(command)
     command = click.option(
-        "--summary-json", "summary_file", metavar="FILE", help="Write the summary as JSON to FILE."
+        "--summary-json", "summary_file", metavar="FILE", help="Also write the summary as JSON to FILE."
     )(command)
     return json_option("the summary")(command)

@@ -34,18 +34,18 @@ _Command = Callable[..., Any]
 
 
 def log_options(command: _Command) -> _Command:
-    """`--log-format` and `--log-level`, which take effect at once: what else is wrong is told that way."""
+    """`--log-format` and `--log-level`, which take effect before other options are read."""
     command = click.option(
         "--log-level", type=click.Choice(list(LEVELS)), default="info", show_default=True,
         envvar="OKU_LOG_LEVEL", is_eager=True, expose_value=False,
         callback=lambda _context, _parameter, value: set_level(value),
-        help="What is logged, from this level on; of libraries warnings and errors, with debug more.",
+        help="Lowest level to log; libraries log only warnings and errors, with debug more.",
     )(command)  # fmt: skip
     option = click.option(
         "--log-format", type=click.Choice(FORMATS), default="auto", show_default=True,
         envvar="OKU_LOG_FORMAT", is_eager=True, expose_value=False,
         callback=lambda _context, _parameter, value: set_format(value),
-        help="How it is logged, on standard error: auto is text in a terminal, else JSON.",
+        help="Log format on standard error; auto is text in a terminal, otherwise JSON.",
     )  # fmt: skip
     return option(command)
 

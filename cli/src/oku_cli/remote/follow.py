@@ -45,7 +45,7 @@ class Watch:
             raise UserError("--summary-json: - is not a file; --json prints the summary to standard output")
         path = Path(self.summary_file)
         if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(f"--summary-json: {path} cannot be written: it needs an existing folder")
+            raise UserError(f"--summary-json: {path} is not a file that can be written")
 
     def build_console(self) -> Terminal:
         """Standard output, unless the JSON goes there."""

@@ -36,7 +36,7 @@ class OutputFile:
             return
         path = Path(self.path)
         if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(f"{self.flag}: {self.path} is no file that can be written")
+            raise UserError(f"{self.flag}: {self.path} is not a file that can be written")
 
     def write(self, history: RunHistory) -> None:
         """Write it and say so; `UserError` if it cannot be written."""

@@ -36,9 +36,9 @@ def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() 
     ("options", "message"),
     [
         ({"kube": True, "coordinator": "http://h:1"}, "--kube: does not go together with --coordinator"),
-        ({"namespace": "n"}, "--namespace: goes together with --kube only"),
-        ({"coordinator": "http://h:1", "token": "t", "release": "r"}, "--release: goes together"),
-        ({"context": "c"}, "--context: goes together"),
+        ({"namespace": "n"}, "--namespace: is allowed only with --kube"),
+        ({"coordinator": "http://h:1", "token": "t", "release": "r"}, "--release: is allowed only with"),
+        ({"context": "c"}, "--context: is allowed only with"),
     ],
 )
 def test_what_names_a_coordinator_twice_or_not_at_all_is_refused(

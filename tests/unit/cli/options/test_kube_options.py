@@ -53,8 +53,11 @@ def test_an_empty_variable_is_none_given() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--kube-workers", "w"], "--kube-namespace: is wanted by --kube-workers"),
-        (["--kube-workers", "w", "--kube-namespace", "n", "--kube-servers", "s"], "--server-url: is wanted"),
+        (["--kube-workers", "w"], "--kube-namespace: is required by --kube-workers"),
+        (
+            ["--kube-workers", "w", "--kube-namespace", "n", "--kube-servers", "s"],
+            "--server-url: is required",
+        ),
         (["--kube-idle", "5s"], "--kube-idle: 5s is not between 10s and 24h"),
         (["--kube-idle", "long"], "--kube-idle: "),
         (

@@ -61,7 +61,7 @@ def test_the_summary_goes_to_the_file(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
     """It may be a folder, be in a folder that is not there, or be meant for standard output."""
     for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
-        with pytest.raises(UserError, match=r"--summary-json: .* cannot be written"):
+        with pytest.raises(UserError, match=r"--summary-json: .* is not a file that can be written"):
             Watch(summary_file=name).check()
     with pytest.raises(UserError, match="--summary-json: - is not a file; --json prints the summary"):
         Watch(summary_file="-").check()

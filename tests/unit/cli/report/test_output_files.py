@@ -58,7 +58,7 @@ def test_a_dash_is_standard_output(lines: list[bytes], capfdbinary: pytest.Captu
 def test_what_cannot_be_written_is_one_line(lines: list[bytes], tmp_path: Path) -> None:
     """Early where it can be known, else when it fails."""
     for path in (tmp_path, tmp_path / "no" / "x.txt"):
-        with pytest.raises(UserError, match=r"--csv: .* is no file that can be written"):
+        with pytest.raises(UserError, match=r"--csv: .* is not a file that can be written"):
             OutputFile("--csv", str(path), build).check()
     with pytest.raises(UserError, match=r"--csv: .*: No such file or directory"):
         OutputFile("--csv", str(tmp_path / "no" / "x"), build).write(read(lines))
