@@ -11,9 +11,7 @@ from oku_core.spec.spec import Engine
 
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_command_is_killed_again_and_again(start: Start, start_load: Start) -> None:
-    """No child survives the command, and `oku resume` goes on where the ledger stands, any number of times;
-    the accounted requests never become fewer.
-    """
+    """No child survives it, and `oku resume` goes on where the ledger stands, any number of times."""
     run = start_load(30_000, "--range-size", "1000")
     run.wait_for_leases()
     run_id, accounted = run.run_id(), 0

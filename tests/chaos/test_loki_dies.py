@@ -31,9 +31,7 @@ def loki(tmp_path: Path) -> Iterator[Loki]:
 
 
 def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) -> None:
-    """The sums in Loki are those of the ledger to the last request, deaths are reported, and every panel of
-    every dashboard has data.
-    """
+    """Loki has the sums of the ledger, deaths are reported, and every panel has data."""
     began = time.time()
     run = start_load(50_000, "--name", "hurt", "--loki", loki.url, "--range-size", "2000")
     run.wait_for_leases()
@@ -124,9 +122,7 @@ def test_loki_and_the_coordinator_are_killed_again_and_again(start_load: Start, 
 
 
 async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki) -> None:
-    """After 429, after 500 with some or all lines stored, and after cut connections, every line is there
-    once.
-    """
+    """Every line is there once after 429, 500 with some or all lines stored, and cut connections."""
     proxy = LokiProxy(loki)
     async with proxy.serve() as url:
         run = start_load(60_000, "--loki", url, "--range-size", "200")
@@ -145,9 +141,7 @@ async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki)
 
 
 def test_an_unreachable_loki_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
-    """Loki is unreachable for twenty seconds: the workers always have enough to do, and afterwards every line
-    is there.
-    """
+    """For twenty seconds workers have enough to do, and afterwards every line is there."""
     # Leases of a second: with longer ones the workers would go on for a while whatever the coordinator does.
     run = start_load(105_000, "--loki", loki.url, "--range-size", "2000")
     run.wait_for_accounted(5_000)

@@ -11,9 +11,7 @@ _LEASE = 15_000
 
 
 def test_a_pod_that_drains_sends_nothing_twice(release: Release, tmp_path: Path) -> None:
-    """What was answered is accounted for, the rest is handed back unsent: the servers counted each request
-    once.
-    """
+    """Answers are accounted for and the rest is handed back: the servers counted each request once."""
     flags = (
         "--requests", str(5 * _LEASE), "--workers", "2", "--servers", "1", "--delay", "10ms..50ms",
         "--range-size", str(_LEASE),

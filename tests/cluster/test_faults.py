@@ -88,9 +88,7 @@ def test_a_worker_pod_is_evicted(run: PodRun) -> None:
 
 
 def test_a_user_scales_the_workers(run: PodRun) -> None:
-    """The Deployment is scaled to eight and to two: the coordinator does not fight it, and nothing is sent
-    twice.
-    """
+    """The Deployment is scaled to eight and to two: the coordinator accepts it, nothing is sent twice."""
     with run.hurting():
         for size in (8, 2, 4):
             run.release.scale("workers", size)

@@ -70,9 +70,7 @@ def test_helm_test_passes(release: Release) -> None:
 
 
 def test_scaling_may_be_turned_off_and_on(release: Release) -> None:
-    """Without scaling, which an upgrade turns off, workers are there all the time and the coordinator starts
-    without rights.
-    """
+    """Without scaling, workers are there all the time and the coordinator starts without rights."""
     release.upgrade("--set=scaling.enabled=false", "--set=scaling.restrictPatches=false")
     release.wait_for_pods("workers", 2)
     release.oku("run", "--requests", "1000", "--quiet")
@@ -90,9 +88,7 @@ def test_helm_finds_no_fault(values: Path) -> None:
 
 @pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)
 def test_objects_have_the_fields_that_the_cluster_knows(schemas: Path, values: Path) -> None:
-    """Each file of values gives objects that kubeconform accepts; it knows no field that is not in the
-    schemas of the cluster.
-    """
+    """With the schemas of the cluster, kubeconform accepts what each file of values gives."""
     check(schemas, _template(*_name(values)))
 
 

@@ -14,9 +14,7 @@ _FLAGS = ("--requests", str(_REQUESTS), "--workers", "1", "--servers", "1")
 
 
 def test_releases_do_not_touch_each_other(cluster: Cluster) -> None:
-    """Of two releases in one namespace and one in another, each runs its own tests with its own workers and
-    its own token.
-    """
+    """Two in one namespace and one in another have their own workers and their own tokens."""
     with cluster.make_namespace() as here, cluster.make_namespace() as there:
         sites = [(here, "oku"), (here, "oku-two"), (there, "oku")]
         releases = [Release(cluster, namespace, name, _VALUES) for namespace, name in sites]

@@ -61,9 +61,7 @@ def test_a_million_requests_over_four_pods_are_accounted_once(summary: dict[str,
 def test_workers_are_there_for_the_run_only(
     release: Release, summary: dict[str, Any], sizes: list[int]
 ) -> None:
-    """There is no worker before the run, four come at once, and none is left a while after it; the delay
-    servers come and go with them.
-    """
+    """None is there before it, four come at once, and all leave after it; so do delay servers."""
     assert summary
     wait_until(lambda: release.count_wanted("workers") == 0, 60, "the workers are scaled to none")
     _note(sizes, 0)

@@ -99,7 +99,5 @@ def test_a_body_of_anything_is_decoded_or_refused(content: bytes) -> None:
     "piece", [b"[", b"{a: ", b"- ", b"a: &x ", b"? ", b"'", b"|\n ", b"\t", b"#", b"9", b"!!"]
 )
 def test_a_file_as_large_as_may_be_is_read_or_refused(tmp_path: Path, piece: bytes, size: int) -> None:
-    """A file of the largest allowed size is read or refused in bounded time; repetition is what parsers take
-    longest for.
-    """
+    """The largest file is read or refused in bounded time; repetition costs parsers most."""
     check_file(tmp_path / "spec.yaml", piece * (size // len(piece)))

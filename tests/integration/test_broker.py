@@ -21,9 +21,7 @@ from oku_core.messaging.celery_app import build_app
 
 
 def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """An order may take its time or be lost, which is reported; a broker that keeps one for seconds is
-    unreachable.
-    """
+    """An order may take its time or be lost; a broker that keeps one for seconds is unreachable."""
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
@@ -85,9 +83,7 @@ def certificates(tmp_path: Path) -> Certificates:
 
 
 def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
-    """The certificate must be signed by a known authority and name the host of the URL, unless that check is
-    turned off.
-    """
+    """A known authority must have signed it, for the host of the URL, unless that check is turned off."""
     ca = f"ssl_ca_certs={certificates.cacert}"
     with run_broker(tmp_path) as url, Front(urlsplit(url).path, certificates.server) as front:
         for good in (
@@ -106,9 +102,7 @@ def test_a_broker_behind_tls_has_to_show_its_certificate(tmp_path: Path, certifi
 
 
 def test_rabbitmq_behind_tls_has_to_show_its_certificate(tmp_path: Path, certificates: Certificates) -> None:
-    """The same parameters check the certificate of an AMQP broker; here nothing is behind the handshake, so
-    the connection ends after it.
-    """
+    """The same parameters check an AMQP broker; nothing is behind the handshake here, so it ends there."""
     ca = f"ssl_ca_certs={certificates.cacert}"
     with Front(str(tmp_path / "nothing"), certificates.server) as front:
         for bad, reason in (

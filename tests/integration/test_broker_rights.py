@@ -58,9 +58,7 @@ def start_worker(site: Site, name: str) -> "subprocess.Popen[bytes]":
 
 
 def test_a_run_in_which_much_goes_wrong_is_denied_nothing(site: Site, tmp_path: Path) -> None:
-    """The rights suffice when a worker dies, another leaves, the coordinator is replaced, connections are cut
-    and the run is paused.
-    """
+    """Workers die and leave, the coordinator is replaced, connections are cut, the run is paused."""
     (tmp_path / "server").mkdir()
     server = DelayServer(tmp_path / "server", "--delay", "20ms")
     url, flags = site.build_url("coordinator", "c"), ("--server-url", server.url, "--worker-timeout", "2s")

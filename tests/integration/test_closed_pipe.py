@@ -123,9 +123,7 @@ def test_a_full_disk_is_reported_and_stops_no_run(tmp_path: Path, ended_run: tup
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 def test_an_interrupt_at_any_moment_of_the_start_says_what_happened(tmp_path: Path) -> None:
-    """The command says that nothing was started, or how to go on with which run; the exit code is 3, and no
-    process is left.
-    """
+    """Nothing was started, or the run can be resumed; the exit code is 3, and no process is left."""
     delay_s, has_begun = 0.03, False
     while not has_begun:
         folder = tmp_path / f"{delay_s:.2f}"

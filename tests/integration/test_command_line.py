@@ -92,9 +92,7 @@ BAD_INPUT = {
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
 def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
-    """One line names the place, the exit code is 2, there is no traceback, and nothing is started or left
-    behind.
-    """
+    """One line names the place, the exit code is 2, and nothing is started or left behind."""
     ended = oku(*arguments, cwd=tmp_path)
 
     assert ended.returncode == 2

@@ -137,9 +137,7 @@ def test_the_table_of_runs_knows_when_they_were(stage: Stage) -> None:
 
 
 def test_of_a_thousand_workers_some_are_named_and_the_extremes_shown(stage: Stage) -> None:
-    """Loki returns at most 500 series: the highest and the lowest are always shown, names once there are
-    fewer.
-    """
+    """Loki returns at most 500 series: the highest and the lowest are among them, names if they are fewer."""
     many = replace(stage.run, run="20261121-142000-cccc", workers=1000, rate=10, seconds=30, late_before=0)
     push(stage.loki.url, many.build_lines())
     start, end = many.start - 60, many.start + 120

@@ -58,9 +58,7 @@ def poisoned(tmp_path: Path) -> PoisonedFolder:
 
 
 def test_a_run_executes_nothing_of_the_folder_it_is_started_in(poisoned: PoisonedFolder) -> None:
-    """No module, program or configuration of the folder is used, not even for a user who works with Django
-    and Celery.
-    """
+    """No module, program or configuration is used, not even for a user of Django and Celery."""
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "settings",
         "CELERY_CONFIG_MODULE": "celeryconfig",
@@ -79,9 +77,7 @@ def test_a_run_executes_nothing_of_the_folder_it_is_started_in(poisoned: Poisone
 
 
 def test_processes_started_one_by_one_execute_nothing_of_it(poisoned: PoisonedFolder, tmp_path: Path) -> None:
-    """A coordinator, a worker and a delay server that are started in a terminal execute nothing of the
-    folder.
-    """
+    """A coordinator, a worker and a delay server are started in the folder."""
     ready = [tmp_path / "ready-server", tmp_path / "ready-worker"]
     (tmp_path / "broker").mkdir()
     with run_broker(tmp_path / "broker") as broker_url, pytest.MonkeyPatch.context() as patch:

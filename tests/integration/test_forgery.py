@@ -93,9 +93,7 @@ def receive(app: App, timeout_s: float = 15) -> Message:
 def test_forged_claims_reports_and_progress_change_nothing(
     api: CoordinatorApi, broker_url: str, tmp_path: Path
 ) -> None:
-    """Forged messages are dropped, counted, and reported in a notice and in one line of the log; the run goes
-    on.
-    """
+    """They are dropped, counted, and reported in a notice and one line of the log; the run goes on."""
     with SimulatedWorker(broker_url) as worker:
         run = api.submit(**SPEC)
         lease = worker.take_lease()
@@ -123,9 +121,7 @@ def test_forged_claims_reports_and_progress_change_nothing(
 
 
 def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, broker_url: str) -> None:
-    """Neither progress of an earlier process of the same name nor the worker's own old progress takes its
-    leases away.
-    """
+    """It keeps its leases when old progress of its name, or of itself, is sent again."""
     with SimulatedWorker(broker_url) as worker:
         run = api.submit(**SPEC)
         lease = worker.take_lease()
@@ -197,9 +193,7 @@ GARBAGE = [b"{", b"\xff", b"[1]", b"{}", b"null", b'"x"', b'{"body": 1, "propert
 def test_what_is_not_even_a_celery_message_ends_no_process(
     api: CoordinatorApi, broker_url: str, tmp_path: Path
 ) -> None:
-    """Garbage is pushed into the queues and published on the channels of a Valkey; a run goes on all the
-    same.
-    """
+    """Garbage fills the queues and channels of a Valkey; a run goes on all the same."""
     app, log = build_app(broker_url, MESSAGE_KEY), tmp_path / "worker.log"
     with running_worker(broker_url, log) as worker, app.connection_for_write() as connection:
         client = connection.default_channel.client
@@ -220,9 +214,7 @@ COMMANDS = [
 
 
 def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path) -> None:
-    """Neither remote control nor the channel of Oku's orders carries Celery's commands: the worker does not
-    answer and goes on.
-    """
+    """It ignores remote control and commands on the channel of Oku's orders, and goes on."""
     app = build_app(broker_url, MESSAGE_KEY)
     with running_worker(broker_url, tmp_path / "worker.log") as worker:
         for command in COMMANDS:
@@ -238,9 +230,7 @@ def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path
 
 
 def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> None:
-    """A forged stop, an old stop of the same run and a forged heartbeat interval are ignored; a true order is
-    obeyed.
-    """
+    """A forged stop, an old one and a forged heartbeat interval are ignored; a true order is obeyed."""
     app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
     with (
         running_worker(broker_url, tmp_path / "worker.log"),

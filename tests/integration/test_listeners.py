@@ -26,9 +26,7 @@ _EVERY_S = 0.02
 
 
 def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
-    """What comes meanwhile is for the next listener: a coordinator is replaced in order, and no report is
-    lost.
-    """
+    """The next listener gets what comes meanwhile: no report is lost when a coordinator is replaced."""
     sent = [f"lease-{number}" for number in range(_MESSAGES)]
     heard: list[str] = []
     with run_broker(tmp_path) as url:
@@ -53,9 +51,7 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
 def test_a_listener_that_loses_its_connection_receives_again(
     tmp_path: Path, fault: str, within_s: float
 ) -> None:
-    """It receives again whether it is hung up on, as a slow subscriber is, or is never told, as when a node
-    dies.
-    """
+    """It is hung up on, as a slow subscriber is, or never told, as when a node dies."""
     may_decode = threading.Event()
     may_decode.set()
     told: dict[str, float] = {}

@@ -125,9 +125,7 @@ async def test_without_the_right_to_query_no_line_is_lost_and_some_come_twice(lo
 
 
 async def test_what_a_killed_process_had_pushed_is_not_pushed_again(loki: Loki) -> None:
-    """The process was killed before it removed the lines from its outbox; the next one asks before it sends
-    them.
-    """
+    """It had not yet removed the lines from its outbox; the next one asks before it sends them."""
     source = Source()
     entries = source.make(400, kind="a") + source.make(100, kind="b")
     for brought in (350, 500):

@@ -64,9 +64,7 @@ def squatter(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_an_observer_of_the_process_list_receives_nothing(
     start: Start, squatter: "subprocess.Popen[str]"
 ) -> None:
-    """Neither the token nor a spec nor a request can be intercepted: each port is bound before it can be read
-    anywhere.
-    """
+    """Each port is bound before it can be read anywhere: no token, spec or request is intercepted."""
     summary = start("run", "--requests", "2000", "--workers", "1", "--servers", "2").finish()
 
     squatter.kill()

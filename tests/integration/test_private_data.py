@@ -35,9 +35,7 @@ def list_open(folder: Path) -> dict[str, str]:
 
 
 def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
-    """The ledger and its WAL, the broker's files and socket, logs, counts, the stack's token and the report
-    are private.
-    """
+    """Ledger, WAL, the broker's files and socket, logs, counts, the token and the report are private."""
     run = start("run", "--requests", "1M", "--header", f"Authorization: {SECRET}", "--delay", "10ms")
     run.wait_for_accounted(1)
 
@@ -125,9 +123,7 @@ def test_a_folder_that_others_can_write_is_refused(
 
 
 def test_a_trusted_volume_is_used_as_it_is(tmp_path: Path) -> None:
-    """A volume keeps the mode that the kubelet gave it; the files in it are private to this process
-    nevertheless.
-    """
+    """It keeps the mode that the kubelet gave it; the files in it are private nevertheless."""
     (tmp_path / "broker").mkdir()
     folder = tmp_path / "volume"
     build_open_folder(folder)

@@ -40,9 +40,7 @@ def test_what_is_in_the_ledger_is_in_loki(start: Start, loki: Loki) -> None:
 
 
 def test_lines_wait_for_an_unreachable_loki(start: Start, tmp_path: Path) -> None:
-    """The run is as quick as ever and says so at its end, and the next one delivers. Of a run without a Loki
-    nothing is kept, and nothing comes later.
-    """
+    """The run is as quick as ever, and the next one delivers; without a Loki nothing is kept."""
     unpublished = start("run", "--requests", "500").finish()
     assert_completed(unpublished)
     loki = Loki(tmp_path / "loki")

@@ -89,9 +89,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def test_an_unreachable_coordinator_is_reported_once(site: Site) -> None:
-    """The outage is reported after some seconds, with its reason, even in the log of a job with `--quiet`; so
-    is its end.
-    """
+    """The outage and its end are reported with a reason, even in the log of a job with `--quiet`."""
     api = site.begin()
     command = site.start("run", "--url", _FAR, "--requests", "10", "--quiet")
     run = wait_for_run(api)

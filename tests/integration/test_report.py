@@ -35,9 +35,7 @@ def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
-    """The report lies in the data folder, and the command says where; exported numbers are those of the
-    summary.
-    """
+    """It lies in the data folder, and the command says where; exports have the figures of the summary."""
     run = start("run", "--requests", "6000", *FLAGS)
     summary = run.finish()
     page = run.data_dir / "reports" / f"{summary['run']}.html"

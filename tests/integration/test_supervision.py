@@ -23,9 +23,7 @@ _WITHIN_S = 40
 
 
 async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once(tmp_path: Path) -> None:
-    """Each task goes on after a pause and is a notice until then; the account balances, and Loki has its
-    lines.
-    """
+    """Each goes on after a pause and is a notice until then; the account balances, Loki has its lines."""
     supervisors: list[FailingSupervisor] = []
 
     def build(*settings: object) -> FailingSupervisor:

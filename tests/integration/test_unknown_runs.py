@@ -71,9 +71,7 @@ def flood(site: Site) -> None:
 
 
 def test_unknown_runs_do_not_evict_the_counts_of_active_ones(site: Site) -> None:
-    """Neither a run that was there before them nor one that begins after they have filled all rows loses its
-    counts.
-    """
+    """Runs that begin before or after unknown ones have filled all rows keep their counts."""
     with ExitStack() as stack:
         first = start_run(site, stack)
         wait_until(lambda: bool(site.api.list_runs()), 20, "the run is submitted")

@@ -35,9 +35,7 @@ def seal(app: App, kind: MessageKind, document: Any) -> Any:
 
 
 def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None:
-    """The refusal has both versions, in a form that the newer one understands, and the worker waits for
-    leases that it can read.
-    """
+    """Its refusal names both versions, in a form that any version reads; the worker stays."""
     with run_broker(tmp_path) as url, run_worker(url) as worker:
         app = build_app(url, MESSAGE_KEY)
         lease = {"id": "r.000000007.abcd", "run": "r", "start": 100, "holes": [[100, 120]], "wave": 3}
@@ -53,9 +51,7 @@ def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None
 
 
 def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path) -> None:
-    """The run waits for a worker that understands, and says why; a refusal of the other version is
-    understood.
-    """
+    """The run waits for a worker that understands, and says why; a refusal of the other is understood."""
     with (
         run_broker(tmp_path) as url,
         run_coordinator(url, tmp_path / "data") as api,

@@ -85,9 +85,7 @@ def test_a_broker_of_ones_own_takes_the_place_of_valkey() -> None:
 
 
 def test_certificates_of_ones_own_are_mounted_and_named() -> None:
-    """The coordinator reads a variable that names Loki's certificate; the URL of a broker names its file
-    itself.
-    """
+    """A variable names Loki's certificate to the coordinator; the URL of a broker names its file itself."""
     certs = {"extraVolumes": [{"name": "certs", "secret": {"secretName": "ca"}}],
              "extraVolumeMounts": [{"name": "certs", "mountPath": "/certs", "readOnly": True}]}  # fmt: skip
     ca = {"name": "OKU_LOKI_CA", "value": "/certs/ca.pem"}
@@ -100,9 +98,7 @@ def test_certificates_of_ones_own_are_mounted_and_named() -> None:
 
 
 def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
-    """The coordinator refuses all other folders at once, and the workers read these; there is none unless it
-    is named.
-    """
+    """The coordinator refuses all other folders, the workers read these; without a name there is none."""
     pods = find_pods(render({"workers": {"filesDirs": ["/certs", "/more"]}}))
     for component, command in (("coordinator", "coordinator"), ("workers", "worker")):
         assert read_environment(pods[component])["OKU_FILES_DIR"] == "/certs:/more"
@@ -111,9 +107,7 @@ def test_the_folders_of_files_are_told_to_coordinator_and_workers() -> None:
 
 
 def test_the_secrets_of_a_target_are_told_to_workers_alone() -> None:
-    """Workers get their names and their folder; there is none unless it is named, and no setting of Oku's
-    own.
-    """
+    """Workers get their names and their folder; Oku's own settings are not among them."""
     pods = find_pods(render({"workers": {"allowEnv": ["A", "B"], "secretsDir": "/secrets"}}))
     told = {"OKU_ALLOW_ENV": "A B", "OKU_SECRETS_DIR": "/secrets"}
     assert told.items() <= read_environment(pods["workers"]).items()

@@ -96,9 +96,7 @@ def test_others_are_let_in_when_they_are_named() -> None:
 
 
 def test_what_is_outside_is_reached_by_its_port() -> None:
-    """The port is the one that was set, or else that of the URL; the Kubernetes API is reached in its
-    networks.
-    """
+    """The port is the one that was set, or that of the URL; the Kubernetes API is in its networks."""
     broker = {"existingSecret": "mine", "port": 5671}
     for url, port in (("https://logs.example.com", 443), ("http://loki.there.svc:8080/x", 8080)):
         values = {

@@ -127,9 +127,7 @@ def pod(prove: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> C
 def test_an_api_with_certificates_that_are_not_strict_is_accepted(
     prove: ModuleType, pod: Callable[[str], None], tmp_path: Path
 ) -> None:
-    """Many clusters have no strict certificates; the chain to the authority of the cluster is enough, and is
-    required.
-    """
+    """Many clusters have no strict ones; a chain to the cluster's authority is enough, and required."""
     with serve(lambda _: (200, SERVERS), build_lax_tls(tmp_path)) as url:
         pod(url)
         assert prove.fetch_servers() == {"s 1"}
@@ -164,9 +162,7 @@ def test_a_run_that_cannot_begin_is_reported_with_its_reason_and_the_rights_are_
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The reason is what the coordinator knows of the unschedulable pod; the rights are given back whatever
-    became of the test.
-    """
+    """The reason is what the coordinator knows of the pod that cannot be scheduled."""
     reason = "waiting for workers: 0 of 2 connected: 0/1 nodes are available: 1 Insufficient cpu"
     now, asked = int(time.time()), []
     run = {"run": "r", "state": "pending", "accounted": 0}

@@ -2,9 +2,7 @@ from tests.unit.chart.rendering import find, find_kind, find_pods, read_environm
 
 
 def test_the_coordinator_may_scale_its_two_deployments_and_mark_pods() -> None:
-    """It may also read why a Deployment has no pods, and nothing else: no Secret, no other Deployment, no
-    deletion.
-    """
+    """It reads why a Deployment has no pods, and may do nothing else: no Secret, no deletion."""
     objects = render(release="night")
     assert find(objects, "Role", "night-coordinator")["rules"] == [
         {

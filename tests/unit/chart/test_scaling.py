@@ -81,9 +81,7 @@ def test_without_servers_there_is_nothing_of_them() -> None:
 
 
 def test_a_budget_holds_workers_when_nodes_are_drained() -> None:
-    """One worker leaves at a time, and nothing else has a budget: one for a single pod would block every
-    drain.
-    """
+    """One worker leaves at a time; a budget for a single pod would block every drain."""
     (budget,) = find_kind(render(), "PodDisruptionBudget")
     assert budget["metadata"]["name"] == "oku-workers"
     assert budget["spec"]["maxUnavailable"] == 1

@@ -16,9 +16,7 @@ from tests.kit.loki.dashboards import Grafana, Source, format_step, list_queries
     ],
 )
 def test_steps_are_rounded(span_s: float, interval: str, points: int, step_s: float) -> None:
-    """A step is rounded to a nice number near the time range by the points, and is not below that of the
-    panel.
-    """
+    """A step is a nice number near the time range by the points, and not below that of the panel."""
     grafana = Grafana("http://nowhere", 0, span_s, {})
     assert grafana.compute_step_s({"interval": interval, "maxDataPoints": points}) == step_s
 
