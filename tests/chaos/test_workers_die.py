@@ -140,7 +140,7 @@ def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> N
 
     assert run.process.returncode == 3
     assert summary["state"] == "failed"
-    assert summary["reason"].startswith("5 workers in a row have died with its leases")
+    assert summary["reason"].startswith("5 workers in a row died with its leases")
     assert run.output.count("worker-1 died (signal 9), started again") == 5
     assert "resume it with:" in run.output
     assert_account_balances(summary)

@@ -47,7 +47,7 @@ def create_run(path: Path, requests: int) -> None:
 
 
 def write_until_killed(path: Path, lines: int) -> list[tuple[str, int]]:
-    """Let a writer work, kill it once it has said so many leases; gives all that it has said."""
+    """Let a writer work and kill it once it has reported so many leases; gives what it reported."""
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     said = [writer.stdout.readline() for _ in range(lines)]
@@ -60,14 +60,14 @@ def write_until_killed(path: Path, lines: int) -> list[tuple[str, int]]:
 
 
 def find_leases(path: Path, state: str) -> Iterator[str]:
-    """The leases in a state, as they stand in the file."""
+    """The leases in a state, as the file has them."""
     database = sqlite3.connect(path)
     yield from (row[0] for row in database.execute("SELECT id FROM leases WHERE state = ?", (state,)))
     database.close()
 
 
 def test_a_kill_in_the_midst_of_commits_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """However often: every acknowledged report is there, once, and the account balances."""
+    """However often that happens, every acknowledged report is there once, and the account balances."""
     path = tmp_path / "ledger.sqlite3"
     create_run(path, 4000)
     dice = random.Random(7)

@@ -35,7 +35,7 @@ _MOST_RUNS = 3
 async def test_a_write_that_fails_anywhere_hangs_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever fails, the run completes, whoever follows it is told so, and the account balances."""
+    """Whatever fails, the run completes, its followers are told so, and the account balances."""
     faults = LedgerFaults()
     monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", faults.connect)
     monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.02)
@@ -100,7 +100,7 @@ async def carry_out(client: Client, armed: str = "") -> str:
 
 
 async def submit(client: Client) -> str:
-    """Submit a run; one that was not taken again."""
+    """Submit a run, and again if it was not taken."""
     while True:
         try:
             return await client.submit(_SPEC)
@@ -109,7 +109,7 @@ async def submit(client: Client) -> str:
 
 
 async def follow(client: Client, run: str) -> Summary:
-    """Follow a run over every end of the stream; its summary at rest."""
+    """Follow a run although streams end; gives its summary at rest."""
     while True:
         try:
             async for item in client.follow(run):
@@ -122,7 +122,7 @@ async def follow(client: Client, run: str) -> Summary:
 
 @contextmanager
 def run_simulated_worker(broker_url: str) -> Iterator[None]:
-    """A worker that reports every lease at once, until the end of the block."""
+    """Run a worker that reports every lease at once, until the end of the block."""
     ending = threading.Event()
 
     def work(worker: SimulatedWorker) -> None:

@@ -96,5 +96,5 @@ def test_a_run_that_kills_worker_after_worker_fails_with_that_reason(tmp_path: P
                 wait_for_claims(api, death + 1)
         with SimulatedWorker(broker_url):
             summary = api.wait_for_state(run, "failed", 20)
-    assert summary["reason"].startswith("5 workers in a row have died with its leases")
+    assert summary["reason"].startswith("5 workers in a row died with its leases")
     assert summary["accounted"] == 0

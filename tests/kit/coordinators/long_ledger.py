@@ -56,7 +56,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
 
 
 def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
-    """One lease of so many requests, reported by one worker."""
+    """Carry out one lease of so many requests, reported by one worker."""
     ledger.runs.create(run, spec, _BEGIN)
     ledger.runs.change_state(run, RunState.RUNNING, _BEGIN + 1)
     lease = cut_lease(ledger, run, requests, _BEGIN + 1)
@@ -103,7 +103,7 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
 
 
 def _copy_run(database: sqlite3.Connection, run: str, copies: int) -> None:
-    """The rows of a run under other names, in all tables that have rows of runs."""
+    """Copy the rows of a run under other ids, in all tables that have rows of runs."""
     tables = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     for table in tables:
         columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
@@ -125,7 +125,7 @@ def _copy_run(database: sqlite3.Connection, run: str, copies: int) -> None:
 
 
 def _tile(database: sqlite3.Connection, leases: int) -> None:
-    """Leases in the place of the one that covers as much as all of them, two hours of them."""
+    """Put leases in the place of the one that covers as much as all of them, over two hours."""
     database.execute("DELETE FROM leases WHERE run = ?", (LONG_RUN,))
     database.execute(
         "WITH RECURSIVE numbers(number) AS (VALUES (0) UNION ALL SELECT number + 1 FROM numbers"

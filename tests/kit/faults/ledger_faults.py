@@ -46,7 +46,7 @@ class LedgerFaults:
         self._lock = threading.Lock()
 
     def connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
-        """As `sqlite3.connect`."""
+        """Connect as `sqlite3.connect` does."""
         faults = self
 
         class Connection(sqlite3.Connection):
@@ -61,7 +61,7 @@ class LedgerFaults:
         return _connect(*arguments, **named, factory=Connection)
 
     def pass_through(self, sql: str) -> None:
-        """A statement is about to be executed."""
+        """Take note of a statement that is about to be executed."""
         call = _find_call()
         if call is None or sql.startswith(("PRAGMA", "ROLLBACK")):
             return

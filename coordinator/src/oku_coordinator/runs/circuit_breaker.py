@@ -1,8 +1,8 @@
-"""Ends a run that cannot go on, so that it does not go round for ever and others get their turn.
+"""Ends a run that cannot go on, so that its leases do not circulate for ever and other runs get their turn.
 
-Two things do: every worker that lives refuses it, because what its spec asks for is not there; or one worker
-after the other dies with its leases, and nothing is accounted in between. Both are kept in memory: a
-coordinator that has been started again learns them anew.
+A run cannot go on when every live worker refuses it, because something that its spec asks for is missing, or
+when one worker after the other dies with its leases and nothing is accounted in between. Both are kept in
+memory: a restarted coordinator learns them anew.
 """
 
 import logging
@@ -18,18 +18,18 @@ from oku_core.results.event import Event, EventType
 _log = logging.getLogger(__name__)
 
 PATIENCE_S = 3.0
-"""So long after the last refusal another worker may still come up: three of its beats."""
+"""For this long after the last refusal another worker may still come up: three heartbeats."""
 FEWEST_LOSSES = 5
-"""In a row, and more than there were workers: then a node that dies with all of them does not count."""
+"""In a row, and more than there were workers, so that the loss of a whole node does not count."""
 
 
 class CircuitBreaker:
-    """See the module.
+    """Watches the current run.
 
     Args:
-        ledger: has the runs.
-        roster: who lives, and what they refuse.
-        expects_workers: whether more workers are on their way.
+        ledger: keeps the runs.
+        roster: the live workers, and what they refuse.
+        expects_workers: whether more workers are coming.
         clock: Unix time.
     """
 
@@ -46,24 +46,24 @@ class CircuitBreaker:
         self._clock = clock
         self._run: str | None = None
         self._lost: dict[str, None] = {}
-        """Processes that died with a lease of this run since something of it was accounted."""
+        """Processes that have died with a lease of this run since a request of it was last accounted."""
         self._most_workers = 0
-        """That have lived at a time while it had its turn."""
+        """The largest number of workers that lived at a time while it was the current run."""
 
     def note_reports(self, reports: Iterable[Report], now: float) -> None:
-        """The ledger has taken these in, at `now` in monotonic seconds."""
+        """Note reports that the ledger has taken in, at `now` in monotonic seconds."""
         for report in reports:
             if report.refusal and (run := self._ledger.leases.find_run(report.lease)):
                 self._note_refusal(run, report, now)
-            if report.covered:  # of the run that has its turn: no other has leases out
+            if report.covered:  # of the current run, as no other one has leases out
                 self._lost.clear()
 
     def note_lost(self, incarnations: Iterable[str]) -> None:
-        """These processes have died with leases of the run that has its turn."""
+        """Note processes that died with leases of the current run."""
         self._lost |= dict.fromkeys(incarnations)
 
     def look(self, now: float) -> None:
-        """One look at the run that has its turn, at `now` in monotonic seconds."""
+        """Look at the current run, at `now` in monotonic seconds."""
         run = self._ledger.runs.fetch_current()
         if run is None or run.run != self._run:
             self._run = run.run if run else None
@@ -88,7 +88,7 @@ class CircuitBreaker:
             self._ledger.history.note(run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:
-        """Why no worker that lives can begin; empty when one can, or may be about to come."""
+        """Why no live worker can begin; empty when one can, or when one may be about to come."""
         barred = self._roster.find_barred(run.run)
         if not barred or self._roster.workers(run.run) or self._expects_workers():
             return ""
@@ -101,7 +101,7 @@ class CircuitBreaker:
         losses = len(self._lost)
         if losses < FEWEST_LOSSES or losses <= self._most_workers:
             return ""
-        return f"{losses:,} workers in a row have died with its leases, and nothing was accounted meanwhile"
+        return f"{losses:,} workers in a row died with its leases, and no request was accounted in between"
 
     def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
         _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})

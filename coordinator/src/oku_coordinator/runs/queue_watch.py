@@ -1,7 +1,7 @@
-"""Gives the turn of a run that cannot begin to the next one, so that it does not hold the others up.
+"""Gives the turn of a run that cannot begin to the next one, so that it does not hold up the others.
 
-In a cluster there may be no place for its pods, and never will be. It goes to the end of the queue and has
-its turn again; when no other waits, it keeps it.
+In a cluster there may never be room for its pods. The run goes to the end of the queue and gets another turn;
+as long as no other run waits, it keeps its turn.
 """
 
 import logging
@@ -16,11 +16,11 @@ _log = logging.getLogger(__name__)
 
 
 class QueueWatch:
-    """See the module.
+    """Watches the run that has its turn.
 
     Args:
-        ledger: has the queue.
-        start_within_s: a run that has its turn and has not begun after so long gives it away.
+        ledger: keeps the queue.
+        start_within_s: how long a run may have its turn without beginning.
         find_obstacle: why a run has not begun, in a line.
         clock: Unix time.
     """
@@ -41,11 +41,11 @@ class QueueWatch:
         """When it was first seen to have its turn, in monotonic seconds."""
 
     def reset_timers(self, now: float) -> None:
-        """Begin the time anew: nobody could come, or could not have been heard."""
+        """Begin to count anew: no worker could come, or none could have been heard."""
         self._since = now
 
     def look(self, now: float) -> None:
-        """One look, at `now` in monotonic seconds."""
+        """Look at the run that has its turn, at `now` in monotonic seconds."""
         run = self._ledger.runs.fetch_current()
         if run is None or run.state != RunState.PENDING:
             self._run = None

@@ -1,6 +1,6 @@
-"""Removes what is left of deleted runs and deletes those that are older or more than they may be.
+"""Deletes runs that are too old or too many, and removes what is left of deleted runs.
 
-It works beside everything else, some rows and pages at a time, and goes on where another process ended.
+It works in the background, some rows and pages at a time, and goes on where another process stopped.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 _JUDGE_S = 60.0
-"""So often are runs looked at that may be too old or too many."""
+"""How often the rule is applied."""
 _REST_S = 0.01
-"""Between two transactions; others have their turn."""
+"""A pause between two transactions, in which others get their turn."""
 
 
 class Retention:
-    """See the module.
+    """Applies a rule to the runs of a ledger.
 
     Args:
-        ledger: has the runs.
-        reports: where their pages are, if somebody has left any.
-        rule: how long they are kept.
+        ledger: keeps the runs.
+        reports: the folder in which pages of runs may have been left.
+        rule: how long runs are kept.
         clock: Unix time.
     """
 
@@ -41,11 +41,11 @@ class Retention:
         self._clock = clock
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begin to work."""
+        """Begin to work in the background."""
         self._task = supervisor.start("retention", self._work)
 
     async def end(self) -> None:
-        """Stop; what is left is removed by the next process."""
+        """Stop; the next process removes what is left."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -59,16 +59,16 @@ class Retention:
             delete_run(self._ledger, run)
 
     async def clear(self) -> None:
-        """Remove all that is left of deleted runs, and give the space back."""
+        """Remove all that is left of deleted runs, and give their space back."""
         run = self._ledger.deletions.find()
         if run is None:
             return
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
-            while self._ledger.deletions.delete_some(run):  # noqa: ASYNC110  # it is worked on, not waited for
+            while self._ledger.deletions.delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
                 await asyncio.sleep(_REST_S)
             run = self._ledger.deletions.find()
-        while self._ledger.deletions.give_back():  # noqa: ASYNC110  # likewise
+        while self._ledger.deletions.give_back():  # noqa: ASYNC110  # this is work, not waiting
             await asyncio.sleep(_REST_S)
 
     async def _work(self, health: Health) -> None:
@@ -85,5 +85,5 @@ class Retention:
 def delete_run(ledger: Ledger, run: str) -> None:
     """Begin to delete a run, as `Ledger.deletions.begin` does, and say so."""
     lines = ledger.deletions.begin(run)
-    lost = f"; Loki does not get {lines:,} lines of it that still waited" if lines else ""
+    lost = f"; {lines:,} of its lines were still waiting for Loki and are lost" if lines else ""
     _log.info("run %s is deleted%s", run, lost, extra={"run": run})

@@ -1,8 +1,8 @@
-"""All that is kept of one run, as one JSON document of many lines: the API sends it, reports are made of it.
+"""The history of a run as one JSON document of many lines: the API sends it, and reports are made from it.
 
-It may have millions of leases, so it is never in memory as a whole. The first line has what there is once,
-each list begins and ends with a line of its own, and each thing in it is a line; so whoever reads line by
-line (`oku_cli.report.run_history`) needs no more memory than he wants to keep.
+A run may have millions of leases, so the document is never in memory as a whole. Its first line has all that
+exists once; each list begins and ends with a line of its own, and each of its items is a line. So a
+reader (`oku_cli.report.run_history`) can go line by line, and keep only what it needs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,12 +20,12 @@ _SAMPLES_AT_ONCE = 100
 def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
     """Whole lines, some at a time: `at`, `summary`, `spec`, `samples`, `events`, `leases`, `slices`.
 
-    Each piece is as the ledger is when it is asked for: of a run that goes on, leases may be newer than the
-    summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow meanwhile.
+    Each piece shows the ledger as it is when the piece is taken, so leases of a run that goes on may be newer
+    than the summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow.
 
     Args:
-        ledger: where the run is; it is read as the pieces are taken.
-        summary: of the run.
+        ledger: keeps the run; it is read as the pieces are taken.
+        summary: the summary of the run.
         now: Unix time.
     """
     run = summary.run

@@ -1,4 +1,4 @@
-"""Makes the summary of a run from what the ledger keeps."""
+"""Makes the summary of a run from what the ledger keeps of it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from oku_core.results.validity import build_validity, flag_unknown_served
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
-    """The summary of a run as of `now`, Unix time, with what it waits for."""
+    """The summary of a run at `now`, in Unix time, with notices on what it waits for."""
     record, account = snapshot.record, snapshot.account
     active_s = record.measure_active_s(now)
     imbalance = snapshot.breach or find_imbalance(
@@ -26,7 +26,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         accounted=snapshot.lengths.accounted,
         outcomes=account.outcomes,
         resent_at_most=record.resent_at_most + snapshot.lengths.leased,
-        # While requests are under way, the two counts are not of one moment.
+        # While requests are under way, the two counts are not of the same instant.
         served=record.served if record.is_at_rest else None,
     )
     validity = build_validity(

@@ -10,7 +10,7 @@ MakeReport = Callable[..., Report]
 
 
 def test_workers_are_summed_up_by_name(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
-    """Requests and processor time add up over their processes, memory is the largest of all."""
+    """Requests and processor time add up over a worker's processes; its memory is the largest of them."""
     reports = [
         make_report(cut(), worker="w2", cpu_s=1.0, peak_rss_mb=70.0),
         make_report(cut(), worker="w1", incarnation="b1", cpu_s=0.25, peak_rss_mb=90.0),
@@ -29,7 +29,7 @@ def test_workers_are_summed_up_by_name(ledger: Ledger, cut: Cut, make_report: Ma
 def test_flags_sum_up_requests_and_keep_the_worst_figure(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """A report without a fault adds nothing to them."""
+    """A report without a fault adds nothing to the flags."""
     reports = [
         make_report(cut(), max_lag_s=0.5, lagged=10),
         make_report(cut(), max_lag_s=0.2, lagged=10, busy_share=0.95, saturated=7),
@@ -43,7 +43,7 @@ def test_flags_sum_up_requests_and_keep_the_worst_figure(
 
 
 def test_the_last_report_is_remembered(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
-    """None before there was one."""
+    """There is no such time before the first report."""
     lease = cut()
     assert ledger.runs.fetch("r1").last_report_at is None
     ledger.leases.apply([make_report(lease)], 5.5)

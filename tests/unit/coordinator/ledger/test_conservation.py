@@ -23,17 +23,17 @@ CHANGED_BY_FAILING = {"state", "reason", "is_broken", "ended_at", "active_s", "a
 
 
 @pytest.fixture
-def hand(path: Path, ledger: Ledger) -> Iterator[sqlite3.Connection]:
-    """Somebody's hand in the file, past the ledger."""
+def raw(path: Path, ledger: Ledger) -> Iterator[sqlite3.Connection]:
+    """Change the file directly, past the ledger."""
     connection = sqlite3.connect(path, isolation_level=None)
     yield connection
     connection.close()
 
 
-def read_all(hand: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of the file; of runs without what failing changes."""
-    rows = {table: hand.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
-    columns = [column[1] for column in hand.execute("PRAGMA table_info(runs)")]
+def read_all(raw: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of the file, without the columns of runs that a failure changes."""
+    rows = {table: raw.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
+    columns = [column[1] for column in raw.execute("PRAGMA table_info(runs)")]
     kept = [index for index, column in enumerate(columns) if column not in CHANGED_BY_FAILING]
     rows["runs"] = [tuple(row[index] for index in kept) for row in rows["runs"]]
     return rows
@@ -63,41 +63,41 @@ TAMPERINGS = {
 }
 
 
-def assert_breach(ledger: Ledger, hand: sqlite3.Connection, reports: list[Report]) -> None:
-    """Taking reports in raises, changes nothing, and ends the run."""
-    before = read_all(hand)
+def assert_breach(ledger: Ledger, raw: sqlite3.Connection, reports: list[Report]) -> None:
+    """Assert that taking these reports in raises, changes nothing, and fails the run."""
+    before = read_all(raw)
     with pytest.raises(ConservationError, match="run r1 does not balance: ") as caught:
         ledger.leases.apply(reports, 6.0)
     assert isinstance(caught.value, BreachError)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.reason) == (RunState.FAILED, caught.value.detail)
     assert (record.ended_at, record.active_since) == (6.0, None)
-    assert read_all(hand) == before
+    assert read_all(raw) == before
     assert ledger.runs.fetch_snapshot("r1").breach == caught.value.detail
 
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_a_breach_ends_the_run_and_repairs_nothing(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
 ) -> None:
-    """The next change is rolled back as a whole and raises, and the run has failed with the reason."""
+    """The next change is rolled back as a whole and raises, and the run fails with the reason."""
     done, out, other = cut(), cut(), cut()
     ledger.leases.apply([make_report(done)], 5.0)
-    assert hand.execute(tampering).rowcount == 1
-    assert_breach(ledger, hand, [make_report(out), make_report(other)])
+    assert raw.execute(tampering).rowcount == 1
+    assert_breach(ledger, raw, [make_report(out), make_report(other)])
 
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_a_breach_that_came_while_nobody_looked_is_found(
-    path: Path, hand: sqlite3.Connection, ledger: Ledger, cut: Cut, make_report: MakeReport, tampering: str
+    path: Path, raw: sqlite3.Connection, ledger: Ledger, cut: Cut, make_report: MakeReport, tampering: str
 ) -> None:
-    """A coordinator that comes back does not take for granted what it finds."""
+    """A coordinator that comes back does not take what it finds for granted."""
     done, out, other = cut(), cut(), cut()
     ledger.leases.apply([make_report(done)], 5.0)
     ledger.close()
-    assert hand.execute(tampering).rowcount == 1
+    assert raw.execute(tampering).rowcount == 1
     again = Ledger(path)
-    assert_breach(again, hand, [make_report(out), make_report(other)])
+    assert_breach(again, raw, [make_report(out), make_report(other)])
     again.close()
 
 
@@ -111,26 +111,26 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
     ids=["cutting", "expiring", "pausing"],
 )
 def test_every_change_of_a_run_ends_with_the_check(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport,
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport,
     change: Callable[[Ledger, str], object],
 ) -> None:  # fmt: skip
-    """Whatever the change is about, the law is about the whole run."""
+    """Whatever a change is about, the whole run must balance after it."""
     done, out = cut(), cut()
     ledger.leases.apply([make_report(done)], 5.0)
-    hand.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
-    before = read_all(hand)
+    raw.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
+    before = read_all(raw)
     with pytest.raises(BreachError, match="outcomes sum to 11, but 10 are accounted"):
         change(ledger, out.id)
     assert ledger.runs.fetch("r1").state == RunState.FAILED
-    assert read_all(hand) == before
+    assert read_all(raw) == before
 
 
 def test_a_breach_is_the_end_of_one_run_only(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Its reports are in no way of those of others in the same batch, and no other run fails."""
+    """The reports of other runs in the same batch are taken in, and no other run fails."""
     broken, sound = cut(run="broken"), cut(run="sound")
-    hand.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'pending'")
+    raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'pending'")
     batch = [make_report(sound, done=5), make_report(broken)]
     with pytest.raises(BreachError, match="run broken does not balance"):
         ledger.leases.apply(batch, 5.0)
@@ -141,11 +141,11 @@ def test_a_breach_is_the_end_of_one_run_only(
 
 
 def test_a_batch_is_taken_in_although_runs_fail_by_it(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
 ) -> None:
-    """However many do."""
+    """The rest of a batch is taken in however many runs fail."""
     leases = [cut(run=run) for run in ("broken-1", "sound", "broken-2")]
-    hand.execute("DELETE FROM slices WHERE run LIKE 'broken%' AND state = 'pending'")
+    raw.execute("DELETE FROM slices WHERE run LIKE 'broken%' AND state = 'pending'")
     verdicts = take_in(ledger, [make_report(lease) for lease in leases], 5.0)
     assert verdicts == [MessageVerdict.LATE, MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
     states = {record.run: record.state for record in ledger.runs.fetch_page()}
@@ -157,12 +157,12 @@ def test_a_batch_is_taken_in_although_runs_fail_by_it(
 
 
 def test_a_run_that_fails_closes_its_window(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut, make_claim: Callable[..., Claim]
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_claim: Callable[..., Claim]
 ) -> None:
-    """It was active until then."""
+    """A run was active until it failed."""
     lease = cut()
     ledger.leases.apply([make_claim(lease)], 5.0)
-    hand.execute("DELETE FROM slices WHERE state = 'pending'")
+    raw.execute("DELETE FROM slices WHERE state = 'pending'")
     with pytest.raises(BreachError):
         ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 9.0)
     record = ledger.runs.fetch("r1")
@@ -170,12 +170,12 @@ def test_a_run_that_fails_closes_its_window(
 
 
 def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
-    ledger: Ledger, path: Path, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport
+    ledger: Ledger, path: Path, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Who looks at it is told, also one who only reads."""
+    """Everybody who looks at the run sees the breach, readers of the file included."""
     ledger.leases.apply([make_report(cut(100))], 5.0)
     assert ledger.runs.fetch_snapshot("r1").breach is None
-    hand.execute("UPDATE workers SET requests = 99")
+    raw.execute("UPDATE workers SET requests = 99")
     reader = Ledger(path, read_only=True)
     for reading in (ledger, reader):
         snapshot = reading.runs.fetch_snapshot("r1")
@@ -188,26 +188,26 @@ def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_a_run_that_does_not_balance_can_be_looked_at(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
 ) -> None:
     """A snapshot has what there is, and says what is wrong."""
     done, *_ = cut(), cut(), cut()
     ledger.leases.apply([make_report(done)], 5.0)
-    hand.execute(tampering)
+    raw.execute(tampering)
     snapshot = ledger.runs.fetch_snapshot("r1")
     assert snapshot.breach
     assert snapshot.record.accounted == sum(
-        json.loads(hand.execute("SELECT outcomes FROM runs").fetchone()[0])
+        json.loads(raw.execute("SELECT outcomes FROM runs").fetchone()[0])
     )
 
 
 def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
-    ledger: Ledger, hand: sqlite3.Connection, cut: Cut
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut
 ) -> None:
-    """It has failed after that, they are paused."""
+    """It fails, and the other runs are paused."""
     for run in ("a", "broken", "c"):
         cut(run=run)
-    hand.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
+    raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
     ledger.runs.park_interrupted(9.0)
     states = {record.run: record.state for record in ledger.runs.fetch_page()}
     assert states == {"a": RunState.PAUSED, "broken": RunState.FAILED, "c": RunState.PAUSED}

@@ -26,7 +26,7 @@ STEPS = 10_000
 
 
 def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClaim, run: str) -> list[Claim]:
-    """A run with a row in every table, paused; gives what may still be said of its leases."""
+    """Make a paused run with a row in every table; gives claims that may still come on its leases."""
     leases = [cut(10, run=run) for _ in range(3)]
     ledger.leases.apply([make_claim(leases[0]), make_claim(leases[0], execution="e2")], 3.0)
     reports = [make_report(lease, busy_share=0.99) for lease in leases]
@@ -44,7 +44,7 @@ def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClai
 
 
 def count_rows(path: Path, run: str) -> dict[str, int]:
-    """How many rows each table has of a run, without those that have none."""
+    """The number of rows of a run in each table that has any."""
     with closing(sqlite3.connect(path)) as database:
         tables = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         counts = {}
@@ -62,7 +62,7 @@ def count_rows(path: Path, run: str) -> dict[str, int]:
 
 
 def clear(ledger: Ledger) -> int:
-    """Remove all that is left of deleted runs; in how many transactions."""
+    """Remove all that is left of deleted runs; gives the number of transactions that it took."""
     for steps in range(STEPS):
         run = ledger.deletions.find()
         if run is None:
@@ -80,7 +80,7 @@ def published(path: Path) -> Ledger:
 def test_nothing_is_left_of_a_deleted_run(
     path: Path, monkeypatch: pytest.MonkeyPatch, make_report: MakeReport, make_claim: MakeClaim
 ) -> None:
-    """In no table, whatever the steps are in which it goes; of others nothing is missing."""
+    """No table has a row of it afterwards, whatever the batches were, and no other run has lost any."""
     for most in (1, 2, 7, 500):
         monkeypatch.setattr("oku_coordinator.ledger.ledger_deletions.DELETED_AT_ONCE", most)
         file = path.with_name(f"{most}.sqlite3")
@@ -111,7 +111,7 @@ def test_nothing_is_left_of_a_deleted_run(
 def test_a_deleted_run_is_found_by_nobody(
     ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClaim
 ) -> None:
-    """From the first moment on, also by late messages of its workers, which harm nobody."""
+    """It is gone with the first transaction; late messages of its workers do no harm."""
     claims = fill(ledger, cut, make_report, make_claim, "r1")
     other = cut(run="r2")
     ledger.deletions.begin("r1")
@@ -131,7 +131,7 @@ def test_a_deleted_run_is_found_by_nobody(
 def test_a_run_that_is_not_at_rest_is_not_deleted(
     ledger: Ledger, begin_run: Callable[..., RunRecord], cut: Cut, state: RunState
 ) -> None:
-    """It is said in which state it is."""
+    """The error names the state that it is in."""
     if state == RunState.PENDING:
         ledger.runs.create("r1", Spec(requests=1), 0.0)
     else:
@@ -144,7 +144,7 @@ def test_a_run_that_is_not_at_rest_is_not_deleted(
 
 
 def test_a_deletion_goes_on_where_a_process_ended(path: Path) -> None:
-    """The ledger knows of which run something is left."""
+    """The ledger knows which run still has rows."""
     make_long_ledger(path, runs=2, leases=3000, samples=5)
     with closing(Ledger(path)) as ledger:
         ledger.deletions.begin(LONG_RUN)
@@ -181,7 +181,7 @@ def test_a_deletion_never_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
-    """Some pages at a time."""
+    """The file shrinks by some pages at a time."""
     make_long_ledger(path, runs=2, leases=20_000, samples=5)
     before = path.stat().st_size
     with closing(Ledger(path)) as ledger:
@@ -196,7 +196,7 @@ def test_the_space_of_a_deleted_run_is_given_back(path: Path) -> None:
 
 
 def test_an_older_ledger_gives_space_back_once_it_is_written_anew(path: Path) -> None:
-    """Until then the space is used again, and nobody waits for it for ever."""
+    """Until then its free space is reused, and nobody waits for it for ever."""
     make_long_ledger(path, runs=2, leases=20_000, samples=5)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
@@ -214,7 +214,7 @@ def test_an_older_ledger_gives_space_back_once_it_is_written_anew(path: Path) ->
 
 
 def test_runs_that_are_too_many_or_too_old_are_found(ledger: Ledger, cut: Cut) -> None:
-    """The oldest first; what is not over is kept."""
+    """The oldest come first, and runs that are not over are kept."""
     for number in range(5):
         ledger.runs.create(f"r{number}", Spec(requests=1), float(number))
         ledger.runs.change_state(f"r{number}", RunState.CANCELLED, 10.0 + number)
@@ -228,7 +228,7 @@ def test_runs_that_are_too_many_or_too_old_are_found(ledger: Ledger, cut: Cut) -
 
 
 def test_a_run_whose_lines_wait_for_loki_is_kept_by_retention(published: Ledger) -> None:
-    """Until Loki has them."""
+    """It is kept until Loki has its lines."""
     published.runs.create("r1", Spec(requests=1), 0.0)
     published.runs.change_state("r1", RunState.CANCELLED, 1.0)
     published.outbox.put_summary("r1", {"x": 1}, [], 1.0)

@@ -7,7 +7,7 @@ from oku_core.errors import UserError
 
 
 def test_a_ledger_has_one_writer(path: Path) -> None:
-    """A second one is refused until the first has gone."""
+    """A second writer is refused until the first has gone."""
     lock = lock_ledger(path)
     with pytest.raises(UserError, match="another coordinator holds this ledger"):
         lock_ledger(path)
@@ -16,21 +16,21 @@ def test_a_ledger_has_one_writer(path: Path) -> None:
 
 
 def test_the_folder_of_a_ledger_is_made_with_its_lock(tmp_path: Path) -> None:
-    """Whoever wants to write is the one who makes it."""
+    """Whoever wants to write makes the folder."""
     path = tmp_path / "a" / "b" / "ledger.sqlite3"
     lock_ledger(path).release()
     assert path.with_suffix(".lock").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
-    """A file is in its place."""
+    """The error says so when a file is in the place of the folder."""
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file: Not a directory"):
         lock_ledger(tmp_path / "file" / "ledger.sqlite3")
 
 
 def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A coordinator that is started anew waits until the old one has gone."""
+    """A restarted coordinator waits until the old one has gone."""
     held = FileLock(tmp_path / "lock")
     pauses: list[float] = []
 

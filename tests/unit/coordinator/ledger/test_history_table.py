@@ -15,12 +15,12 @@ MOST = 200
 
 @pytest.fixture(autouse=True)
 def _room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For fewer moments than there is outside."""
+    """Lower the number of samples that a run keeps."""
     monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_SAMPLES", MOST)
 
 
 def build_sample(at: float) -> Sample:
-    """A second of a run in which three requests were answered."""
+    """Build a second of a run."""
     histogram = Histogram()
     for value_us in (1000, 2000, 1000 * int(at % 97) + 1):
         histogram.record(value_us)
@@ -34,7 +34,7 @@ def build_sample(at: float) -> Sample:
 def test_a_long_history_is_thinned_out_bit_by_bit(
     ledger: Ledger, begin_run: Callable[..., RunRecord]
 ) -> None:
-    """Nothing of what was counted is lost at any time, and there are never many more than there may be."""
+    """Nothing that was counted is ever lost, and there are never many more samples than there may be."""
     begin_run()
     whole = [build_sample(float(at)) for at in range(1, MOST + 140)]
     for place, sample in enumerate(whole, 1):
@@ -54,7 +54,7 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
 def test_merging_goes_on_where_a_process_ended(
     ledger: Ledger, begin_run: Callable[..., RunRecord], path: Path
 ) -> None:
-    """What is merged and what is not is in the ledger."""
+    """The ledger knows what has been merged and what has not."""
     begin_run()
     for at in range(MOST + 3):
         ledger.history.keep_sample("r1", build_sample(float(at)))
@@ -73,7 +73,7 @@ def test_merging_goes_on_where_a_process_ended(
 def test_a_run_keeps_so_many_events_and_no_more(
     ledger: Ledger, begin_run: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first ones, in their order."""
+    """It keeps the first ones, in their order."""
     monkeypatch.setattr("oku_coordinator.ledger.history_table.MOST_EVENTS", 5)
     begin_run()
     ledger.history.note("r1", [Event(at=float(at), type=EventType.STATE, text=f"{at}") for at in range(9)])

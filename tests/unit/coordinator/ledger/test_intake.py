@@ -17,12 +17,12 @@ MakeReport = Callable[..., Report]
 
 
 def fetch_resent(ledger: Ledger, run: str = "r1") -> int:
-    """How many requests may have been sent again."""
+    """The number of requests that may have been sent again."""
     return ledger.runs.fetch(run).resent_at_most
 
 
 def test_a_claim_tells_who_has_a_lease(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
-    """It opens the window of activity and accounts nothing."""
+    """A claim opens the window of activity and accounts for nothing."""
     lease = cut()
     assert ledger.leases.apply([make_claim(lease)], 5.0) == [MessageVerdict.CLAIMED]
     assert ledger.leases.fetch_active("r1")[0].worker == "w1"
@@ -34,7 +34,9 @@ def test_a_claim_tells_who_has_a_lease(ledger: Ledger, cut: Cut, make_claim: Mak
 def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """What was cut off may have been sent and is pending again, with what was never taken."""
+    """Requests that were cut off may have been sent; they are pending again, as are those that were never
+    taken.
+    """
     lease = cut(20)
     report = make_report(lease, done=10, unfinished=[4, 7])
     assert ledger.leases.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
@@ -53,7 +55,7 @@ def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
 def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Nothing was sent, so nothing is sent again and no window opens."""
+    """Nothing was sent, so nothing counts as resent and no window opens."""
     lease = cut()
     assert ledger.leases.apply([make_report(lease, done=lease.start)], 5.0) == [MessageVerdict.ACCOUNTED]
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
@@ -65,7 +67,7 @@ def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
 def test_a_doubled_report_counts_once(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, *, is_claimed: bool
 ) -> None:
-    """Doubled in one batch, in the next, or with the claim behind it."""
+    """It may come twice in one batch, again in the next, or with its claim behind it."""
     lease = cut()
     claim, report = make_claim(lease), make_report(lease)
     first: list[Message] = [claim, claim, report, report] if is_claimed else [report, report]
@@ -79,7 +81,7 @@ def test_a_doubled_report_counts_once(
 def test_the_first_execution_of_a_lease_counts_and_the_second_is_sent_again(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """However often the second one speaks, and whichever reports first, its requests are added once."""
+    """However often the second one speaks, and whichever reports first, its requests count as resent once."""
     lease = cut()
     second_claim = make_claim(lease, execution="e2", worker="w2", incarnation="b2")
     second = make_report(lease, execution="e2", worker="w2", incarnation="b2")
@@ -119,7 +121,7 @@ def test_a_second_execution_that_was_never_claimed_adds_what_it_sent(
 def test_what_comes_after_a_lease_was_taken_back_is_late(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """Its requests were added to those sent again when it expired, and are not added twice."""
+    """Its requests counted as resent when it expired, and do not count twice."""
     lease = cut()
     ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
     verdicts = ledger.leases.apply([make_claim(lease), make_report(lease), make_report(lease)], 5.0)
@@ -133,7 +135,7 @@ def test_what_comes_after_a_lease_was_taken_back_is_late(
 def test_a_second_execution_of_a_lease_that_was_taken_back_is_sent_again(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, first_speaks_by: str
 ) -> None:
-    """The expiry has reckoned with one execution only."""
+    """The expiry allowed for one execution only."""
     lease = cut()
     ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 4.0)
     first: Message = make_claim(lease) if first_speaks_by == "claim" else make_report(lease)
@@ -145,7 +147,7 @@ def test_a_second_execution_of_a_lease_that_was_taken_back_is_sent_again(
 def test_a_lease_that_the_broker_took_although_it_said_no_is_sent_again(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """The expiry has reckoned with nobody, so whoever speaks is added, once each."""
+    """The expiry allowed for no execution, so each one that speaks is added once."""
     claimed, reported = cut(), cut()
     ledger.leases.expire([claimed.id, reported.id], ExpiryReason.NOT_SENT, 4.0)
     assert fetch_resent(ledger) == 0
@@ -164,7 +166,7 @@ def test_a_lease_that_the_broker_took_although_it_said_no_is_sent_again(
 def test_a_report_that_cannot_be_true_is_dropped_and_said(
     ledger: Ledger, cut: Cut, make_report: MakeReport, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its lease stays out, and the log has why."""
+    """Its lease stays active, and the log says why."""
     lease = cut()
     with caplog.at_level(logging.WARNING):
         assert ledger.leases.apply([make_report(lease, bytes_received=-1)], 5.0) == [MessageVerdict.UNTRUE]
@@ -177,7 +179,9 @@ def test_a_report_that_cannot_be_true_is_dropped_and_said(
 def test_a_message_whose_names_cannot_be_written_is_of_no_lease(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, field: str
 ) -> None:
-    """JSON carries halves of characters that UTF-8 has not; such a message must not come back for ever."""
+    """JSON can carry half a surrogate pair, which UTF-8 cannot encode; such a message must not come back for
+    ever.
+    """
     lease = cut()
     messages: list[Message] = [
         make_claim(lease, **{field: "\ud800"}),
@@ -190,7 +194,7 @@ def test_a_message_whose_names_cannot_be_written_is_of_no_lease(
 def test_a_message_on_an_unknown_lease_is_dropped(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """A forger knows no name of a lease."""
+    """Somebody who forges messages does not know the id of any lease."""
     lease = cut()
     messages: list[Message] = [
         make_claim(lease, lease="r1.1.00000000"),
@@ -214,7 +218,7 @@ def test_a_batch_is_taken_in_for_several_runs_at_once(
 def test_nothing_is_accounted_for_a_run_that_has_failed(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """Workers may still have its leases: its account stays as it was, its leases stay out."""
+    """Workers may still have its leases, but its account and its leases stay as they were."""
     lease = cut()
     ledger.runs.change_state("r1", RunState.FAILED, 4.0, "a reason")
     ledger.leases.apply([make_claim(lease)], 5.0)
@@ -231,7 +235,7 @@ def test_nothing_is_accounted_for_a_run_that_has_failed(
 def test_a_window_opens_when_the_worker_began(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, worker_time: float, begin: float
 ) -> None:
-    """By the worker's clock, as far as that can be: after the lease was cut at 2 s, before now at 5 s."""
+    """The worker's clock counts within bounds: after the lease was cut at 2 s, and before now at 5 s."""
     ledger.leases.apply([make_claim(cut(), at=worker_time)], 5.0)
     assert ledger.runs.fetch("r1").started_at == begin
 
@@ -239,7 +243,7 @@ def test_a_window_opens_when_the_worker_began(
 def test_a_report_opens_a_window_when_its_claim_was_lost(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Else its requests would have been made in no time."""
+    """Without it the requests would have taken no time."""
     ledger.leases.apply([make_report(cut(100), started_at=3.5)], 8.0)
     record = ledger.runs.fetch("r1")
     assert (record.started_at, record.windows, record.active_s) == (3.5, 1, 4.5)
@@ -260,7 +264,7 @@ def test_a_lease_that_a_worker_refuses_is_for_others(
 def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """It does not go round any more, and may be resumed with other workers."""
+    """It deals out no more leases, and may be resumed with other workers."""
     lease = cut()
     ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
     ledger.leases.apply([make_report(lease, done=lease.start, refusal="no such engine")], 5.0)

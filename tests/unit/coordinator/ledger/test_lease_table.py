@@ -38,7 +38,7 @@ def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, cut: Cut) ->
 def test_a_lease_does_not_reach_over_what_is_accounted(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Requests that were cut off are leased again one by one, in order, and the run is completed."""
+    """Requests that were cut off are leased again one by one, in order, until the run is completed."""
     lease = cut(100)
     ledger.leases.apply([make_report(lease, done=60, unfinished=[3, 4, 50])], 5.0)
     again = [cut(1000) for _ in range(3)]
@@ -49,7 +49,7 @@ def test_a_lease_does_not_reach_over_what_is_accounted(
 
 
 def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut: Cut) -> None:
-    """The same range gets another one when it is given out again, and a part of it is random."""
+    """A range that is given out again gets another id, part of which is random."""
     first = cut(100)
     ledger.leases.expire([first.id], ExpiryReason.NOT_CLAIMED, 3.0)
     second = cut(100)
@@ -60,7 +60,7 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut
 
 
 def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
-    """Bring a run that has one lease out from running to another state."""
+    """Bring a running run that has one active lease into another state."""
     if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
         ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
     steps = {
@@ -85,7 +85,7 @@ def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
     ],
 )
 def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut, state: RunState) -> None:
-    """The dispatcher may have seen it running a moment ago."""
+    """The dispatcher may act on a state that has just changed."""
     lead_to(ledger, state, cut())
     before = ledger.leases.fetch_slices("r1")
     assert ledger.leases.count_pending("r1") > 0
@@ -96,7 +96,7 @@ def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut
 def test_the_leases_that_are_out_are_listed(
     ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
 ) -> None:
-    """Neither reported ones nor those of other runs, and each with who has it."""
+    """The list has neither reported leases nor those of other runs, and says who has each."""
     reported, late, early = cut(now=2.0), cut(now=5.0), cut(now=4.0)
     ledger.leases.apply([make_report(reported), make_claim(early)], 6.0)
     ledger.runs.create("r2", Spec(requests=1), 0.0)
@@ -113,7 +113,7 @@ def test_the_leases_that_are_out_are_listed(
 def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Nobody waits for it any more; for one that is active or was reported somebody does or did."""
+    """Nobody waits for a void lease; an active or reported one is not void."""
     expired, active, reported, other = cut(), cut(), cut(), cut(run="r2")
     ledger.leases.expire([expired.id], ExpiryReason.WORKER_LOST, 3.0)
     ledger.leases.apply([make_report(reported)], 4.0)

@@ -18,7 +18,7 @@ Cut = Callable[..., LeaseRecord]
 
 
 def test_the_whole_request_space_of_a_new_run_is_pending(ledger: Ledger) -> None:
-    """Nothing of a run is accounted or leased when it is entered, and it waits for its turn."""
+    """Nothing of a submitted run is accounted or leased, and it waits for its turn."""
     record = ledger.runs.create("r1", Spec(requests=1_000_000, name="soak"), 5.0)
     assert (record.run, record.name, record.state, record.created_at) == ("r1", "soak", RunState.PENDING, 5.0)
     assert record.spec == Spec(requests=1_000_000, name="soak")
@@ -47,7 +47,7 @@ def test_a_run_that_is_not_there_is_named(ledger: Ledger, ask: Callable[[Ledger]
 def test_a_run_goes_from_pending_to_completed(
     ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: Callable[..., Report]
 ) -> None:
-    """Cut, claimed and reported lease by lease, every request ends in the account."""
+    """Lease by lease is cut, claimed and reported, until every request is accounted."""
     for number in range(4):
         lease = cut(30, requests=100)
         assert (lease.start, lease.stop) == (30 * number, min(100, 30 * number + 30))
@@ -72,7 +72,7 @@ def test_a_run_goes_from_pending_to_completed(
 def test_a_ledger_that_is_opened_again_has_everything(
     ledger: Ledger, path: Path, cut: Cut, make_claim: Callable[..., Claim], make_report: Callable[..., Report]
 ) -> None:
-    """Runs, ranges, leases, the account and what was sent again are as they were."""
+    """Runs, ranges, leases, the account and the number of resent requests are as they were."""
     first, second, third = cut(), cut(), cut()
     ledger.leases.apply([make_report(first), make_claim(second, at=3.5)], 10.0)
     ledger.leases.expire([third.id], ExpiryReason.NOT_CLAIMED, 11.0)
@@ -92,7 +92,7 @@ def test_a_ledger_that_is_opened_again_has_everything(
 def test_a_snapshot_does_not_change_any_more(
     ledger: Ledger, cut: Cut, make_report: Callable[..., Report]
 ) -> None:
-    """What is reported after it was taken is not in it."""
+    """What is reported later is not in it."""
     first, second = cut(), cut()
     ledger.leases.apply([make_report(first)], 10.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
@@ -105,7 +105,7 @@ def test_a_snapshot_does_not_change_any_more(
 def test_a_reader_follows_a_ledger_that_another_process_writes(
     ledger: Ledger, path: Path, cut: Cut, make_report: Callable[..., Report]
 ) -> None:
-    """Each time it looks it sees the state of one moment, whatever it has seen before."""
+    """Each look sees one state of the file, whatever was seen before."""
     reader = Ledger(path, read_only=True)
     first, second = cut(), cut()
     ledger.leases.apply([make_report(first)], 10.0)
@@ -118,7 +118,7 @@ def test_a_reader_follows_a_ledger_that_another_process_writes(
 
 
 def test_a_reader_needs_a_ledger(tmp_path: Path) -> None:
-    """A folder without one is a mistake of the user's, and no file is made."""
+    """A folder without one is the user's mistake, and no file is made."""
     with pytest.raises(UserError, match="there is no ledger"):
         Ledger(tmp_path / "ledger.sqlite3", read_only=True)
     assert list(tmp_path.iterdir()) == []

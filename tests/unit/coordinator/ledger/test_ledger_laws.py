@@ -39,7 +39,7 @@ class Execution:
 
     @property
     def sent(self) -> int:
-        """How many requests it sends."""
+        """The number of requests that it sends."""
         return self.report.done - self.report.start
 
 
@@ -126,7 +126,7 @@ class LedgerLaws(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        """Open the file, as a coordinator does that comes back."""
+        """Open the file, as a restarted coordinator does."""
         self.ledger = Ledger(Path(self.folder.name) / "ledger.sqlite3")
 
     def teardown(self) -> None:
@@ -135,7 +135,7 @@ class LedgerLaws(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def tick(self) -> float:
-        """Time goes on."""
+        """Let a second pass."""
         self.now += 1.0
         return self.now
 
@@ -147,13 +147,13 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @initialize(requests=st.integers(1, 60))
     def submit_first(self, requests: int) -> None:
-        """A run begins its life."""
+        """Submit the first run."""
         self.submit(requests)
 
     @precondition(lambda self: len(self.counted) < len(RUNS))
     @rule(requests=st.integers(1, 200))
     def submit(self, requests: int) -> None:
-        """Another run is put into the queue."""
+        """Submit another run."""
         run = RUNS[len(self.counted)]
         self.ledger.runs.create(run, Spec(requests=requests), self.tick())
         self.counted[run] = Counter()
@@ -161,14 +161,14 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @rule()
     def give_turn(self) -> None:
-        """The dispatcher lets the run begin that has its turn."""
+        """Let the run begin that has its turn, as the dispatcher does."""
         run = self.ledger.runs.fetch_current()
         if run is not None and run.state == RunState.PENDING:
             self.ledger.runs.change_state(run.run, RunState.RUNNING, self.tick())
 
     @rule(run=st.sampled_from(RUNS), size=st.integers(1, 50))
     def cut(self, run: str, size: int) -> None:
-        """The dispatcher cuts a lease, as seen late by the state of the run as it may be."""
+        """Cut a lease as the dispatcher does, which may act on a state that has changed."""
         if run not in self.counted:
             return
         may_cut = self.state(run) == RunState.RUNNING and self.ledger.leases.count_pending(run) > 0
@@ -182,7 +182,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @precondition(lambda self: self.leases)
     @rule(data=st.data())
     def execute(self, data: st.DataObject) -> None:
-        """A worker takes a lease, maybe the second one for it; its messages are on their way."""
+        """Let a worker take a lease, maybe the second one to do so; its messages are on their way."""
         lease = data.draw(st.sampled_from(list(self.leases.values())))
         execution = data.draw(executions(lease.record, next(self.numbers)))
         lease.executions.append(execution)
@@ -191,7 +191,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @precondition(lambda self: self.messages)
     @rule(data=st.data())
     def deliver(self, data: st.DataObject) -> None:
-        """Messages come in a batch: early, late, doubled, in any order; others are lost."""
+        """Deliver messages in a batch: early, late, doubled, in any order; others are lost."""
         batch = data.draw(st.lists(st.sampled_from(self.messages), min_size=1, max_size=4))
         verdicts = self.ledger.leases.apply([message for _, _, message in batch], self.tick())
         assert not {MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN} & set(verdicts)
@@ -202,7 +202,7 @@ class LedgerLaws(RuleBasedStateMachine):
                 self.count(lease, message)
 
     def count(self, lease: ModelLease, report: Report) -> None:
-        """The ledger says that it has accounted a report."""
+        """Count a report that the ledger says it has accounted."""
         run = lease.record.run
         assert lease.expired is None
         self.counted[run].update(set(range(report.start, report.done)) - set(report.unfinished))
@@ -211,7 +211,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @precondition(lambda self: self.messages)
     @rule(data=st.data())
     def forge(self, data: st.DataObject) -> None:
-        """A message that cannot be true, or is of no lease, changes nothing at all."""
+        """Deliver a message that cannot be true or has no lease; it must change nothing at all."""
         _, execution, _ = data.draw(st.sampled_from(self.messages))
         report = execution.report
         lies: list[dict[str, Any]] = [
@@ -232,7 +232,7 @@ class LedgerLaws(RuleBasedStateMachine):
         assert {run: self.describe(run) for run in self.counted} == before
 
     def describe(self, run: str) -> object:
-        """Everything that the ledger has of a run."""
+        """Everything that the ledger keeps of a run."""
         snapshot = self.ledger.runs.fetch_snapshot(run)
         account = snapshot.account
         return (
@@ -244,7 +244,7 @@ class LedgerLaws(RuleBasedStateMachine):
     @precondition(lambda self: self.leases)
     @rule(data=st.data(), reason=st.sampled_from(ExpiryReason))
     def expire(self, data: st.DataObject, reason: ExpiryReason) -> None:
-        """The coordinator takes leases back, for whatever reason, rightly or not, also twice."""
+        """Take leases back as the coordinator does, for whatever reason, rightly or not, also twice."""
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
         for name in names:
             if self.ledger.leases.expire([name], reason, self.tick()):
@@ -253,7 +253,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @rule(run=st.sampled_from(RUNS), state=st.sampled_from(RunState))
     def change_state(self, run: str, state: RunState) -> None:
-        """Somebody pauses, resumes or cancels a run."""
+        """Pause, resume or cancel a run."""
         wanted = {RunState.PAUSING, RunState.PENDING, RunState.CANCELLING}
         if run not in self.counted or state not in wanted or state not in TRANSITIONS[self.state(run)]:
             return
@@ -261,7 +261,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @rule(but=st.none() | st.sampled_from(RUNS))
     def park(self, but: str | None) -> None:
-        """The stack was killed as a whole, and another one is about to start."""
+        """Kill the whole stack, and prepare for the next one."""
         leases = [lease for run in self.counted for lease in self.ledger.leases.fetch_active(run)]
         self.ledger.runs.park_interrupted(self.tick(), but=but)
         for lease in leases:
@@ -270,7 +270,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @rule()
     def come_back(self) -> None:
-        """The coordinator dies and comes back: everything is as it was."""
+        """Restart the coordinator: everything must be as it was."""
         before = {run: self.describe(run) for run in self.counted}
         self.ledger.close()
         self.open()
@@ -280,7 +280,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     @invariant()
     def keeps_the_laws(self) -> None:
-        """After every step, for every run."""
+        """Check the laws for every run after every step."""
         snapshots = [self.ledger.runs.fetch_snapshot(run) for run in self.counted]
         for snapshot in snapshots:
             self.check_conservation(snapshot)
@@ -314,7 +314,7 @@ class LedgerLaws(RuleBasedStateMachine):
         assert sum(worker.requests for worker in snapshot.workers) == counted
 
     def check_what_was_sent(self, snapshot: Snapshot) -> None:
-        """No more was sent than is accounted, leased, or owned up to as sent again; and not too much is."""
+        """No more was sent than is accounted, leased or resent, and not too much counts as resent."""
         leases = [lease for lease in self.leases.values() if lease.record.run == snapshot.record.run]
         sent = sum(lease.measure_sent() for lease in leases)
         resent = snapshot.record.resent_at_most
@@ -322,7 +322,7 @@ class LedgerLaws(RuleBasedStateMachine):
         assert resent <= sum(lease.measure_resent_at_worst() for lease in leases)
 
     def check_course(self, record: RunRecord) -> None:
-        """A run that is over stays so; one at rest has nothing out and its clock stands."""
+        """A run that is over stays so; one at rest has no active lease and its clock stands still."""
         assert record.state == self.final.get(record.run, record.state)
         if record.state in FINAL_STATES:
             self.final[record.run] = record.state

@@ -18,7 +18,7 @@ MakeReport = Callable[..., Report]
 
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
-    """Any other is refused by name, and nothing changes."""
+    """Any other transition is refused by name, and changes nothing."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     with pytest.raises(TransitionError, match="run r1 is pending, it cannot become pausing"):
         ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
@@ -26,7 +26,7 @@ def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
 
 
 def test_a_reason_is_kept_until_the_next_state(ledger: Ledger) -> None:
-    """It says why a run is in the state that it is in."""
+    """The reason says why a run is in its state."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     assert ledger.runs.change_state("r1", RunState.PAUSED, 1.0, "a reason").reason == "a reason"
     assert ledger.runs.change_state("r1", RunState.PENDING, 2.0).reason == ""
@@ -51,7 +51,7 @@ def test_a_run_with_nothing_out_rests_at_once(
 def test_a_run_rests_with_the_last_report(
     ledger: Ledger, cut: Cut, make_report: MakeReport, closing: RunState, closed: RunState
 ) -> None:
-    """What was in flight is accounted first, the rest of the lease is given back."""
+    """What was in flight is accounted first, and the rest of the lease is given back."""
     first, second = cut(), cut()
     assert ledger.runs.change_state("r1", closing, 4.0).state == closing
     ledger.leases.apply([make_report(first, done=4)], 5.0)
@@ -66,7 +66,7 @@ def test_a_run_rests_with_the_last_report(
 def test_a_run_that_is_stopped_right_at_its_end_is_completed(
     ledger: Ledger, cut: Cut, make_report: MakeReport, closing: RunState
 ) -> None:
-    """Nothing was left to stop; and it cannot be stopped after that."""
+    """Nothing was left to stop, and it cannot be stopped after that."""
     lease = cut(100)
     ledger.runs.change_state("r1", closing, 4.0)
     ledger.leases.apply([make_report(lease)], 5.0)
@@ -88,7 +88,7 @@ def test_a_pausing_run_can_still_be_cancelled(ledger: Ledger, cut: Cut, make_rep
 def test_a_run_that_is_resumed_goes_on_where_it_stood(
     ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Only what is not accounted is leased again."""
+    """Only requests that are not accounted are leased again."""
     lease = cut(50)
     ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
     ledger.leases.apply([make_report(lease, done=40, unfinished=[5])], 5.0)
@@ -102,7 +102,7 @@ def test_a_run_that_is_resumed_goes_on_where_it_stood(
 
 
 def test_a_run_that_is_over_does_not_fail_any_more(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
-    """Whatever is found out about it later."""
+    """It stays as it is, whatever is found out about it later."""
     ledger.leases.apply([make_report(cut(100))], 5.0)
     before = ledger.runs.fetch("r1")
     ledger.file.change(lambda transaction: fail(transaction, "r1", "a reason", 9.0))
@@ -113,7 +113,7 @@ def test_a_run_that_is_over_does_not_fail_any_more(ledger: Ledger, cut: Cut, mak
 def test_only_the_time_between_first_claim_and_rest_is_activity(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """Neither the wait for workers, nor the pause, nor the wait for the next turn."""
+    """The waits for workers, for the end of a pause and for the next turn do not count."""
     lease = cut()
     assert ledger.runs.fetch("r1").measure_active_s(3.0) == 0.0
     ledger.leases.apply([make_claim(lease, at=4.0)], 4.0)
@@ -133,7 +133,7 @@ def test_only_the_time_between_first_claim_and_rest_is_activity(
 
 
 def test_all_claims_of_a_window_open_it_once(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
-    """Two workers that begin are one begin."""
+    """Two workers that begin open one window."""
     first, second = cut(), cut()
     ledger.leases.apply([make_claim(first, at=3.0), make_claim(second, execution="e2", at=2.5)], 5.0)
     record = ledger.runs.fetch("r1")
@@ -155,7 +155,7 @@ def test_a_coordinator_that_comes_back_finds_the_window_open(
 def test_a_clock_that_was_set_back_does_not_take_activity_away(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim
 ) -> None:
-    """The window is then empty, not negative."""
+    """The window is empty then, not negative."""
     lease = cut()
     ledger.leases.apply([make_claim(lease)], 5.0)
     assert ledger.runs.fetch("r1").measure_active_s(1.0) == 0.0

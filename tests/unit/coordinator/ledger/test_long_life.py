@@ -41,14 +41,14 @@ class Work:
         self._done += _GRAIN
 
     def measure(self, call: Callable[[], Any]) -> int:
-        """How many a call takes."""
+        """The number of instructions that a call takes."""
         before = self._done
         call()
         return self._done - before
 
 
 def take_back(ledger: Ledger) -> None:
-    """One lease that was cut before."""
+    """Take a lease back that was cut before."""
     active: list[LeaseRecord] = ledger.leases.fetch_active(LONG_RUN)
     ledger.leases.expire([active[0].id], ExpiryReason.NOT_CLAIMED, LATER)
 
@@ -61,7 +61,7 @@ CALLS: dict[str, Callable[[Ledger], Any]] = {
     "a standing": lambda ledger: ledger.runs.fetch_standing(LONG_RUN),
     "a snapshot": lambda ledger: ledger.runs.fetch_snapshot(LONG_RUN),
     "a lease": lambda ledger: cut_lease(ledger, LONG_RUN, 10, LATER),
-    "a moment": lambda ledger: ledger.history.keep_sample(LONG_RUN, build_sample(LATER + 1)),
+    "a sample": lambda ledger: ledger.history.keep_sample(LONG_RUN, build_sample(LATER + 1)),
     "an event": lambda ledger: ledger.history.note(LONG_RUN, [build_event()]),
     "a lease that is taken back": take_back,
     "what exceeds the outbox": lambda ledger: ledger.outbox.drop(0),
@@ -69,7 +69,7 @@ CALLS: dict[str, Callable[[Ledger], Any]] = {
 
 
 def build_sample(at: float) -> Sample:
-    """A second in which nothing ended."""
+    """Build a second of a run."""
     return Sample(
         at=at, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
@@ -77,12 +77,12 @@ def build_sample(at: float) -> Sample:
 
 
 def build_event() -> Event:
-    """A worker has come."""
+    """Build the event of a worker that has joined."""
     return Event(at=LATER, type=EventType.WORKER_JOINED, text="worker w1 joined")
 
 
 def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Ledger:
-    """A ledger in which `LONG_RUN` is active."""
+    """Open a ledger in which `LONG_RUN` is active."""
     make_long_ledger(path, runs=runs, leases=leases, samples=samples, body="x" * 10_000)
     ledger = Ledger(path)
     ledger.runs.change_state(LONG_RUN, RunState.PENDING, LATER)
@@ -93,13 +93,13 @@ def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Led
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Of the ledgers that are opened from here on."""
+    """Count the work of the ledgers that are opened from here on."""
     return Work(monkeypatch)
 
 
 @pytest.fixture
 def short(tmp_path: Path, work: Work) -> Iterator[Ledger]:
-    """One with hardly anything in it."""
+    """A ledger with hardly anything in it."""
     ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, samples=5)
     yield ledger
     ledger.close()
@@ -107,14 +107,14 @@ def short(tmp_path: Path, work: Work) -> Iterator[Ledger]:
 
 @pytest.fixture
 def long(tmp_path: Path, work: Work) -> Iterator[Ledger]:
-    """One of 200 runs, one of which has 50,000 leases."""
+    """A ledger of 200 runs, one of which has 50,000 leases."""
     ledger = open_long_ledger(tmp_path / "long.sqlite3", runs=200, leases=50_000, samples=300)
     yield ledger
     ledger.close()
 
 
 def test_no_call_costs_more_the_longer_a_ledger_is(short: Ledger, long: Ledger, work: Work) -> None:
-    """Counted in instructions of the database, for all that is done each second or with each message."""
+    """Every call that is made each second or with each message takes as many instructions of the database."""
     costs = {
         name: (work.measure(lambda call=call: call(short)), work.measure(lambda call=call: call(long)))  # type: ignore[misc]
         for name, call in CALLS.items()
@@ -133,7 +133,7 @@ def test_a_run_that_nobody_carries_out_takes_no_memory(long: Ledger) -> None:
 
 
 def test_a_run_that_came_to_rest_takes_no_memory(tmp_path: Path) -> None:
-    """Nor does one that has only been submitted."""
+    """A run that has only been submitted takes none either."""
     ledger = open_long_ledger(tmp_path / "short.sqlite3", runs=2, leases=5, samples=5)
     record = ledger.runs.fetch(LONG_RUN)
     for number in range(20):

@@ -28,12 +28,12 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 
 def take(ledger: Ledger, lines: int = 1000, size: int = 10**9, now: float = 10.0) -> list[OutboxLine]:
-    """The oldest lines."""
+    """Take the oldest lines."""
     return ledger.outbox.take(lines, size, now)
 
 
 def note(ledger: Ledger, *times: float, run: str = "r1") -> None:
-    """Events at these times."""
+    """Note events at these times."""
     ledger.history.note(run, [Event(at=at, type=EventType.STATE, text="x" * 10) for at in times])
 
 
@@ -47,14 +47,16 @@ def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
 
 
 def empty(ledger: Ledger) -> None:
-    """Take everything out."""
+    """Take and remove all lines."""
     ledger.outbox.remove(take(ledger))
 
 
 def test_a_report_enters_the_outbox_with_the_account(
     ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
 ) -> None:
-    """A line for its range, one for each status, one for the state that follows, at the same moment."""
+    """It makes a line for its range, one for each status, and one for the state that follows, all at one
+    time.
+    """
     lease = cut(100)
     empty(ledger)
     ledger.leases.apply([make_report(lease, statuses={"200": 90, "201": 10})], 5.0)
@@ -67,7 +69,7 @@ def test_a_report_enters_the_outbox_with_the_account(
 def test_what_does_not_count_is_not_published(
     ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
 ) -> None:
-    """A report that comes twice, and one that covers nothing."""
+    """A report that comes twice makes no line, nor does one that covers nothing."""
     first, second = cut(10), cut(10)
     ledger.leases.apply([make_report(first)], 5.0)
     empty(ledger)
@@ -78,7 +80,7 @@ def test_what_does_not_count_is_not_published(
 def test_nothing_is_kept_without_a_loki(
     path: Path, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report], ledger: Ledger
 ) -> None:
-    """Runs of a coordinator that was not given one, resumed ones too, have no lines."""
+    """Runs of a coordinator without Loki have no lines, and nor have runs that it resumes."""
     lease = cut(10)
     ledger.close()
     other = Ledger(path)
@@ -97,7 +99,7 @@ def test_nothing_is_kept_without_a_loki(
 
 
 def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> None:
-    """Also when the clock does; another kind has times of its own."""
+    """They do not even when the clock does; another kind of lines has its own times."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     empty(ledger)
     note(ledger, 5.0, 5.0, 3.0, 6.0)
@@ -108,7 +110,7 @@ def test_times_are_unique_within_a_stream_and_never_go_back(ledger: Ledger) -> N
 
 
 def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Ledger) -> None:
-    """And the coordinator was started anew."""
+    """They stay so when the coordinator is restarted, too."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     note(ledger, 5.0)
     empty(ledger)
@@ -120,7 +122,7 @@ def test_times_stay_unique_when_the_lines_before_are_gone(path: Path, ledger: Le
 
 
 def test_a_line_stays_until_it_is_removed(ledger: Ledger) -> None:
-    """What is taken is taken again, byte for byte."""
+    """Whoever takes lines again gets the same ones, byte for byte."""
     ledger.runs.create("r1", Spec(requests=10, name="shop"), 0.0)
     first = take(ledger)
     assert take(ledger) == first
@@ -141,7 +143,7 @@ def test_batches_are_bounded_in_lines_and_bytes(ledger: Ledger) -> None:
 
 
 def test_lines_of_more_than_an_hour_ago_are_late(ledger: Ledger) -> None:
-    """Decided when they are first taken: later they are the same lines still."""
+    """That is decided when they are first taken, so that they stay the same lines."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     empty(ledger)
     note(ledger, 0.0, 100.0)
@@ -154,7 +156,7 @@ def test_lines_of_more_than_an_hour_ago_are_late(ledger: Ledger) -> None:
 def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
     ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
 ) -> None:
-    """Never ranges, statuses, events or summaries; and says of which run how many."""
+    """It never drops ranges, statuses, events or summaries, and says how many lines each run has lost."""
     lease = cut(10)
     ledger.leases.apply([make_report(lease)], 2.0)
     lasting = len(take(ledger))
@@ -183,7 +185,7 @@ def test_lines_that_were_dropped_while_they_were_sent_are_removed_once(ledger: L
 
 
 def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
-    """A run at rest owes one until it is there; a resumed one owes another."""
+    """A run at rest owes a summary until it is there; a resumed one owes another."""
     ledger.runs.create("r1", Spec(requests=10), 0.0)
     assert ledger.outbox.find_owing() == []
     ledger.runs.change_state("r1", RunState.PAUSED, 1.0)
@@ -200,7 +202,7 @@ def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
 
 
 def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..., LeaseRecord]) -> None:
-    """With its range and why."""
+    """The event has its range and the reason."""
     lease = cut(10)
     empty(ledger)
     ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 5.0)
@@ -211,13 +213,15 @@ def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..
 
 
 def begin(ledger: Ledger) -> None:
-    """A run whose first lines are gone."""
+    """Begin a run and remove its first lines."""
     ledger.runs.create("r1", Spec(requests=100), 0.0)
     empty(ledger)
 
 
 def test_lines_get_the_time_of_the_wall_clock_when_they_are_first_taken(ledger: Ledger) -> None:
-    """Theirs is of a clock that does not jump; once told, a time stays, so that a line is not there twice."""
+    """Before that their times are of a clock that does not jump; after it they stay, so that no line is there
+    twice.
+    """
     begin(ledger)
     note(ledger, 100.0, 101.0)
     first = ledger.outbox.take(1000, 10**9, 102.0, wall_ahead_s=3600.0)
@@ -227,7 +231,7 @@ def test_lines_get_the_time_of_the_wall_clock_when_they_are_first_taken(ledger: 
 
 
 def test_a_time_that_is_still_to_come_is_given_anew(ledger: Ledger) -> None:
-    """The clock was set back: Loki would refuse such lines, and takes them with the new time."""
+    """Loki would refuse lines from before the clock was set back, and takes them with the new time."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
     ledger.outbox.take(1000, 10**9, 5001.0)
@@ -236,7 +240,7 @@ def test_a_time_that_is_still_to_come_is_given_anew(ledger: Ledger) -> None:
 
 
 def test_lines_of_a_process_whose_clock_was_ahead_have_the_time_of_now(ledger: Ledger) -> None:
-    """Nobody knows any more how far it was."""
+    """Nobody knows any more how far ahead it was."""
     begin(ledger)
     note(ledger, 5000.0, 5001.0)
     lines = ledger.outbox.take(1000, 10**9, 1402.0)
@@ -244,7 +248,9 @@ def test_lines_of_a_process_whose_clock_was_ahead_have_the_time_of_now(ledger: L
 
 
 def test_after_a_long_step_back_lines_go_where_loki_takes_them(ledger: Ledger) -> None:
-    """It refuses what is an hour older than the newest of a stream; there is one for what comes late."""
+    """Loki refuses lines that are an hour older than the newest of their stream, so late lines have a stream
+    of their own.
+    """
     begin(ledger)
     note(ledger, 10_000.0)
     assert not ledger.outbox.take(1000, 10**9, 10_000.0)[0].is_late
@@ -260,7 +266,7 @@ def test_after_a_long_step_back_lines_go_where_loki_takes_them(ledger: Ledger) -
 def test_a_new_process_with_its_clock_set_back_does_not_wait_for_the_old_time(
     ledger: Ledger,
 ) -> None:
-    """What it notes has the time of now, and not one after the last of the process before it."""
+    """Its lines get the time of now, not one after the last line of the process before it."""
     begin(ledger)
     note(ledger, 10_000.0)
     empty(ledger)

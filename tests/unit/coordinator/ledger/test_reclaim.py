@@ -22,7 +22,7 @@ MakeReport = Callable[..., Report]
 def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
     ledger: Ledger, cut: Cut, reason: ExpiryReason
 ) -> None:
-    """All of it, once, however often it is taken back."""
+    """All of its requests count as resent once, however often it is taken back."""
     lease, other = cut(), cut()
     assert ledger.leases.expire([lease.id, lease.id], reason, 5.0) == [lease.id]
     assert ledger.leases.expire([lease.id, "unknown"], reason, 6.0) == []
@@ -36,7 +36,7 @@ def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
 
 
 def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, cut: Cut) -> None:
-    """Its range is pending again and nothing is owned up to."""
+    """Its range is pending again and nothing counts as resent."""
     lease = cut()
     assert ledger.leases.expire([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
     assert ledger.runs.fetch("r1").resent_at_most == 0
@@ -57,7 +57,7 @@ def test_a_lease_that_somebody_has_was_sent(
 def test_a_lost_worker_is_known_by_name_and_flag(
     ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
 ) -> None:
-    """What it had done before stays to its credit."""
+    """What it had done before stays in the account."""
     done, lost = cut(), cut()
     ledger.leases.apply([make_report(done), make_claim(lost)], 4.0)
     ledger.leases.expire([lost.id], ExpiryReason.WORKER_LOST, 5.0)

@@ -59,7 +59,7 @@ Reports = st.lists(
 
 
 def describe(account: Account) -> object:
-    """All of an account."""
+    """Everything that the ledger keeps of a run."""
     histogram = account.histogram
     figures = (histogram.total, histogram.sum_us, histogram.min_us, histogram.max_us)
     return account.outcomes, account.statuses, account.bytes_received, histogram.counts, figures

@@ -22,7 +22,7 @@ def find_next(ledger: Ledger) -> str | None:
 
 
 def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
-    """Runs of the same moment are in the order in which they were entered."""
+    """Runs that were created at the same time are in the order of their submission."""
     assert ledger.runs.fetch_page() == []
     for run, now in [("a", 1.0), ("c", 2.0), ("b", 2.0)]:
         ledger.runs.create(run, Spec(requests=1), now)
@@ -30,7 +30,7 @@ def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
 
 
 def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
-    """Whatever its name; and none has when there is none."""
+    """Its name does not matter; without runs nobody has a turn."""
     assert find_next(ledger) is None
     for run, now in [("b", 1.0), ("a", 2.0)]:
         ledger.runs.create(run, Spec(requests=1), now)
@@ -43,7 +43,7 @@ def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
 def test_an_active_run_keeps_its_turn(
     ledger: Ledger, begin_run: Begin, cut: Callable[..., LeaseRecord], state: RunState
 ) -> None:
-    """A run that waits does not get in between, although it was entered first."""
+    """A run that waits does not get in between, although it was submitted first."""
     ledger.runs.create("waiting", Spec(requests=1), -1.0)
     begin_run("r1")
     cut()
@@ -68,7 +68,7 @@ def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
 
 
 def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begin_run: Begin) -> None:
-    """While requests are under way their count would be of another moment than the account."""
+    """While requests are under way, their count would not be of the same instant as the account."""
     begin_run("r1")
     ledger.runs.set_served("r1", 5)
     assert ledger.runs.fetch("r1").served is None
@@ -78,7 +78,7 @@ def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begi
 
 
 def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger, begin_run: Begin) -> None:
-    """It is about to send more than they have counted."""
+    """The run is about to send more than they have counted."""
     begin_run("r1")
     ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
     ledger.runs.set_served("r1", 7)
@@ -91,7 +91,9 @@ def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
 def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
-    """Each once, from the newest, also those of one moment and when a new one comes in between."""
+    """Each run is listed once, the newest first, even if one is submitted in between or several have one
+    time.
+    """
     times = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 3.0}
     for run, now in times.items():
         ledger.runs.create(run, Spec(requests=1), now)
@@ -110,7 +112,7 @@ LONG_COLUMNS = {("runs", "histogram"), ("runs", "statuses")}
 def test_the_state_of_a_run_is_read_without_its_histogram(
     path: Path, ledger: Ledger, begin_run: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor is it read for a list or a tick; the spec is read once, and for a list never."""
+    """Lists and ticks do not read it either; the spec is read once, and never for a list."""
     begin_run("r1")
     reads: set[tuple[str, str]] = set()
     connect = sqlite3.connect
@@ -141,7 +143,7 @@ def test_the_state_of_a_run_is_read_without_its_histogram(
 
 
 def test_a_spec_is_decoded_once(ledger: Ledger) -> None:
-    """It never changes; those of many runs are not all kept."""
+    """It never changes; only a few specs are kept decoded."""
     for number in range(2 * MOST_SPECS):
         ledger.runs.create(f"r{number}", Spec(requests=1, name=f"number {number}"), 1.0)
     records = [ledger.runs.fetch(f"r{number}") for number in range(2 * MOST_SPECS)]

@@ -62,7 +62,7 @@ def test_a_ledger_that_cannot_be_upgraded_is_refused(
 
 
 def test_a_file_that_is_not_a_database_is_not_a_ledger(path: Path) -> None:
-    """It is left as it is."""
+    """The file is left as it is."""
     path.write_bytes(b"a text of more than a hundred bytes " * 10)
     with pytest.raises(UserError, match="is not a ledger: file is not a database"):
         open_database(path)
@@ -71,7 +71,7 @@ def test_a_file_that_is_not_a_database_is_not_a_ledger(path: Path) -> None:
 
 @pytest.mark.parametrize("content", [None, b""])
 def test_there_is_nothing_to_read_where_no_ledger_was_made(path: Path, content: bytes | None) -> None:
-    """Neither without a file nor with an empty one, as a coordinator leaves that was killed at its start."""
+    """There may be no file, or an empty one that a coordinator left when it was killed at its start."""
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(UserError, match="there is no ledger"):
@@ -79,7 +79,7 @@ def test_there_is_nothing_to_read_where_no_ledger_was_made(path: Path, content: 
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    """In one line."""
+    """The error is one line."""
     with pytest.raises(UserError, match="No such file or directory"):
         open_database(tmp_path / "nowhere" / "ledger.sqlite3")
 

@@ -2,7 +2,7 @@ from oku_coordinator.ledger import Ledger
 
 
 def test_servers_are_kept_with_the_run_that_they_were_seen_with(ledger: Ledger) -> None:
-    """Each once, with the time when it was last seen."""
+    """Each is there once, with the time when it was last seen."""
     ledger.runs.note_servers("r1", ["a", "b"], 1.0)
     ledger.runs.note_servers("r1", ["b", "c"], 2.0)
     ledger.runs.note_servers("r2", [""], 3.0)

@@ -40,7 +40,7 @@ FAULTS = {
 
 
 def change_unseen(transaction: Transaction, fault: str) -> None:
-    """A statement that does what no code of ours should, in a transaction that is about the run."""
+    """Execute a statement that no code of ours should, in a transaction that is about the run."""
     transaction.touched.add("r1")
     transaction.execute(fault)
 
@@ -49,7 +49,7 @@ def change_unseen(transaction: Transaction, fault: str) -> None:
 def test_a_fault_of_our_own_is_found_at_the_commit_that_brings_it(
     ledger: Ledger, cut: Cut, make_report: MakeReport, fault: str
 ) -> None:
-    """Whatever statement did it: nothing of the transaction stays, and the run has failed."""
+    """Whatever statement did it, nothing of the transaction stays, and the run fails."""
     done, _, _ = cut(), cut(), cut()
     ledger.leases.apply([make_report(done)], 5.0)
     before = ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")
@@ -60,7 +60,7 @@ def test_a_fault_of_our_own_is_found_at_the_commit_that_brings_it(
 
 
 def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, cut: Cut) -> None:
-    """The rows tell of it."""
+    """The triggers tell of the changed rows."""
     cut()
     with pytest.raises(BreachError, match="became slices that cover"):
         ledger.file.change(lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
@@ -69,7 +69,7 @@ def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, cut: Cut) 
 def test_a_tally_follows_every_change(
     ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
 ) -> None:
-    """What it says is what all rows say."""
+    """The tally agrees with all rows."""
     first, second, third = cut(), cut(), cut(15)
     ledger.leases.apply([make_claim(second), make_claim(third, worker="w2", incarnation="b2")], 4.0)
     ledger.leases.apply([make_report(first, done=7, unfinished=[2, 5])], 5.0)
@@ -95,7 +95,7 @@ def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, cut: Cut) -> None:
 
 
 def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path, cut: Cut) -> None:
-    """So it is when another process has written the file, until the next commit."""
+    """There is no tally after another process has written the file, until the next commit."""
     lease = cut()
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("UPDATE leases SET worker = 'w9'")
@@ -107,7 +107,9 @@ def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path,
 def test_a_tally_costs_no_look_at_other_rows(
     ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit is checked by what it changed, not by going through the run again; a new state is."""
+    """A commit is checked by what it changed, without reading the run again; a change of state reads all of
+    it.
+    """
     lease, _ = cut(), cut()
     looks: list[str] = []
 
@@ -123,7 +125,7 @@ def test_a_tally_costs_no_look_at_other_rows(
 
 
 def test_a_slice_that_changes_twice_is_a_breach() -> None:
-    """A row that comes twice was never there once."""
+    """A row that is added twice cannot be right."""
     tally = Tally(Lengths(10, 0, 0), [], 0)
     tally.note_slice(1, 0, 5, "pending")
     tally.note_slice(1, 0, 5, "pending")

@@ -19,7 +19,7 @@ MakeReport = Callable[..., Report]
 
 
 def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
-    """Let the file not grow any more, or again."""
+    """Keep the file from growing, or let it grow again."""
 
     def limit(transaction: Transaction) -> None:
         pages = transaction.select("PRAGMA page_count")[0][0]
@@ -31,7 +31,7 @@ def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
 def test_a_full_disk_is_said_and_loses_nothing(
     ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
 ) -> None:
-    """What was acknowledged is there, what could not be written can be applied again when there is room."""
+    """What was acknowledged stays; what could not be written can be applied again when there is room."""
     leases = [cut(1, requests=400) for _ in range(60)]
     ledger.leases.apply([make_report(lease) for lease in leases[:10]], 5.0)
     before = ledger.runs.fetch_snapshot("r1")
@@ -53,7 +53,7 @@ def test_a_full_disk_is_said_and_loses_nothing(
 def test_a_locked_file_is_said_and_loses_nothing(
     ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Somebody else has it in hand for too long; afterwards the ledger goes on."""
+    """Another process holds the file for too long; afterwards the ledger goes on."""
     lease = cut()
     ledger.file.read(lambda transaction: transaction.execute("PRAGMA busy_timeout = 1"))
     other = sqlite3.connect(path, isolation_level=None)
@@ -69,7 +69,7 @@ def test_a_locked_file_is_said_and_loses_nothing(
 def test_a_change_that_fails_half_way_is_undone_as_a_whole(
     ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also in memory: the account is the same as before, and the same reports count afterwards."""
+    """It is undone in memory, too: the account is as before, and the same reports count afterwards."""
     reports = [make_report(cut()), make_report(cut())]
 
     def fail(*_: object) -> None:
@@ -99,7 +99,7 @@ def test_who_only_reads_cannot_write(ledger: Ledger, path: Path, cut: Cut, make_
 def test_threads_take_turns(
     ledger: Ledger, begin_run: Callable[..., object], make_report: MakeReport
 ) -> None:
-    """One deals, one takes in, two look: the account balances whenever somebody looks."""
+    """One cuts leases, one takes reports in, two look: the account balances whenever somebody looks."""
     begin_run(requests=150)
     out: list[LeaseRecord] = []
     is_over = threading.Event()

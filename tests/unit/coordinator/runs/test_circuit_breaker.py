@@ -33,19 +33,19 @@ class World:
             self.roster.record(Progress(worker=worker, incarnation=worker.upper(), at=0.0), 0.0, 0.0)
 
     def take_in(self, lease: LeaseRecord, worker: str = "w1", now: float = 0.0, **changes: object) -> None:
-        """A worker reports."""
+        """Let a worker report."""
         report = self.make_report(lease, worker=worker, incarnation=worker.upper(), **changes)
         self.ledger.leases.apply([report], 5.0)
         self.breaker.note_reports([report], now)
 
     def refuse(self, worker: str, now: float = 0.0) -> None:
-        """A worker refuses a lease."""
+        """Let a worker refuse a lease."""
         lease = cut_lease(self.ledger, "r1", 10, 2.0)
         assert lease is not None
         self.take_in(lease, worker, now, done=lease.start, refusal=REFUSAL)
 
     def account(self) -> None:
-        """A worker accounts for ten requests."""
+        """Let a worker account for ten requests."""
         lease = cut_lease(self.ledger, "r1", 10, 2.0)
         assert lease is not None
         self.take_in(lease)
@@ -58,7 +58,7 @@ class World:
 
 @pytest.fixture
 def world(ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Callable[..., Report]) -> World:
-    """Two workers live."""
+    """A world with two live workers."""
     world = World(ledger, make_report)
     begin_run()
     world.record("w1", "w2")
@@ -67,7 +67,7 @@ def world(ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Call
 
 
 def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> None:
-    """It is told once, the run goes on with the others, and another run may try it."""
+    """That is logged once, the run goes on with the others, and the worker may try another run."""
     world.refuse("w1")
     world.refuse("w1")
     world.breaker.look(100.0)
@@ -81,7 +81,7 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
 
 
 def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> None:
-    """Somebody may have mended it."""
+    """Somebody may have mended the worker."""
     world.refuse("w1")
     world.roster.record(Progress(worker="w1", incarnation="another", at=0.0), 1.0, 1.0)
     assert len(world.roster.workers("r1")) == 2
@@ -90,7 +90,7 @@ def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> N
 def test_a_run_that_nobody_can_begin_fails_after_a_while(
     world: World, make_claim: Callable[..., Claim]
 ) -> None:
-    """With the reason, with all that was out taken back, and it can be resumed."""
+    """It fails with the reason, its leases are taken back, and it can be resumed."""
     claimed, _ = world.ledger.leases.cut("r1", [lambda _: 10, lambda _: 10], 2.0)
     world.ledger.leases.apply([make_claim(claimed)], 3.0)
     world.refuse("w1", now=10.0)
@@ -108,7 +108,7 @@ def test_a_run_that_nobody_can_begin_fails_after_a_while(
 
 
 def test_a_run_of_which_something_is_accounted_is_paused_instead(world: World) -> None:
-    """Somebody could once; it waits for that without holding others up."""
+    """Some worker could carry it out once; it waits for such a one without holding up others."""
     world.account()
     for worker in ("w1", "w2"):
         world.refuse(worker)
@@ -127,7 +127,7 @@ def test_as_long_as_workers_are_expected_it_waits_for_them(world: World) -> None
 
 @pytest.mark.parametrize(("workers", "losses"), [(2, 5), (4, 5), (5, 6), (100, 101)])
 def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, losses: int) -> None:
-    """Five in a row, and more than there were: a node that dies with all of them is no such thing."""
+    """That takes five in a row, and more than there were workers: the loss of a whole node does not count."""
     world.record(*(f"w{number}" for number in range(1, workers + 1)))
     world.breaker.look(0.0)
     world.breaker.note_lost(f"b{number}" for number in range(losses - 1))
@@ -138,12 +138,12 @@ def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, 
     world.breaker.look(2.0)
     assert (world.run.state, world.run.reason) == (
         RunState.FAILED,
-        f"{losses} workers in a row have died with its leases, and nothing was accounted meanwhile",
+        f"{losses} workers in a row died with its leases, and no request was accounted in between",
     )
 
 
 def test_losses_are_in_a_row_only_while_nothing_is_accounted(world: World) -> None:
-    """A worker that dies each minute of a long run is no reason to end it; nor are those of another run."""
+    """Workers that die now and then in a long run do not end it; nor do losses of another run."""
     world.breaker.note_lost(["b1", "b2", "b3"])
     world.account()
     world.breaker.note_lost(["b4", "b5", "b6", "b7"])

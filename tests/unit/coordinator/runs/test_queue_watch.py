@@ -17,12 +17,12 @@ class World:
         self.watch = QueueWatch(ledger, 60.0, lambda _: self.obstacle, lambda: self.wall_now)
 
     def submit(self, run: str) -> None:
-        """Enter a run."""
+        """Submit a run."""
         self.ledger.runs.create(run, Spec(), self.wall_now)
         self.wall_now += 1.0
 
     def look(self, now: float) -> str:
-        """One look; the run that has its turn after it."""
+        """Look once; gives the run that has its turn afterwards."""
         self.wall_now += 1.0
         self.watch.look(now)
         run = self.ledger.runs.fetch_current()
@@ -32,14 +32,14 @@ class World:
 
 @pytest.fixture
 def world(ledger: Ledger) -> World:
-    """One run waits."""
+    """A world with one pending run."""
     world = World(ledger)
     world.submit("r1")
     return world
 
 
 def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(world: World) -> None:
-    """It goes to the end of the queue, says why, and has its turn again."""
+    """It goes to the end of the queue, says why, and gets another turn."""
     for run in ("r2", "r3"):
         world.submit(run)
     turns = [world.look(now) for now in (0.0, 59.9, 60.0, 61.0, 121.0, 122.0, 182.0)]
@@ -51,7 +51,7 @@ def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(world: World) -> Non
 
 
 def test_alone_it_goes_on_waiting(world: World) -> None:
-    """And gives its turn as soon as another waits."""
+    """It gives its turn away as soon as another run waits."""
     assert [world.look(now) for now in (0.0, 1000.0)] == ["r1", "r1"]
     world.submit("r2")
     assert world.look(1001.0) == "r2"
@@ -66,7 +66,7 @@ def test_time_in_which_nobody_could_come_does_not_count(world: World) -> None:
 
 
 def test_a_run_that_has_begun_keeps_its_turn(world: World) -> None:
-    """However slow it is."""
+    """It keeps it however slow it is."""
     world.submit("r2")
     world.look(0.0)
     world.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
@@ -74,7 +74,7 @@ def test_a_run_that_has_begun_keeps_its_turn(world: World) -> None:
 
 
 def test_a_run_that_was_cancelled_meanwhile_is_left_alone(world: World) -> None:
-    """It is in no queue any more."""
+    """It is not in the queue any more."""
     world.ledger.runs.change_state("r1", RunState.CANCELLED, 1.0)
     world.ledger.runs.requeue("r1", 2.0, "a reason")
     assert world.ledger.history.fetch("r1").events[-1].type == EventType.STATE

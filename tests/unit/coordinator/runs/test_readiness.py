@@ -22,7 +22,7 @@ NOBODY = "waiting for a worker to connect"
 
 
 class PodsTwin:
-    """What a cluster is known to have."""
+    """A stand-in for what is known of a cluster."""
 
     def __init__(self) -> None:
         self.workers = PodReadiness()
@@ -40,7 +40,7 @@ class PodsTwin:
 
 
 class World:
-    """Readiness in and out of a cluster, and what they look at."""
+    """Readiness in and out of a cluster, with what it looks at."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -65,26 +65,26 @@ class World:
 
 @pytest.fixture
 def world(ledger: Ledger) -> World:
-    """Nobody lives, nothing is wanted and nothing is wrong."""
+    """A world without workers in which nothing is wanted and nothing is wrong."""
     return World(ledger)
 
 
 @pytest.fixture
 def pending(ledger: Ledger) -> RunRecord:
-    """A run that has its turn."""
+    """A pending run that has its turn."""
     return ledger.runs.create("r1", Spec(requests=100), 0.0)
 
 
 @pytest.fixture
 def running(ledger: Ledger, pending: RunRecord) -> RunRecord:
-    """The same when it has begun, with a lease that is out."""
+    """A running run that has its turn and an active lease."""
     record = ledger.runs.change_state(pending.run, RunState.RUNNING, 1.0)
     cut_lease(ledger, pending.run, 10, 2.0)
     return record
 
 
 def test_a_run_waits_for_a_worker(world: World, pending: RunRecord) -> None:
-    """One that is about to leave is none."""
+    """A worker that is about to leave does not count."""
     assert world.alone.build_notices(pending) == [NOBODY]
     world.record("w1", stopping=True)
     assert world.alone.build_notices(pending) == [NOBODY]
@@ -93,7 +93,7 @@ def test_a_run_waits_for_a_worker(world: World, pending: RunRecord) -> None:
 
 
 def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: RunRecord) -> None:
-    """Once it is being paused or cancelled it does not."""
+    """A run that is pausing or cancelling does not."""
     assert world.alone.build_notices(running) == [NOBODY]
     pausing = world.ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
     assert pausing.state == RunState.PAUSING
@@ -101,7 +101,7 @@ def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: Ru
 
 
 def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> None:
-    """Whatever is wrong."""
+    """It has no notices, whatever is wrong."""
     world.pods.trouble = "gone"
     world.troubles = ["gone"]
     world.ledger.runs.create("r2", Spec(), 1.0)
@@ -110,7 +110,7 @@ def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> No
 
 
 def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
-    """What keeps the run in front is said, too."""
+    """The notice says what keeps the run in front, too."""
     waiting = world.ledger.runs.create("r2", Spec(), 1.0)
     world.pods.trouble = "gone"
     for state in (RunState.RUNNING, RunState.PAUSING):
@@ -124,7 +124,7 @@ def test_a_run_waits_for_its_turn(world: World, running: RunRecord) -> None:
 
 
 def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending: RunRecord) -> None:
-    """As the run itself is."""
+    """Both runs have the notice."""
     waiting = world.ledger.runs.create("r2", Spec(), 1.0)
     world.pods.workers = PodReadiness(0, 3, "0/3 nodes are available")
     obstacle = "waiting for workers: 0 of 3 connected: 0/3 nodes are available"
@@ -143,7 +143,7 @@ def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
 
 
 def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending: RunRecord) -> None:
-    """Those that speak, of those that there are to be, and why the others are not."""
+    """The notice has the connected workers, the wanted ones, and why the others are missing."""
     assert world.in_cluster.build_notices(pending) == [NOBODY]
     world.pods.workers = PodReadiness(0, 4)
     assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 connected"]
@@ -158,7 +158,7 @@ def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending
 def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
     world: World, running: RunRecord
 ) -> None:
-    """Pods that run and are not heard yet are none of its troubles."""
+    """Pods that run but have not been heard yet are no reason for a notice."""
     world.record("w1", "w2")
     for there, notices in (
         (2, ["waiting for workers: 2 of 4 connected"]),
@@ -173,7 +173,7 @@ def test_a_run_that_has_begun_with_few_workers_says_so_while_pods_are_missing(
 
 
 def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: RunRecord) -> None:
-    """Beside its workers, as soon as they are asked for; no more once it may begin."""
+    """They have a notice as soon as they are asked for, until the run may begin."""
     world.pods.workers, world.pods.has_servers = PodReadiness(0, 1), False
     assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 1 connected"]
     world.pods.delay_servers = PodReadiness(1, 2, "ErrImagePull")
@@ -194,7 +194,7 @@ def test_in_a_cluster_a_run_waits_for_its_delay_servers(world: World, pending: R
 
 
 def test_what_does_not_go_as_it_should_is_said_as_long_as_it_lasts(world: World, running: RunRecord) -> None:
-    """Of Kubernetes and of Loki, in a line each, which is no longer than people read."""
+    """Kubernetes and Loki have a line each, which is short enough to be read."""
     world.record("w1")
     world.pods.trouble = "PATCH /apis: 403 Forbidden: " + "no\nrights " * 100
     world.troubles = ["Loki: 503 Service Unavailable"]
@@ -210,14 +210,14 @@ def test_what_does_not_go_as_it_should_is_said_as_long_as_it_lasts(world: World,
 
 
 def test_a_cluster_refuses_what_it_cannot_carry_out(world: World) -> None:
-    """Elsewhere nobody knows of a bound."""
+    """Outside a cluster there is no bound."""
     with pytest.raises(UserError, match="workers: 9 is too many"):
         world.in_cluster.check(Spec(workers=9))
     world.alone.check(Spec(workers=9))
 
 
 def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: Path) -> None:
-    """It is refused before a worker hears of it."""
+    """Such a spec is refused before a worker hears of it."""
     spec = Spec(cacert=f"{tmp_path}/ca.pem")
     with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read from the folders"):
         world.alone.check(spec)
@@ -235,7 +235,7 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
 
 
 def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunRecord) -> None:
-    """However many say the same, and as long as one of them does."""
+    """There is one notice however many workers say the same, as long as one of them does."""
     trouble = "timeouts: RuntimeError: unforeseen"
     for worker in ("w1", "w2", "w3"):
         troubles = [] if worker == "w3" else [trouble]

@@ -11,13 +11,13 @@ from oku_core.spec.spec import Spec
 
 
 def end_run(ledger: Ledger, run: str, now: float) -> None:
-    """A run that is over at that time."""
+    """Make a run that ended at this time."""
     ledger.runs.create(run, Spec(requests=1), now)
     ledger.runs.change_state(run, RunState.CANCELLED, now)
 
 
 def list_runs(ledger: Ledger) -> list[str]:
-    """The names of all runs, newest first."""
+    """The ids of all runs, newest first."""
     return [listed.run for listed in ledger.runs.fetch_page()]
 
 
@@ -34,7 +34,7 @@ def list_runs(ledger: Ledger) -> list[str]:
 async def test_runs_are_kept_as_the_rule_says(
     ledger: Ledger, tmp_path: Path, rule: RetentionRule, kept: list[str]
 ) -> None:
-    """So many, and for so long; without a rule all of them, for ever."""
+    """The rule bounds their number and their age; without a rule all of them are kept for ever."""
     for number in range(1, 5):
         end_run(ledger, f"r{number}", 10.0 * number)
     retention = Retention(ledger, tmp_path, rule, lambda: 100.0)
@@ -45,7 +45,7 @@ async def test_runs_are_kept_as_the_rule_says(
 async def test_what_is_left_of_deleted_runs_is_removed(
     ledger: Ledger, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the pages of their reports; those of others stay."""
+    """The pages of their reports go, too; those of others stay."""
     caplog.set_level("INFO")
     for now, run in enumerate(("r1", "r2"), 1):
         end_run(ledger, run, float(now))

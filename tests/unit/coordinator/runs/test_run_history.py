@@ -26,7 +26,7 @@ def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
 def test_the_history_is_all_that_is_kept_of_a_run(
     ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
 ) -> None:
-    """Summary, spec, seconds, events, leases, slices: one JSON document, and each thing is a line of it."""
+    """Summary, spec, samples, events, leases and slices make one JSON document with a line for each item."""
     sample = Sample(
         at=5.0, seconds=1.0, requests_total=100, accounted=10, leased=0, pending=90, done=10,
         resent_at_most=0, in_flight=1.0, workers=1,
@@ -53,7 +53,7 @@ def test_the_history_is_all_that_is_kept_of_a_run(
 def test_leases_and_slices_come_in_pages(
     ledger: Ledger, cut: Callable[..., LeaseRecord], monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    """All of them, each once, as they were cut; of no other run."""
+    """Each of them is there once, in the order of the cuts, and none of another run."""
     monkeypatch.setattr("oku_coordinator.ledger.ledger_history.PAGE", page)
     leases = [cut(1) for _ in range(12)]
     cut(1, run="r1.x")

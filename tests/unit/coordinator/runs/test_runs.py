@@ -27,7 +27,7 @@ NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC
 
 
 class ServedTwin(ServedCounter):
-    """Delay servers in memory."""
+    """A stand-in for delay servers."""
 
     def __init__(self) -> None:
         self.served: int | None = None
@@ -50,15 +50,15 @@ def served() -> ServedTwin:
 
 @pytest.fixture
 def wakes() -> list[None]:
-    """One item for each time that the coordinator was woken."""
+    """A list with an item for each time that the coordinator was woken."""
     return []
 
 
 @pytest.fixture
 def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
     """Runs at a time that stands still."""
-    conditions = Readiness(ledger, Roster(10.0))
-    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, conditions, lambda: NOW)
+    readiness = Readiness(ledger, Roster(10.0))
+    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, readiness, lambda: NOW)
 
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
@@ -68,12 +68,12 @@ def build_tick(ledger: Ledger, run: str) -> Tick:
 
 
 def list_flags(summary: Summary) -> set[Flag]:
-    """What may mislead."""
+    """The flags of a summary."""
     return {validity.flag for validity in summary.validity}
 
 
 def test_the_id_of_a_run_tells_its_time() -> None:
-    """It sorts by it, and two of one second differ."""
+    """Ids sort by time, and two of the same second differ."""
     ids = {build_run_id(NOW) for _ in range(20)}
     assert len(ids) > 1
     assert {run.rpartition("-")[0] for run in ids} == {"260201-170512"}
@@ -91,14 +91,14 @@ def test_a_run_is_submitted_under_the_names_of_the_command_line(runs: Runs, wake
 
 
 def test_a_wrong_spec_is_not_entered(runs: Runs, wakes: list[None]) -> None:
-    """The error names the place and the value."""
+    """The error names the field and the value."""
     with pytest.raises(SpecError, match="spec: requests: 0 is not at least 1"):
         runs.submit({"requests": 0})
     assert (runs.fetch_page(10, ""), wakes) == ([], [])
 
 
 def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
-    """A run in a state."""
+    """Make a run in a state."""
     run = runs.submit({"requests": 100}).run
     ways: dict[RunState, list[RunState]] = {
         RunState.PENDING: [],
@@ -137,7 +137,7 @@ def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
 def test_a_run_is_paused_resumed_and_cancelled_from_where_it_is(
     runs: Runs, ledger: Ledger, action: str, before: RunState, after: RunState
 ) -> None:
-    """Telling it twice does no harm."""
+    """To say it twice does no harm."""
     run = lead_to(runs, ledger, before)
     assert getattr(runs, action)(run).state == after
     assert ledger.runs.fetch(run).state == after
@@ -155,7 +155,7 @@ def test_a_run_is_paused_resumed_and_cancelled_from_where_it_is(
 def test_what_cannot_be_is_refused(
     runs: Runs, ledger: Ledger, action: str, before: RunState, said: str
 ) -> None:
-    """In a sentence that says why."""
+    """The error says why in a sentence."""
     run = lead_to(runs, ledger, before)
     with pytest.raises(TransitionError, match=said):
         getattr(runs, action)(run)
@@ -163,7 +163,7 @@ def test_what_cannot_be_is_refused(
 
 
 def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[None]) -> None:
-    """One that changes nothing does not."""
+    """A command that changes nothing does not."""
     run = lead_to(runs, ledger, RunState.RUNNING)
     wakes.clear()
     runs.pause(run)
@@ -174,13 +174,13 @@ def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[
 
 @pytest.mark.parametrize("action", ["pause", "resume", "cancel"])
 def test_an_unknown_run_is_named(runs: Runs, action: str) -> None:
-    """Whatever is to be done with it."""
+    """Every command says which run is unknown."""
     with pytest.raises(UnknownRunError, match="there is no run r9"):
         getattr(runs, action)("r9")
 
 
 async def test_a_summary_says_what_a_run_waits_for(runs: Runs) -> None:
-    """As long as it is not at rest."""
+    """It does so as long as the run is not at rest."""
     first, second = runs.submit({"requests": 100}).run, runs.submit({"requests": 100}).run
     assert (await runs.summarize(first)).notices == ["waiting for a worker to connect"]
     [notice] = (await runs.summarize(second)).notices
@@ -190,7 +190,7 @@ async def test_a_summary_says_what_a_run_waits_for(runs: Runs) -> None:
 
 
 async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
-    """By however many, as long as they do."""
+    """A run is followed as long as anybody follows it."""
     run = runs.submit({"requests": 100}).run
     followers = [await begin_to_follow(runs, run) for _ in range(2)]
     assert runs.followers.runs == {run}
@@ -203,7 +203,7 @@ async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
 async def test_a_summary_has_what_the_servers_count_now(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
-    """While the run is under way that is shown, and neither kept nor compared."""
+    """While the run is under way, their count is shown, but neither kept nor compared."""
     ledger.leases.apply([make_report(cut())], 5.0)
     served.served = 3
     summary = await runs.summarize("r1")
@@ -218,7 +218,7 @@ async def test_a_summary_has_what_the_servers_count_now(
 async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
-    """They may be gone when somebody asks again; a server that was started anew has counted less."""
+    """They may be gone when somebody asks again, and a restarted server has counted less."""
     ledger.leases.apply([make_report(cut(100))], 5.0)
     for count, kept in [(None, None), (100, 100), (None, 100), (40, 100), (130, 130)]:
         served.served = count
@@ -231,7 +231,7 @@ async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
 async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut
 ) -> None:
-    """Somebody resumes it while the servers are asked."""
+    """Somebody resumes the run while the servers are asked."""
     lease = cut()
     ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 3.0)
     ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
@@ -245,7 +245,7 @@ async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
 async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
-    """The last report comes while they are asked."""
+    """The last report comes while the servers are asked."""
     report = make_report(cut(100))
     served.served = 97
     served.on_fetch = lambda: ledger.leases.apply([report], 5.0)
@@ -263,7 +263,7 @@ async def test_servers_of_others_are_not_asked(runs: Runs, served: ServedTwin) -
 
 
 async def collect(runs: Runs, run: str) -> list[Tick | None]:
-    """All ticks of a run until it rests, None for a silence."""
+    """All ticks of a run until it rests, and None for each silence."""
     return [tick async for tick in runs.followers.follow(run)]
 
 
@@ -277,7 +277,7 @@ async def begin_to_follow(runs: Runs, run: str) -> "asyncio.Task[list[Tick | Non
 async def test_who_follows_a_silent_run_hears_that_it_is_silent(
     runs: Runs, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many ticks others have: so whoever has left is found out."""
+    """Ticks of other runs do not count; that finds out who has left."""
     monkeypatch.setattr("oku_coordinator.runs.followers.SILENCE_S", 0.02)
     run, other = (runs.submit({"requests": 1}).run for _ in range(2))
     following = runs.followers.follow(run)
@@ -291,7 +291,7 @@ async def test_who_follows_a_silent_run_hears_that_it_is_silent(
 
 
 async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs, ledger: Ledger) -> None:
-    """Not those of others; and the rest is noticed at once."""
+    """A follower gets no ticks of others, and notices the rest at once."""
     run, other = lead_to(runs, ledger, RunState.RUNNING), runs.submit({"requests": 1}).run
     task = await begin_to_follow(runs, run)
     ticks = [build_tick(ledger, run) for _ in range(3)]
@@ -310,7 +310,7 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
 
 @pytest.mark.parametrize("state", [RunState.PAUSED, RunState.CANCELLED])
 async def test_a_run_at_rest_has_no_more_ticks(runs: Runs, ledger: Ledger, state: RunState) -> None:
-    """Following it ends at once."""
+    """To follow it ends at once."""
     assert await collect(runs, lead_to(runs, ledger, state)) == []
 
 
@@ -325,7 +325,7 @@ async def test_a_run_that_waits_can_be_followed(runs: Runs, ledger: Ledger) -> N
 async def test_the_end_of_a_run_is_announced(
     runs: Runs, ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
 ) -> None:
-    """It rests by a report, in another thread; the coordinator tells those who follow."""
+    """The run comes to rest by a report in another thread, and the coordinator tells its followers."""
     lease = cut(100)
     task = await begin_to_follow(runs, "r1")
     ledger.leases.apply([make_claim(lease), make_report(lease)], 5.0)
@@ -351,7 +351,7 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
 
 
 async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
-    """Nothing is kept for a follower that is gone."""
+    """Nothing is kept for a follower that has left."""
     task = await begin_to_follow(runs, lead_to(runs, ledger, RunState.RUNNING))
     assert len(runs.followers) == 1
     task.cancel()
@@ -363,7 +363,7 @@ async def test_who_has_left_gets_nothing(runs: Runs, ledger: Ledger) -> None:
 async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
     runs: Runs, ledger: Ledger, served: ServedTwin
 ) -> None:
-    """The coordinator, the broker, and the delay servers that say it."""
+    """These are the coordinator, the broker, and the delay servers that say it."""
     run = runs.submit({"requests": 10}).run
     runs.cancel(run)
     served.served, served.processes = 0, [ProcessSummary(name="server-1", peak_mb=20.5)]
@@ -377,7 +377,7 @@ async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
 async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
     runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Nothing is kept until they say what they counted, and who follows the run is not told of its rest."""
+    """Nothing is kept until they say what they counted, and followers are not told of the rest before."""
     ledger.leases.apply([make_report(cut(100))], 5.0)
     assert not await runs.end("r1", waits=True)
     assert ledger.runs.fetch_snapshot("r1").processes == []
@@ -405,7 +405,7 @@ async def test_a_count_that_stays_unknown_is_flagged(
 async def test_servers_that_are_lost_for_good_are_not_waited_for(
     runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
 ) -> None:
-    """Nor those of a run that has not begun."""
+    """The servers of a run that has not begun are not waited for either."""
     ledger.leases.apply([make_report(cut(100))], 5.0)
     ledger.runs.note_servers("r1", [UNSEEN], 5.0)
     assert await runs.end("r1", waits=True)

@@ -46,12 +46,12 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
 
 
 def list_imbalances(summary: Summary) -> list[str]:
-    """Why the account does not balance."""
+    """The reasons why the account does not balance."""
     return [validity.detail for validity in summary.validity if validity.flag == Flag.UNBALANCED]
 
 
 def test_a_summary_has_everything_that_is_kept() -> None:
-    """The account, the statistics, who worked and what may mislead."""
+    """It has the account, the statistics, the workers and the flags."""
     summary = build_summary(build_snapshot(), 0.0)
     assert (summary.run, summary.name, summary.state) == ("r1", "soak", RunState.COMPLETED)
     assert (summary.requests, summary.accounted, summary.resent_at_most) == (100, 100, 0)
@@ -84,7 +84,7 @@ def test_a_summary_is_what_its_schema_says() -> None:
 
 
 def test_a_run_that_has_not_begun_has_no_figures() -> None:
-    """No time, no rate, no latency; all six outcomes stand there all the same."""
+    """It has no time, no rate and no latency, but all six outcomes."""
     pending = build_snapshot(
         state=RunState.PENDING, started_at=None, ended_at=None, active_s=0.0, windows=0, outcomes=[0] * 6
     )
@@ -118,7 +118,7 @@ def test_the_rate_of_a_run_is_over_its_activity_so_far() -> None:
     ],
 )
 def test_what_the_servers_counted_must_agree(served: int, resent_at_most: int, imbalances: list[str]) -> None:
-    """No less than what was ok, no more than what is accounted or may have been sent again."""
+    """It is no less than what was ok, and no more than what is accounted or may have been resent."""
     summary = build_summary(build_snapshot(served=served, resent_at_most=resent_at_most), 0.0)
     assert summary.servers is not None
     assert summary.servers.served == served
@@ -127,13 +127,13 @@ def test_what_the_servers_counted_must_agree(served: int, resent_at_most: int, i
 
 @pytest.mark.parametrize("state", [RunState.PENDING, RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
 def test_what_the_servers_counted_is_not_compared_while_requests_are_under_way(state: RunState) -> None:
-    """The two counts are of different moments."""
+    """The two counts are not of the same instant."""
     spec = Spec(requests=200)
     assert list_imbalances(build_summary(build_snapshot(state=state, served=3, spec=spec), 0.0)) == []
 
 
 def test_what_is_leased_may_have_been_served() -> None:
-    """A run that failed has leases out whose requests count nowhere."""
+    """A run that failed has active leases whose requests count nowhere."""
     spec = Spec(requests=200)
     snapshot = build_snapshot(state=RunState.FAILED, served=150, leased=50, spec=spec)
     assert list_imbalances(build_summary(snapshot, 0.0)) == []
@@ -142,13 +142,13 @@ def test_what_is_leased_may_have_been_served() -> None:
 
 
 def test_a_breach_is_told() -> None:
-    """In the words of the check."""
+    """The summary has the words of the check."""
     summary = build_summary(build_snapshot(breach="10 are not 11"), 0.0)
     assert list_imbalances(summary) == ["10 are not 11"]
 
 
 def test_a_run_in_several_windows_says_so() -> None:
-    """And one in which requests may have been sent again."""
+    """So does one in which requests may have been resent."""
     summary = build_summary(build_snapshot(windows=2, resent_at_most=5), 0.0)
     flags = {validity.flag for validity in summary.validity}
     assert {Flag.INTERRUPTED, Flag.RESENT} <= flags
