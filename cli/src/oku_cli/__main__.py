@@ -1,4 +1,4 @@
-"""Where `oku` begins, as a script and as `python -m oku_cli`."""
+"""The entry point of `oku`, as a script and as `python -m oku_cli`."""
 
 import os
 import signal

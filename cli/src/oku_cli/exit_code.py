@@ -1,4 +1,4 @@
-"""How `oku` ends; docs/scripts.md has this table."""
+"""The exit codes of `oku`; docs/scripts.md has this table."""
 
 from enum import IntEnum
 
@@ -9,7 +9,7 @@ class ExitCode(IntEnum):
     COMPLETED = 0
     """The run completed."""
     WRONG_INPUT = 2
-    """What the user gave is wrong; nothing was started."""
+    """The input is wrong; nothing was started."""
     CUT_SHORT = 3
     """The run failed or was cut short, or the command was; the ledger says how far it came."""
     UNBALANCED = 4

@@ -1,4 +1,4 @@
-"""Numbers in, text for people out: counts, rates, shares, latencies, times.
+"""Numbers go in, text for people comes out: counts, rates, shares, latencies, times.
 
 Rounding never makes a good number of a bad one: what is not all is never shown as 100 %, what is not
 nothing never as 0 %.
@@ -12,7 +12,7 @@ from oku_core.quantity import format_duration
 
 LONGEST_LEFT_S = 99 * 3600
 NOTHING = "-"
-"""Stands where there is no number."""
+"""What is shown where there is no number."""
 
 
 def format_count(count: int) -> str:

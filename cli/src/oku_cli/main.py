@@ -1,4 +1,4 @@
-"""The `oku` command: finds the subcommand, and answers a user's mistake with one line and exit code 2."""
+"""The `oku` command: finds the subcommand, and reports a user's mistake in one line with exit code 2."""
 
 import importlib
 import os
@@ -19,7 +19,7 @@ COMMANDS = (
 
 
 class _Commands(click.Group):
-    """Imports a subcommand when it is asked for, so that `oku server` loads no Celery."""
+    """Imports a subcommand only when it is used, so that `oku server` does not load Celery."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)

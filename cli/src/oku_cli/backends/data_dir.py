@@ -1,4 +1,4 @@
-"""The data folder of a local stack: where everything lies, who holds it, and which stack runs in it."""
+"""The data folder of a local stack: where everything is, who holds it, and which stack runs in it."""
 
 import json
 import os
@@ -79,16 +79,16 @@ class DataDir:
         return self._absolute
 
     def keep_message_key(self) -> None:
-        """Make that key unless the folder has one; the caller holds the folder."""
+        """Make the key unless there is one; the caller holds the folder."""
         if not self.message_key.exists():
             write_private(self.message_key, secrets.token_hex(32))
 
     def hold(self) -> None:
-        """Make the folder, and be the only one to run a stack in it; `UserError` when another one does."""
+        """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
             for folder in (self._absolute, self.logs, self.broker, self.counts):
                 make_private_folder(folder)
-            # Whoever only looks whether a stack runs here holds the lock for a moment.
+            # A process that only looks whether a stack runs here holds the lock briefly.
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
             raise UserError(
@@ -98,7 +98,7 @@ class DataDir:
             raise UserError(f"{error.filename or self.path}: {error.strerror}") from error
 
     def release(self) -> None:
-        """Let others run a stack in it."""
+        """Let other stacks use the folder."""
         self.stack_file.unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.release()
@@ -113,12 +113,12 @@ class DataDir:
             self.release()
 
     def write_stack(self, endpoint: Endpoint, pids: dict[str, int]) -> None:
-        """Keep what is known of the running stack, readable by its owner only."""
+        """Write down where the running stack is, readable by its owner only."""
         document = {"url": endpoint.url, "token": endpoint.token, "pid": os.getpid(), "children": pids}
         write_private(self.stack_file, json.dumps(document))
 
     def find_endpoint(self) -> Endpoint | None:
-        """The API of the stack that runs in this folder, or None; `UserError` when others may write it."""
+        """The API of the stack that runs in this folder, or None; `UserError` if others may write it."""
         try:
             check_private_folder(self._absolute)
             FileLock(self._absolute / "stack.lock").release()

@@ -46,20 +46,20 @@ class LedgerBackend:
         return self._folder.flags
 
     async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Runs, newest first, as the API lists them: all, or so many at most."""
+        """List runs as the API does, newest first: all, or at most so many."""
         if not self._folder.ledger.exists():
             return []
         with self._read() as ledger:
             return [build_row_object(run) for run in ledger.runs.fetch_page(-1 if most is None else most)]
 
     async def fetch_summary(self, run: str) -> Summary:
-        """A run as it stands."""
+        """The summary of a run as it stands."""
         self.require_run(run)
         with self._read() as ledger:
             return build_summary(ledger.runs.fetch_snapshot(run), time.time())
 
     async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
-        """The lines of all that is kept of a run, without their ends."""
+        """The history of a run, line by line and without line ends."""
         self.require_run(run)
         now = time.time()
         with self._read() as ledger:

@@ -25,19 +25,19 @@ class RunBackend(Protocol):
         """The flags that name this backend in a command."""
 
     async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Runs, newest first, as the API lists them: all, or so many at most."""
+        """List runs as the API does, newest first: all, or at most so many."""
 
     async def fetch_summary(self, run: str) -> Summary:
-        """A run as it stands."""
+        """The summary of a run as it stands."""
 
     def read_run_history(self, run: str) -> AsyncIterator[bytes]:
-        """The lines of all that is kept of a run, without their ends; there may be millions."""
+        """The history of a run, line by line and without line ends; there may be millions."""
 
     async def pause(self, run: str) -> RunState:
-        """Let a run come to rest; the state that it has now."""
+        """Let a run come to rest; return its state now."""
 
     async def cancel(self, run: str) -> RunState:
-        """End a run for good; the state that it has now."""
+        """End a run for good; return its state now."""
 
     async def delete(self, run: str) -> None:
         """Delete a run that is over or paused, with all that is kept of it."""

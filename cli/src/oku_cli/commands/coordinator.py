@@ -1,4 +1,4 @@
-"""`oku coordinator`: the coordinator by itself, as a pod runs it."""
+"""`oku coordinator`: the coordinator alone, as a pod runs it."""
 
 import logging
 import os

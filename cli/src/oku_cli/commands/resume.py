@@ -1,4 +1,4 @@
-"""`oku resume`: goes on with a run exactly where its ledger stands."""
+"""`oku resume`: continues a run exactly where its ledger stands."""
 
 from pathlib import Path
 from typing import Any

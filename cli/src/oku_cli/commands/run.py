@@ -1,4 +1,4 @@
-"""`oku run`: makes a spec of file and flags, and carries it out here or at a remote coordinator."""
+"""`oku run`: makes a spec from a file and flags, and runs it here or at a remote coordinator."""
 
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def _is_url(target: str) -> bool:
 
 
 def find_files(spec: Spec) -> Spec:
-    """Name the files of a spec in full, so that it is the same from any folder; `UserError` if unusable."""
+    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
     paths = {key: Path(path).expanduser() for key in _FILES if (path := getattr(spec, key)) is not None}
     spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
     build_tls(spec, EVERYWHERE)

@@ -1,4 +1,4 @@
-"""`oku worker`: a worker by itself, as a pod runs it."""
+"""`oku worker`: a single worker, as a pod runs it."""
 
 import ipaddress
 import platform

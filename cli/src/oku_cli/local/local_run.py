@@ -1,4 +1,4 @@
-"""Runs on this machine: a stack is started for one run, which is submitted or resumed, and taken down."""
+"""A run on this machine: a stack is started for it, and taken down when the run rests."""
 
 import math
 import os
@@ -145,7 +145,7 @@ def build_plan(
 
 
 def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:
-    """How many processes of the delay server: so many at least that they may open all connections."""
+    """How many delay server processes: enough to open all connections."""
     needed = math.ceil(connections / (files * _FULL_SHARE))
     if spec.servers is not None and spec.servers < needed:
         raise UserError(

@@ -1,4 +1,4 @@
-"""The end of a local run with a Loki: it is waited for as long as it takes lines."""
+"""The end of a local run with a Loki: the command waits as long as Loki takes lines."""
 
 import asyncio
 import math
@@ -7,12 +7,12 @@ import time
 from oku_cli.remote.client import Client, UnreachableError, wait_before_retry
 
 PATIENCE_S = 5.0
-"""So long may Loki take no line before it is not waited for any more."""
+"""How long Loki may take no line before the command stops waiting."""
 _LOOK_S = 0.1
 
 
 async def wait_for_delivery(client: Client) -> str:
-    """Wait until Loki has everything; a sentence on what it does not have, or an empty text."""
+    """Wait until Loki has everything; return a sentence on what it lacks, or an empty text."""
     deadline, before = time.monotonic() + PATIENCE_S, math.inf
     while True:
         try:

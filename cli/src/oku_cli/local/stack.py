@@ -27,9 +27,9 @@ _LOOK_S = 0.1
 _READY_TIMEOUT_S = 30.0
 _HEALTHY_S = 3.0
 _MAX_QUICK_ENDS = 5
-"""A child that ends by itself so often, as soon as it is started, will do so again."""
+"""A child that ends by itself this often right after its start is given up."""
 _MAX_QUICK_KILLS = 25
-"""One that is killed from outside is given more chances."""
+"""A child that is killed from outside gets more chances."""
 _END_TIMEOUT_S = 3.0
 _HOST = "127.0.0.1"
 
@@ -69,7 +69,7 @@ class StackError(Exception):
 
 
 class LocalStack:
-    """See the module.
+    """A local stack, started for one run and kept alive until it is ended.
 
     Args:
         data_dir: its folder, held by the caller.
@@ -93,10 +93,10 @@ class LocalStack:
         self._server_url = _build_url(self._server_sockets) if plan.servers else None
         self._socket = valkey.choose_socket(data_dir.broker)
         self.children = list(self._build_children(plan))
-        """The broker first; the order is that of starting."""
+        """The children in the order of their start, the broker first."""
 
     async def start(self) -> None:
-        """Start everything and wait until it is ready; `StackError` when it does not get there."""
+        """Start everything and wait until it is ready; `StackError` if it does not become so."""
         for child in self.children:
             try:
                 child.start()
@@ -129,7 +129,7 @@ class LocalStack:
             await asyncio.gather(working, return_exceptions=True)
 
     async def end(self, *, at_once: bool = False) -> None:
-        """End every child: asked first, unless `at_once`, killed when that takes too long."""
+        """End every child: ask first, unless `at_once`, and kill it if that takes too long."""
         if self._watching is not None:
             self._watching.cancel()
         self.failure.cancel()
@@ -184,7 +184,7 @@ class LocalStack:
                     await asyncio.sleep(0.02)
 
     def _build_children(self, plan: StackPlan) -> Iterator[Child]:
-        """The broker first; the order is that of starting."""
+        """The children in the order of their start, the broker first."""
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
         environment = build_environment(os.environ)
         environment["OKU_LOG_FORMAT"] = "text"  # people read the files, and the last line is shown to them

@@ -13,7 +13,7 @@ _SOCKET_PATH_LIMIT = 100
 
 
 def find_server() -> str:
-    """The program to run; `UserError` when there is none."""
+    """The program to run; `UserError` if there is none."""
     for name in ("valkey-server", "redis-server"):
         if path := find_program(name):
             return path

@@ -1,4 +1,4 @@
-"""What a command says of a run that it leaves before its end: on Ctrl-C, and how to go on with it."""
+"""What a command tells a user who interrupts it: what becomes of the run, and how to resume it."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from oku_core.accounting.run_state import RunState, is_resumable
 
 
 class Delivery(Enum):
-    """What became of the word to a coordinator that a run is to pause."""
+    """What became of the request to pause a run."""
 
     OPEN = auto()
     """It has not answered."""

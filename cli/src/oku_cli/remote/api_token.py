@@ -1,4 +1,4 @@
-"""The token that calls of the API bear, as people, variables and Secrets hand it over."""
+"""The token of the API, as it comes from flags, variables and Secrets."""
 
 from oku_core.errors import UserError
 

@@ -21,11 +21,11 @@ _STREAM_LIMIT = 1 << 22
 
 
 class UnreachableError(Exception):
-    """The coordinator does not answer, for now."""
+    """The coordinator does not answer at present."""
 
 
 class Client:
-    """Calls of the API. An answer that blames the caller becomes a `UserError` of one line."""
+    """Calls the API. A response that blames the caller becomes a `UserError` of one line."""
 
     def __init__(self, coordinator: CoordinatorRef) -> None:
         self._coordinator = coordinator
@@ -54,7 +54,7 @@ class Client:
         return self._coordinator.flags
 
     async def submit(self, values: Mapping[str, Any]) -> str:
-        """Submit a spec; the id of its run."""
+        """Submit a spec; return the id of its run."""
         document = await self._call("POST", "/api/runs", json=values)
         return str(document["run"])
 
@@ -69,7 +69,7 @@ class Client:
         return scaling
 
     async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Runs, newest first, as the API lists them: all, or so many at most."""
+        """List runs as the API does, newest first: all, or at most so many."""
         runs: list[dict[str, Any]] = []
         path = "/api/runs"
         while path and (most is None or len(runs) < most):
@@ -80,11 +80,11 @@ class Client:
         return runs[:most]
 
     async def fetch_summary(self, run: str) -> Summary:
-        """A run as it stands."""
+        """The summary of a run as it stands."""
         return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
 
     async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
-        """The lines of all that is kept of a run, without their ends; there may be millions."""
+        """The history of a run, line by line and without line ends; there may be millions."""
         rest = b""
         try:
             async with self._open().get(f"{self._address.url}/api/runs/{run}/history") as response:
@@ -97,15 +97,15 @@ class Client:
             raise self._unreachable(error) from error
 
     async def pause(self, run: str) -> RunState:
-        """Let a run come to rest; the state that it has now."""
+        """Let a run come to rest; return its state now."""
         return await self._act(run, "pause")
 
     async def resume(self, run: str) -> RunState:
-        """Go on with a run; the state that it has now."""
+        """Resume a run; return its state now."""
         return await self._act(run, "resume")
 
     async def cancel(self, run: str) -> RunState:
-        """End a run for good; the state that it has now."""
+        """End a run for good; return its state now."""
         return await self._act(run, "cancel")
 
     async def delete(self, run: str) -> None:
@@ -138,7 +138,7 @@ class Client:
     async def _request(
         self, method: str, path: str, **arguments: Any
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """The answer to a call, which has succeeded."""
+        """The response to a call that succeeded."""
         try:
             async with self._open().request(method, f"{self._address.url}{path}", **arguments) as response:
                 await self._check(response)
@@ -170,7 +170,7 @@ class Client:
 
 
 def _cut_path(url: str) -> str:
-    """Path and query of a URL: whoever answers may not know under which name he was asked."""
+    """The path and query of a URL: a coordinator may not know the name that it was reached by."""
     return urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
@@ -179,7 +179,7 @@ async def _read_error(response: aiohttp.ClientResponse) -> str:
     try:
         return str(msgspec.json.decode(text)["error"])
     except (msgspec.DecodeError, KeyError, TypeError):
-        return f"{response.url} answers {response.status}, that is no coordinator of Oku"
+        return f"{response.url} answers {response.status}: this is not a coordinator of Oku"
 
 
 async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:
@@ -197,5 +197,5 @@ async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str,
 
 
 async def wait_before_retry() -> None:
-    """The pause before an unreachable coordinator is asked again."""
+    """Wait before an unreachable coordinator is asked again."""
     await asyncio.sleep(0.2)

@@ -20,7 +20,7 @@ from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
 
 PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
-"""Whoever has pressed Ctrl-C waits: so long before a word, so long for one answer."""
+"""How long a user who pressed Ctrl-C waits before a failure is reported, and for one response."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Follower:
         self._interrupts = interrupts
 
     def log(self, line: str) -> None:
-        """Show a line beside the progress."""
+        """Show a line above the progress."""
         self.view.log(line)
 
     async def follow(self, run: str, title: str) -> Summary:
@@ -96,7 +96,7 @@ class Follower:
             self.view.stop()
 
     def finish(self, summary: Summary) -> ExitCode:
-        """Show and write the summary; how the command ends."""
+        """Show and write the summary; return the exit code."""
         hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(self._console, summary, hint=hint)
         if self._watch.as_json:
@@ -108,7 +108,7 @@ class Follower:
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")
         while True:
-            reason = "the coordinator has ended the ticks of a run that goes on"
+            reason = "the coordinator ended the stream of ticks while the run goes on"
             try:
                 async for item in self._client.follow(run):
                     outage.end()
@@ -147,7 +147,7 @@ class Follower:
 
 
 def classify(summary: Summary) -> ExitCode:
-    """How a command that followed a run to its rest ends."""
+    """The exit code of a command that followed a run until it rested."""
     if is_unbalanced(summary):
         return ExitCode.UNBALANCED
     return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
@@ -162,7 +162,7 @@ def write_summary(file: str, summary: Summary) -> None:
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
-    """Run a subcommand; what cannot be reached ends it with one line."""
+    """Run a subcommand; a coordinator that cannot be reached ends it with one line."""
     try:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:

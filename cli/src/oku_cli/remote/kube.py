@@ -45,7 +45,7 @@ class KubeEndpoint:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["ForwardedEndpoint"]:
-        """Find it, and forward a port to it meanwhile.
+        """Find it, and forward a port to it as long as the context lasts.
 
         Raises:
             UserError: there is no kubectl, no context, no release or more than one, or no right to see it.
@@ -99,11 +99,11 @@ class ForwardedEndpoint:
 
     @property
     def url(self) -> str:
-        """Of its API."""
+        """The URL of its API."""
         return self.tunnel.url
 
     def find_trouble(self) -> str:
-        """What is wrong on the way there; empty for nothing that is known."""
+        """What is wrong on the way to it; empty if nothing is known to be."""
         return self.tunnel.find_trouble()
 
 

@@ -1,4 +1,4 @@
-"""Calls of `kubectl`, which users of a cluster have: it knows their contexts and every way to log in."""
+"""Calls of the user's own `kubectl`, which knows every context and every way to log in."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ _MISTAKES = re.compile(
 
 
 class Kubectl:
-    """`kubectl` with the context and namespace that were given. `UserError` when there is none.
+    """`kubectl` with a context and a namespace; `UserError` if it is not installed.
 
     Args:
         context: of kubectl's configuration; empty for the current one.
@@ -74,7 +74,7 @@ class Kubectl:
 
 
 def find_reason(error: str) -> str:
-    """What kubectl says for people on standard error, in one line."""
+    """What kubectl tells people on standard error, in one line."""
     lines = [line for line in error.splitlines() if line.strip()]
     said = [line for line in lines if not _LOGGED.search(line)] or lines[-1:]
     text = " ".join(line.strip() for line in said[-_LAST_LINES:])
@@ -82,7 +82,7 @@ def find_reason(error: str) -> str:
 
 
 def is_mistake(reason: str) -> bool:
-    """Whether only the user can put that right."""
+    """Whether only the user can fix that."""
     return _MISTAKES.search(reason) is not None
 
 

@@ -1,10 +1,10 @@
-"""A coordinator that does not answer: when it is asked again, and what is said of it meanwhile."""
+"""A coordinator that does not answer: when to ask again, and what to tell the user."""
 
 import time
 from collections.abc import Callable
 
 PATIENCE_S = 5.0
-"""A coordinator that is replaced within this time is not worth a word."""
+"""A coordinator that is back within this time is not reported."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _SHARE = 0.1
 """A pause is this share of the outage so far: its end is noticed a tenth later at most."""
@@ -35,7 +35,7 @@ class Outage:
         self._said: set[str] = set()
 
     def note(self, reason: str) -> float:
-        """There was no answer, for this reason: say so, once. The seconds to wait before the next try."""
+        """Report a reason for no answer, once each; return the seconds to wait before the next try."""
         silent_s = self._clock() - self._heard_at
         if silent_s >= self._patience_s and reason not in self._said:
             self._said.add(reason)
@@ -43,7 +43,7 @@ class Outage:
         return min(max(_SHARE * silent_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def end(self) -> None:
-        """There was an answer."""
+        """Note an answer: the outage is over."""
         self._heard_at = self._clock()
         if self._said:
             self._said.clear()

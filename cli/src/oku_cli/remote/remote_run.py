@@ -1,4 +1,4 @@
-"""How a run begins, whether on a local stack or at a remote coordinator: it is submitted, or resumed."""
+"""How a run begins, locally or remotely, and how a remote one is followed to its end."""
 
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -41,7 +41,7 @@ class RunStart:
 
     @classmethod
     def resume(cls, run: str, title: str = "") -> Self:
-        """Go on with a run."""
+        """Resume a run."""
 
         async def begin(client: Client) -> str:
             await client.resume(run)
@@ -51,7 +51,7 @@ class RunStart:
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
-    """Begin a run at a coordinator that is there already, and follow it until it rests."""
+    """Begin a run at a coordinator that runs already, and follow it until it rests."""
     interrupts, hints = Interrupts(), InterruptHints(coordinator.flags, outlives=True)
     unbegun = describe_unbegun(start.resumed)
     async with AsyncExitStack() as open_client:

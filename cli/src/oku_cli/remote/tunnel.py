@@ -1,4 +1,4 @@
-"""A local port that is forwarded by a child process, which is started again when it ends or leads nowhere.
+"""A local port forwarded by a child process, which is started again when it ends or leads nowhere.
 
 A forwarded port belongs to one pod; when that goes, the child ends, or stays and every connection through it
 breaks. Each child takes a free port of its own: one that was known before it is listened on could be taken by
@@ -28,12 +28,12 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 _END_S = 2.0
 _FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+)", re.MULTILINE)
 _NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
-"""What a child says while all is well."""
+"""What a child prints while all is well."""
 
 
 @asynccontextmanager
 async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
-    """Forward a port until the end of the context.
+    """Forward a port as long as the context lasts.
 
     Args:
         command: forwards a free local port.
@@ -56,7 +56,7 @@ async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
 
 
 class Tunnel:
-    """See the module.
+    """A forwarded port, kept open by one child process after the other.
 
     Args:
         command: forwards a free local port, and says which.
@@ -75,10 +75,10 @@ class Tunnel:
 
     @property
     def url(self) -> str:
-        """Of its local end, which is another after it was built again.
+        """The URL of its local end, which changes when the tunnel is built again.
 
         Raises:
-            UnreachableError: it leads nowhere at the moment.
+            UnreachableError: it leads nowhere at present.
         """
         # Asked for each call: a port of a child that has ended may be anybody's.
         if self._is_down() or not self._find_port():
@@ -105,7 +105,7 @@ class Tunnel:
         raise _build_error(find_reason(self._child.read_last_line()))
 
     async def watch(self) -> None:
-        """Keep a child alive that leads somewhere, for ever."""
+        """Keep a child alive that leads somewhere, until cancelled."""
         async with aiohttp.ClientSession(timeout=PROBE_TIMEOUT) as session:
             while True:
                 await asyncio.sleep(self._pause_s if self._is_down() else LOOK_S)

@@ -1,4 +1,4 @@
-"""The one console that all views write to: it shows what others wrote, and never acts on it."""
+"""The one console that all views write to: it shows foreign text and never acts on it."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -17,7 +17,7 @@ from oku_cli.terminal.trend import TrendTracker
 from oku_core.results.tick import Tick
 
 REDRAWS_PER_S = 2
-"""Ticks come once a second; oftener would only take time from the workers beside."""
+"""Ticks come once a second; more often would only take time from local workers."""
 
 
 class LiveView:

@@ -1,4 +1,4 @@
-"""What others wrote, as it may stand in a terminal: what steers one appears as a visible sign.
+"""Makes foreign text safe for a terminal: characters that would control it become visible signs.
 
 Escape sequences, line breaks and changes of direction can then neither move the cursor nor look like a line
 of Oku's own.
@@ -54,7 +54,7 @@ def write_note(line: str) -> None:
 
 
 def write_error(line: str) -> None:
-    """Write a line that `oku` has to say to standard error."""
+    """Write an error of `oku` to standard error."""
     write_note(f"oku: {line}")
 
 

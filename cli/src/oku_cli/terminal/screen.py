@@ -1,4 +1,4 @@
-"""What a user sees while a run goes on: ticks and lines of log go in, one of three views shows them.
+"""What a user sees during a run: ticks and log lines go in, one of three views shows them.
 
 `LiveView` redraws an area of a terminal, `PlainView` writes lines to a file or a pipe, `QuietView` says on
 standard error what is wrong, and nothing else. The others write to the console they are given only, so that
@@ -15,10 +15,10 @@ from oku_core.results.tick import Tick
 
 
 class View(Protocol):
-    """Shows a run while it goes on. No call waits for anything but the console."""
+    """Shows a run in progress. No call waits for anything but the console."""
 
     def start(self, title: str) -> None:
-        """Begin to show the run of this title."""
+        """Start to show the run with this title."""
 
     def show_tick(self, tick: Tick) -> None:
         """Take in the newest second."""
@@ -27,7 +27,7 @@ class View(Protocol):
         """Say what happened: `worker-1 died (signal 9), started again`."""
 
     def warn(self, line: str) -> None:
-        """Say what is wrong and is not put right by itself, also to those who want no progress."""
+        """Report a problem that does not fix itself, even when progress is not shown."""
 
     def stop(self) -> None:
         """End; the console is as it was. May be called twice."""

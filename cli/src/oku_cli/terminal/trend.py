@@ -1,4 +1,4 @@
-"""Ticks go in, one a second; out comes how fast the run goes and how long it will still take."""
+"""Ticks go in, one a second; the rate of the run and an estimate of the time left come out."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ RECENT_TICKS = 10
 LATENCY_TICKS = 5
 """Over how many ticks quantiles are smoothed: those of one second jump."""
 FEWEST_TICKS = 3
-"""With fewer there is no estimate: a run begins slowly."""
+"""Fewer ticks give no estimate: a run starts slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,11 +32,11 @@ class RunRow:
 
 _HEADS = ("run", "state", "requests", "accounted", "created")
 MOST_HINTS = 3
-"""Of so many paused runs, the newest, it is said how to go on."""
+"""For how many paused runs, the newest, a hint says how to resume them."""
 
 
 def build_hints(rows: Iterable[RunRow], hints: InterruptHints) -> list[str]:
-    """What became of the newest runs that are paused, and how to go on with each."""
+    """Why the newest paused runs are paused, and how to resume each."""
     paused = [row for row in rows if row.state is RunState.PAUSED]
     newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]
     return [
@@ -87,7 +87,7 @@ def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> Renderable
     """
     newest = sorted(rows, key=lambda row: row.created_at, reverse=True)
     if not newest:
-        return Text("No runs yet. `oku run` makes the first.")
+        return Text("No runs yet. Start one with `oku run`.")
     table = RunsTable(newest, fits=fits)
     return Constrain(table, MOST_COLUMNS) if fits else table
 

@@ -42,7 +42,7 @@ def _add_each(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
 
 
 def _add_spread(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
-    """Each column for itself: the row `max` is no single worker."""
+    """Each column by itself: the row `max` is not one worker."""
     spreads: tuple[tuple[str, Callable[[list[float]], float]], ...] = (
         ("min", min), ("median", median), ("max", max),
     )  # fmt: skip

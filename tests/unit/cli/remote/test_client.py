@@ -51,7 +51,7 @@ async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
     [
         ("x", "wrong", "the token is missing or wrong"),
         ("x", "right", "there is no run"),
-        ("odd", "right", "that is no coordinator of Oku"),
+        ("odd", "right", "this is not a coordinator of Oku"),
     ],
 )
 async def test_what_the_caller_did_wrong_is_one_line(

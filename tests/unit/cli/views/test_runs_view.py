@@ -55,7 +55,7 @@ def test_nothing_is_cut_for_a_program() -> None:
 def test_without_runs_the_first_step_is_named(render: Render) -> None:
     """An empty table would tell a newcomer nothing."""
     assert [line.rstrip() for line in render(build_runs_table([]))] == [
-        "No runs yet. `oku run` makes the first."
+        "No runs yet. Start one with `oku run`."
     ]
 
 
