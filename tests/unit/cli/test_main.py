@@ -15,7 +15,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
 def test_help_lists_every_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each with a word on what it does."""
+    """The list says what each command does."""
     assert call(monkeypatch, "--help") == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(
@@ -26,7 +26,7 @@ def test_help_lists_every_command(
 def test_no_arguments_show_the_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who types `oku` alone wants to know what there is."""
+    """A user who types `oku` alone wants to see the commands."""
     assert call(monkeypatch) == 0
     assert capsys.readouterr().out.startswith("Usage: oku")
 
@@ -35,7 +35,7 @@ def test_no_arguments_show_the_help(
 def test_wrong_words_are_one_line_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    """Without click's usage text around it."""
+    """Click's usage text is left out."""
     assert call(monkeypatch, *arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -46,7 +46,7 @@ def test_wrong_words_are_one_line_and_exit_code_2(
 def test_a_users_mistake_has_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever part of Oku found it."""
+    """It does not matter which part of Oku found the mistake."""
 
     def fail(**_: object) -> None:
         raise UserError("spec.yaml: x: y is not z")

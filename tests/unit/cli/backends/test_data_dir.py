@@ -10,7 +10,7 @@ ENDPOINT = Endpoint("http://127.0.0.1:1", "token")
 
 
 def test_a_command_names_the_folder_when_it_is_not_the_usual() -> None:
-    """So that it can be typed as it stands."""
+    """The command can be typed as it stands."""
     assert DataDir(DEFAULT).flags == []
     assert DataDir(DEFAULT / "x").flags == ["--data-dir", ".oku/x"]
 

@@ -32,7 +32,7 @@ def run(*arguments: str, token: str | None = "t") -> None:
 def test_what_cannot_be_read_is_answered_with_one_line(
     served: list[CoordinatorSettings], flag: str, value: str, message: str
 ) -> None:
-    """Nothing is started."""
+    """No coordinator is started."""
     with pytest.raises(UserError, match=f"^{message}"):
         run(flag, value)
     assert not served
@@ -48,7 +48,7 @@ def test_a_token_comes_without_what_stands_around_it(served: list[CoordinatorSet
 def test_a_token_is_made_when_there_is_none(
     served: list[CoordinatorSettings], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another one each time; the log tells it."""
+    """It is another one each time, and the log shows it."""
     run(token=None)
     run(token=None)
     first, second = (settings.token for settings in served)

@@ -28,7 +28,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
 
 
 def test_a_report_is_a_page_in_the_current_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Unless another file is named."""
+    """`-o` names another file."""
     assert call(monkeypatch, "r1") == 0
     assert (folder / "oku-report-r1.html").read_text().startswith("<!DOCTYPE html>")
     assert call(monkeypatch, "r1", "-o", "other.html") == 0
@@ -68,7 +68,7 @@ def test_wrong_input_is_one_line(
     arguments: list[str],
     message: str,
 ) -> None:
-    """With exit code 2, and nothing is written."""
+    """The exit code is 2, and nothing is written."""
     assert call(monkeypatch, *arguments) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(message)

@@ -45,7 +45,7 @@ def list_runs(folder: Path) -> list[str]:
 def test_runs_are_deleted_with_their_reports(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    """Several at once, a paused one, too."""
+    """Several can be named at once, paused ones among them."""
     assert call(monkeypatch, "rm", "r1", "r3", "r1") == 0
     assert capsys.readouterr().out == "run r1 is deleted\nrun r3 is deleted\n"
     assert list_runs(folder) == ["r2"]
@@ -55,7 +55,7 @@ def test_runs_are_deleted_with_their_reports(
 def test_what_cannot_be_deleted_is_one_line_each(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    """With exit code 2; the others are deleted."""
+    """The others are deleted, and the exit code is 2."""
     assert call(monkeypatch, "rm", "r9", "r2", "r8") == 2
     captured = capsys.readouterr()
     assert captured.out == "run r2 is deleted\n"
@@ -69,7 +69,7 @@ def test_what_cannot_be_deleted_is_one_line_each(
 def test_a_list_is_as_long_as_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is said when there are more."""
+    """A note says if there are more."""
     assert call(monkeypatch, "runs", "--limit", "2") == 0
     captured = capsys.readouterr()
     assert [line.split()[0] for line in captured.out.splitlines()] == ["run", "r3", "r2"]

@@ -26,7 +26,7 @@ def read(*arguments: str, **environment: str) -> SpecFiles:
 
 
 def test_no_file_may_be_named_unless_a_folder_is_given() -> None:
-    """An empty variable gives none either."""
+    """An empty variable gives no folder either."""
     assert read() == read(OKU_FILES_DIR="") == SpecFiles()
 
 
@@ -38,7 +38,7 @@ def test_several_folders_by_flags_or_by_variable() -> None:
 
 @pytest.mark.parametrize("folder", ["", "certs", "."])
 def test_a_folder_has_its_full_path(folder: str) -> None:
-    """The working directory of a service is nothing that anybody has in mind; `/a::/b` must not allow it."""
+    """Nobody means the working directory of a service; `/a::/b` must not allow it."""
     with pytest.raises(UserError, match=r"--files-dir: .* is not the full path of a folder"):
         read("--files-dir", folder)
 
@@ -59,7 +59,7 @@ def read_secrets(*arguments: str, has_variables: bool = True, **environment: str
 
 
 def test_no_secret_may_be_named_unless_it_is_allowed(tmp_path: Path) -> None:
-    """Variables by name, files by their folder."""
+    """Variables are allowed by name, files by their folder."""
     assert read_secrets() == read_secrets(OKU_ALLOW_ENV="", OKU_SECRETS_DIR="") == SecretSource()
     allowed = SecretSource(("A", "B_1"), tmp_path)
     assert read_secrets("--allow-env", "A", "--allow-env", "B_1", "--secrets-dir", str(tmp_path)) == allowed
@@ -88,7 +88,7 @@ def test_what_cannot_be_allowed_is_told(tmp_path: Path) -> None:
         read_secrets("--secrets-dir", str(tmp_path / "none"))
 
 
-def test_workers_elsewhere_have_secrets_of_their_own(tmp_path: Path) -> None:
+def test_remote_workers_have_secrets_of_their_own(tmp_path: Path) -> None:
     """A flag that changes nothing would mislead."""
     refuse_secrets(SecretSource())
     for secrets in (SecretSource(("A",)), SecretSource((), tmp_path)):

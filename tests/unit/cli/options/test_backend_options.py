@@ -12,7 +12,7 @@ from oku_core.errors import UserError
 
 
 def test_a_remote_coordinator_needs_a_url_and_a_token() -> None:
-    """Each is asked for by name."""
+    """The error asks for each by name."""
     assert RemoteOptions().build_ref() is None
     ref = RemoteOptions(coordinator="http://h:1/", token="t").build_ref()
     assert ref == Endpoint("http://h:1", "t")
@@ -26,7 +26,7 @@ def test_a_remote_coordinator_needs_a_url_and_a_token() -> None:
 
 
 def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() -> None:
-    """All of which may be left out."""
+    """All of these flags may be left out."""
     assert RemoteOptions(kube=True).build_ref() == KubeEndpoint()
     given = RemoteOptions(kube=True, context="c", namespace="n", release="r", token="t")
     assert given.build_ref() == KubeEndpoint("c", "n", "r", "t")
@@ -44,13 +44,13 @@ def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() 
 def test_what_names_a_coordinator_twice_or_not_at_all_is_refused(
     options: dict[str, Any], message: str
 ) -> None:
-    """Rather than one of them be ignored."""
+    """None of the flags is silently ignored."""
     with pytest.raises(UserError, match=f"^{message}"):
         RemoteOptions(**options).build_ref()
 
 
 def test_a_command_gets_the_coordinator_as_one() -> None:
-    """From flags or variables; help shows each."""
+    """It comes from flags or variables, and help shows each."""
     refs: list[CoordinatorRef | None] = []
 
     @click.command()
@@ -68,7 +68,7 @@ def test_a_command_gets_the_coordinator_as_one() -> None:
 
 @pytest.mark.parametrize("given", [{"kube": True}, {"coordinator": "http://h:1"}])
 def test_a_token_comes_without_what_stands_around_it(given: dict[str, Any]) -> None:
-    """A variable that was read from a file has a line break; one that no header can bear is refused."""
+    """A variable read from a file ends in a line break; a token that no header can carry is refused."""
     ref = RemoteOptions(**given, token=" t\r\n").build_ref()
     assert isinstance(ref, KubeEndpoint | Endpoint)
     assert ref.token == "t"

@@ -27,13 +27,13 @@ def read(*flags: str, **environment: str) -> KubeSettings | None:
 
 
 def test_without_a_deployment_of_workers_nothing_is_scaled() -> None:
-    """Whatever else is given."""
+    """Other settings do not change that."""
     assert read() is None
     assert read("--kube-namespace", "n", OKU_KUBE_MAX_WORKERS="5") is None
 
 
 def test_all_of_it_comes_from_the_environment() -> None:
-    """As a chart gives it."""
+    """Charts set variables only."""
     settings = read(
         "--server-url", "http://s:8080",
         OKU_KUBE_WORKERS="w", OKU_KUBE_SERVERS="s", OKU_KUBE_NAMESPACE="n", OKU_KUBE_MAX_WORKERS="50",
@@ -71,6 +71,6 @@ def test_an_empty_variable_is_none_given() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(flags: list[str], message: str) -> None:
-    """By name."""
+    """The error names the option."""
     with pytest.raises(UserError, match=f"^{message}"):
         read(*flags)

@@ -15,7 +15,7 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_key_is_in_the_variable_or_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the line break that most files end with."""
+    """The line break that most files end with is not part of the key."""
     file = tmp_path / "key"
     file.write_text(f"{KEY}\n")
     assert read_message_key(file) == KEY.encode()
@@ -24,7 +24,7 @@ def test_the_key_is_in_the_variable_or_in_a_file(tmp_path: Path, monkeypatch: py
 
 
 def test_without_a_key_the_line_says_how_to_make_one() -> None:
-    """Coordinator and worker do not start."""
+    """Neither the coordinator nor a worker starts."""
     with pytest.raises(UserError) as caught:
         read_message_key(None)
     assert str(caught.value) == (
@@ -37,7 +37,7 @@ def test_without_a_key_the_line_says_how_to_make_one() -> None:
 def test_a_short_key_is_refused_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """Sixteen bytes at least."""
+    """A key has at least sixteen bytes."""
     monkeypatch.setenv(VARIABLE, text)
     with pytest.raises(UserError, match=r"^OKU_MESSAGE_KEY: has \d+ bytes, a key has at least 16; make one"):
         read_message_key(None)
@@ -57,7 +57,7 @@ def test_file_and_variable_do_not_go_together(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """With the reason that the system has."""
+    """The error gives the reason of the system."""
     with pytest.raises(UserError, match=r"^--message-key-file: .*/none: No such file or directory$"):
         read_message_key(tmp_path / "none")
     with pytest.raises(UserError, match=r"Is a directory$"):

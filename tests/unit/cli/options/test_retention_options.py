@@ -5,7 +5,7 @@ from oku_core.errors import UserError
 
 
 def test_variables_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that are set, and no empty one."""
+    """Variables that are set are passed on, empty ones are not."""
     monkeypatch.setenv("OKU_KEEP_RUNS", "100")
     monkeypatch.setenv("OKU_KEEP_FOR", "30d")
     assert read_retention_variables() == {"OKU_KEEP_RUNS": "100", "OKU_KEEP_FOR": "30d"}

@@ -74,7 +74,7 @@ def read_fault(path: Path) -> str:
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_a_spec_cannot_be_is_refused_at_once(tmp_path: Path, text: str, message: str) -> None:
-    """In one line that names the file and what is wrong in it, within a second."""
+    """The line names the file and what is wrong in it, and comes within a second."""
     path = tmp_path / "spec.yaml"
     path.write_text(text)
 
@@ -88,7 +88,7 @@ def test_what_a_spec_cannot_be_is_refused_at_once(tmp_path: Path, text: str, mes
 
 
 def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
-    """YAML would make 8 of 010, 1.1 of 1.10, false of no, and refuse a date for the name."""
+    """YAML would turn 010 into 8, 1.10 into 1.1 and no into false, and refuse a date as the name."""
     path = tmp_path / "spec.yaml"
     path.write_text(
         "requests: 010\nname: 2020-01-01\nbody: no\ntimeout: 1_0\nexpect_status: [200, 404]\n"
@@ -132,14 +132,14 @@ def test_a_mark_of_the_encoding_is_understood(tmp_path: Path, encoding: str) -> 
 
 @pytest.mark.parametrize("text", ["", "---\n", "# nothing yet\n", "{}", "null"])
 def test_a_file_with_nothing_in_it_says_nothing(tmp_path: Path, text: str) -> None:
-    """All is as without a file."""
+    """An empty file changes nothing."""
     path = tmp_path / "spec.yaml"
     path.write_text(text)
     assert read(path) == Spec()
 
 
 def test_a_file_called_json_is_json(tmp_path: Path) -> None:
-    """Tabs, pairs of surrogates and all."""
+    """Tabs and pairs of surrogates are read, too."""
     path = tmp_path / "spec.json"
     path.write_text('{\n\t"requests": 5,\n\t"name": "\\ud83d\\ude00"}')
     assert read(path) == Spec(requests=5, name="😀")
@@ -148,7 +148,7 @@ def test_a_file_called_json_is_json(tmp_path: Path) -> None:
 
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a spec can come out of a pipe."""
+    """A spec can come out of a pipe."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 7")))
     assert parse_spec(read_spec_file("-")).requests == 7
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 0")))

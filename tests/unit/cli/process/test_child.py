@@ -58,7 +58,7 @@ def test_a_child_can_be_ended_and_started_again(tmp_path: Path) -> None:
 def test_what_a_child_has_started_is_killed_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    """Outside Linux the command itself is such a process, below the script: its port must be free again."""
+    """Outside Linux the command is a child of the script, and its port must be free again."""
     script = tmp_path / "die_with_parent_elsewhere.py"
     folder = str(Path(die_with_parent.__file__).parent)
     script.write_text(

@@ -16,7 +16,7 @@ async def work(seconds: float) -> str:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_what_can_be_cut_is_given_up_on_a_signal(number: signal.Signals) -> None:
-    """With the words that were prepared for it."""
+    """The prepared message is raised."""
     interrupts = Interrupts()
     asyncio.get_running_loop().call_later(0.01, os.kill, os.getpid(), number)
 
@@ -25,7 +25,7 @@ async def test_what_can_be_cut_is_given_up_on_a_signal(number: signal.Signals) -
 
 
 async def test_what_cannot_be_taken_back_may_end() -> None:
-    """The signal is taken afterwards, by whoever can pause what has begun meanwhile."""
+    """The signal is left to whoever can pause what has begun meanwhile."""
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0)
@@ -35,7 +35,7 @@ async def test_what_cannot_be_taken_back_may_end() -> None:
 
 
 async def test_what_does_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some seconds, and it is said that nobody knows."""
+    """It is given up after some seconds, and the message says that the outcome is unknown."""
     monkeypatch.setattr(interrupt, "PATIENCE_S", 0.01)
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)

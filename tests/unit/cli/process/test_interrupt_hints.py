@@ -8,19 +8,19 @@ ELSEWHERE = InterruptHints(["--kube"], outlives=True)
 
 @pytest.fixture(autouse=True)
 def called_as_oku(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its own name."""
+    """The command is called by its own name."""
     monkeypatch.delenv("OKU_COMMAND", raising=False)
 
 
 def test_a_hint_names_the_command_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`./task` says how in the environment."""
+    """`./task` sets a variable for it."""
     assert build_hint("resume", "r") == "oku resume r"
     monkeypatch.setenv("OKU_COMMAND", "./task oku")
     assert build_hint("resume", "r") == "./task oku resume r"
 
 
 def test_a_command_to_type_names_the_place() -> None:
-    """So that it can be typed as it stands."""
+    """The command can be typed as it stands."""
     assert HERE.build_command("resume", "r") == "oku resume r --data-dir d"
     assert ELSEWHERE.build_command("show", "r") == "oku show r --kube"
     assert InterruptHints().build_command("resume", "r") == "oku resume r"
@@ -28,12 +28,12 @@ def test_a_command_to_type_names_the_place() -> None:
 
 @pytest.mark.parametrize("delivery", Delivery)
 def test_a_run_of_this_machine_is_stopped_at_once(delivery: Delivery) -> None:
-    """Its stack ends with the command, whatever the coordinator said."""
+    """Its stack ends with the command, whatever the coordinator answered."""
     assert HERE.describe_first("r").endswith("Ctrl-C again stops at once")
     assert HERE.describe_second("r", delivery) == "stopped at once"
 
 
-def test_a_run_elsewhere_is_not_said_to_be_stopped() -> None:
+def test_a_remote_run_is_not_said_to_be_stopped() -> None:
     """It rests by itself when the pause was taken; else it goes on, and the line says how to pause it."""
     assert ELSEWHERE.describe_first("r") == (
         "pausing run r: requests in flight may finish; Ctrl-C again does not wait for them"

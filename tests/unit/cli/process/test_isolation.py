@@ -7,7 +7,7 @@ from oku_cli.process.isolation import build_environment, find_program
 
 
 def test_search_paths_lose_what_is_relative_to_the_working_directory() -> None:
-    """An empty entry means that folder, too; what is named in full was meant."""
+    """An empty entry means that folder, too; absolute entries stay."""
     given = {"PYTHONPATH": ":/a:b:/c:.", "LD_LIBRARY_PATH": ":", "HOME": "/home/me"}
 
     assert build_environment(given) == {"PYTHONPATH": "/a:/c", "HOME": "/home/me"}
@@ -20,10 +20,10 @@ def test_what_is_set_for_others_does_not_reach_a_child() -> None:
     assert build_environment(given) == {}
 
 
-def test_files_are_named_in_full_for_a_child_that_works_elsewhere(
+def test_files_are_absolute_for_a_child_that_works_in_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as the certificates that OpenSSL is to trust."""
+    """The certificates that OpenSSL trusts are an example."""
     monkeypatch.chdir(tmp_path)
 
     environment = build_environment({"SSL_CERT_FILE": "ca.pem", "SSL_CERT_DIR": "/certs", "OPENSSL_CONF": ""})
@@ -36,7 +36,7 @@ def test_files_are_named_in_full_for_a_child_that_works_elsewhere(
 def test_no_program_of_the_working_directory_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the PATH says so with a dot or with nothing; one that is named in full counts."""
+    """A dot and an empty entry of the PATH are ignored; an absolute one counts."""
     (tmp_path / "program").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}/nowhere")

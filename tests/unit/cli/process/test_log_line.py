@@ -73,7 +73,7 @@ def test_json_has_sentence_and_context() -> None:
 
 
 def test_json_has_an_error_in_one_field() -> None:
-    """With its whole traceback."""
+    """The field has the whole traceback."""
     error = read(build_record(exc_info=catch()))["error"]
     assert isinstance(error, str)
     assert error.startswith("Traceback (most recent call last):\n")
@@ -81,12 +81,12 @@ def test_json_has_an_error_in_one_field() -> None:
 
 
 def test_json_says_where_a_line_comes_from_when_asked() -> None:
-    """As `stack_info` of `logging`."""
+    """It comes as `stack_info` of `logging`."""
     assert read(build_record(stack_info="Stack:\n  here"))["error"] == "Stack:\n  here"
 
 
 def test_text_has_sentence_and_context() -> None:
-    """In one line; all but the process id."""
+    """The line has everything but the process id."""
     record = build_record(
         "lease %s is lost: %d", args=("r.1", 3), requests=3, worker="w 1", lease="r.1", run="r"
     )
@@ -97,7 +97,7 @@ def test_text_has_sentence_and_context() -> None:
 
 
 def test_text_ends_with_the_error() -> None:
-    """Whose last line is what a person looks for first."""
+    """The last line of a traceback is what a person looks for first."""
     lines = write(build_record(exc_info=catch())).splitlines()
     assert lines[0].endswith("a sentence logger=oku_workers.broker.lease_task")
     assert lines[1] == "Traceback (most recent call last):"
@@ -118,7 +118,7 @@ def test_text_ends_with_the_error() -> None:
     ],
 )
 def test_text_quotes_what_is_no_single_word(value: object, text: str) -> None:
-    """So that each fact can be cut out of its line."""
+    """Each field can be cut out of its line."""
     assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.lease_task")
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_plain_value_is_no_fact() -> None:
 
 @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
 def test_no_line_has_a_secret_of_a_url(formatter: logging.Formatter) -> None:
-    """Whoever wrote it, and wherever it stands: in the sentence, in a fact, in a traceback."""
+    """It is masked in the sentence, in the context and in a traceback."""
     try:
         raise ValueError("http://h/?hunter2")
     except ValueError:

@@ -52,7 +52,7 @@ def logging_json() -> Iterator[None]:
 def test_logs_are_text_in_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where people read them."""
+    """People read them there."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with apart():
         logs.set_format("auto")
@@ -62,7 +62,7 @@ def test_logs_are_text_in_a_terminal(
 
 @pytest.mark.parametrize(("name", "is_text"), [("auto", False), ("json", False), ("text", True)])
 def test_logs_are_json_elsewhere(name: str, *, is_text: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a program reads them, unless text is asked for."""
+    """A program reads them there, unless text is asked for."""
     with apart():
         logs.set_format(name)
         logging.getLogger("x").warning("a sentence")
@@ -91,7 +91,7 @@ def test_libraries_say_less(read: Read, level: str, own: str, libraries: str) ->
 
 
 def test_a_fact_of_the_process_is_in_every_line(read: Read) -> None:
-    """Unless a line says otherwise."""
+    """A field of the line itself wins."""
     with logging_json():
         logs.add_context(worker="w1")
         logging.getLogger("kombu").warning("a")
@@ -100,7 +100,7 @@ def test_a_fact_of_the_process_is_in_every_line(read: Read) -> None:
 
 
 def test_a_warning_is_a_line(read: Read) -> None:
-    """As any other."""
+    """It is logged like any other."""
     with warnings.catch_warnings(), logging_json():
         warnings.simplefilter("always")
         warnings.warn("old", DeprecationWarning, stacklevel=1)
@@ -110,7 +110,7 @@ def test_a_warning_is_a_line(read: Read) -> None:
 
 
 def test_an_error_that_ends_a_thread_is_a_line(read: Read) -> None:
-    """With its traceback; leaving a thread is no error."""
+    """The line has the traceback; leaving a thread is not an error."""
 
     def fail() -> None:
         raise ZeroDivisionError("over")
@@ -126,7 +126,7 @@ def test_an_error_that_ends_a_thread_is_a_line(read: Read) -> None:
 
 
 def test_an_error_that_python_ignores_is_a_line(read: Read) -> None:
-    """Such as one in `__del__`."""
+    """An error in `__del__` is an example."""
 
     class Stubborn:
         def __del__(self) -> None:
@@ -142,7 +142,7 @@ def test_an_error_that_python_ignores_is_a_line(read: Read) -> None:
 
 @pytest.mark.parametrize("name", ["json", "text"])
 def test_an_error_that_ends_a_process_is_logged(name: str) -> None:
-    """As one object of JSON, or with the error in the last line, which is shown to people."""
+    """It is one JSON object, or text whose last line, which people are shown, has the error."""
     code = f"from oku_cli.process import logs; logs.set_format({name!r}); raise ZeroDivisionError('over')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
@@ -165,7 +165,7 @@ def test_a_users_mistake_is_a_line_of_json(read: Read) -> None:
 
 @pytest.mark.parametrize("name", ["text", None])
 def test_a_users_mistake_is_a_line_for_people(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is no log, or one for people."""
+    """That is so without a log, or with one for people."""
     with apart():
         if name:
             logs.set_format(name)
@@ -215,7 +215,7 @@ def test_options_say_how_to_log(
     ],
 )
 def test_options_refuse_what_is_not_there(told: list[str], arguments: list[str], message: str) -> None:
-    """With what is."""
+    """The line says what is wrong."""
     ended = CliRunner().invoke(command, arguments)
     assert ended.exit_code == 2
     assert message in ended.output

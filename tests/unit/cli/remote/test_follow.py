@@ -40,12 +40,12 @@ SUMMARY = Summary(
     ],
 )
 def test_the_exit_code_says_how_the_run_ended(state: RunState, code: ExitCode) -> None:
-    """0 for completed, 3 for everything that is less."""
+    """It is 0 for completed and 3 for everything less."""
     assert classify(msgspec.structs.replace(SUMMARY, state=state)) == code
 
 
 def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
-    """Whatever the state."""
+    """The state does not matter."""
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
 
     assert classify(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
@@ -79,7 +79,7 @@ def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
     "error", [UnreachableError("no answer"), InterruptedAtOnceError("stopped at once")], ids=repr
 )
 def test_what_cuts_a_command_short_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
-    """With exit code 3."""
+    """The exit code is 3."""
 
     async def fail() -> ExitCode:
         await asyncio.sleep(0)

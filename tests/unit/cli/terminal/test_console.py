@@ -41,7 +41,7 @@ def show(renderable: RenderableType) -> str:
 
 
 def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
-    """Its name, reason, notices, workers, statuses and flags, and the hint under it."""
+    """This holds for its name, reason, notices, workers, statuses and flags, and for the hint."""
     summary = make_summary(
         run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.FAILED, reason=f"3{EVIL}", notices=[f"4{EVIL}"],
         workers=[make_worker(f"5{EVIL}")], statuses={f"6{EVIL}": 1000},
@@ -56,7 +56,7 @@ def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
 
 
 def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
-    """The title and the notices."""
+    """This holds for the title and the notices."""
     tick = make_tick(notices=[f"2{EVIL}"])
     sample = SeenTick(tick=tick, trend=TrendTracker().add(tick), seen_at_s=0)
 
@@ -67,7 +67,7 @@ def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
 
 
 def test_the_list_of_runs_shows_what_others_wrote() -> None:
-    """The id and the name."""
+    """This holds for the id and the name."""
     row = RunRow(
         run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, created_at=0
     )
@@ -91,7 +91,7 @@ def test_lines_beside_the_progress_show_what_others_wrote(make_tick: MakeTick) -
 
 
 def test_lines_above_the_live_area_show_what_others_wrote() -> None:
-    """As they are, where the terminal is wide enough."""
+    """They stay as they are where the terminal is wide enough."""
     file = io.StringIO()
     LiveView(Terminal(file=file, width=200, force_terminal=True, color_system=None)).log(EVIL)
 
@@ -100,7 +100,7 @@ def test_lines_above_the_live_area_show_what_others_wrote() -> None:
 
 
 def test_lines_on_standard_error_show_what_others_wrote(capsys: pytest.CaptureFixture[str]) -> None:
-    """Mistakes, errors of a coordinator and warnings to those who want no progress."""
+    """This holds for mistakes, for errors of a coordinator, and for warnings without progress."""
 
     async def fail() -> ExitCode:
         raise InterruptedAtOnceError(EVIL)

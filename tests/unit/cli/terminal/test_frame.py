@@ -87,7 +87,7 @@ def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
 
 
 def test_what_a_run_waits_for_stands_under_the_account(draw: Draw) -> None:
-    """Each in a line of its own, in full."""
+    """Each notice has a line of its own and is complete."""
     frame = draw(notices=["waiting for workers: 0 of 4 connected: [1] " + "word " * 20, "Loki: 503"])
     at = next(number for number, line in enumerate(frame) if "accounted" in line)
     text = " ".join(line.strip() for line in frame[at + 1 : at + 4])
@@ -166,7 +166,7 @@ def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
 
 
 def test_a_burst_does_not_flatten_the_sparkline() -> None:
-    """Progress that a broker has held up comes in one second."""
+    """Progress that a broker held up arrives within one second."""
     assert build_sparkline([100.0, 50.0, 100.0, 100.0, 0.0, 0.0, 0.0, 400.0, 100.0]) == "▆▄▆▆▁▁▁▆▆"
     assert build_sparkline([98.0, 2.0, 99.0, 1.0, 100.0, 0.0, 97.0, 3.0]) == "▆▁▆▁▆▁▆▁"
 

@@ -103,7 +103,7 @@ def check(lines: list[str], width: int, figures: list[str]) -> None:
 @ANY_CASE
 @given(summaries(), WIDTHS)
 def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width: int) -> None:
-    """Account, outcomes, statuses, latencies, histogram, workers and flags."""
+    """The end screen shows account, outcomes, statuses, latencies, histogram, workers and flags."""
     outcomes = [getattr(summary.outcomes, name) for name in OutcomeCounts.__struct_fields__]
     counts = [summary.accounted, summary.requests, summary.resent_at_most, *summary.statuses.values()]
     figures = [format_count(count) for count in (*counts, *filter(None, outcomes))]
@@ -136,7 +136,7 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
 @ANY_CASE
 @given(ticks(), WIDTHS)
 def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: int) -> None:
-    """Bar, account, rates, latencies, times and outcomes."""
+    """The frame shows bar, account, rates, latencies, times and outcomes."""
     trend = TrendTracker().add(tick)
     sample = tick.sample
     counts = [sample.done, sample.requests_total, sample.accounted, sample.workers]
@@ -167,7 +167,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     WIDTHS,
 )  # fmt: skip
 def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
-    """Ids, counts and dates; only names are cut."""
+    """Ids, counts and dates are complete; only names are cut."""
     figures = [format_count(count) for row in rows for count in (row.requests, row.accounted)]
     figures += [text for row in rows for text in (row.run, row.state, f.format_moment(row.created_at))]
 

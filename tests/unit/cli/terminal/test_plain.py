@@ -48,7 +48,7 @@ def test_problems_resends_and_the_time_left_are_named(make_tick: MakeTick) -> No
 
 
 def test_lines_come_every_five_seconds(make_tick: MakeTick) -> None:
-    """Of thirteen ticks, a little early and late, three are written."""
+    """Three of thirteen ticks, a little early or late, are written."""
     written = Written()
     for second in range(13):
         written.view.show_tick(make_tick(at=AT + second + 0.2 * (second % 2)))
@@ -66,7 +66,7 @@ def test_a_new_state_is_written_at_once(make_tick: MakeTick) -> None:
 
 
 def test_a_notice_is_written_once_as_long_as_it_stands(make_tick: MakeTick) -> None:
-    """At once, also between two lines, and again when it comes back."""
+    """They are written at once, even between two lines, and again when they come back."""
     written = Written()
     for second, notices in enumerate((["a"], ["a"], ["a", "b"], ["b"], [], ["b"])):
         written.view.show_tick(make_tick(at=AT + second, notices=notices))

@@ -25,14 +25,14 @@ def test_what_steers_a_terminal_becomes_one_sign_each(text: str) -> None:
 
 
 def test_names_in_any_script_stay_as_they_are() -> None:
-    """With the joiners of emoji and of scripts, which are invisible, and harmless."""
+    """Joiners of emoji and scripts are invisible, harmless, and stay."""
     for text in ("億 run", "नमस्\u200dते", "👩\u200d💻", "a\u00a0b", "[red]x[/red] :smile:"):
         assert make_printable(text) == text
 
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_json_means_the_same_to_a_program(text: str) -> None:
-    """Only its writing is another; line breaks between its parts stay."""
+    """Only its notation differs; line breaks between its parts stay."""
     document = json.dumps({"name": text, "n": 1}, ensure_ascii=False, indent=1)
 
     escaped = escape_json(document.encode()).decode()

@@ -30,7 +30,7 @@ def test_the_view_suits_the_console(
 
 
 def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest.CaptureFixture[str]) -> None:
-    """It takes all that the others take and writes nothing anywhere, while nothing is wrong."""
+    """It accepts what the others do and writes nothing while nothing is wrong."""
     file = io.StringIO()
     view = build_view(Terminal(file=file, force_terminal=True), quiet=True)
     view.start("run 6f2c1a")
@@ -43,7 +43,7 @@ def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_what_is_wrong_is_said_to_everybody(*, quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the progress, or on standard error where none is wanted: standard output may be JSON."""
+    """They stand beside the progress, or on standard error without it: standard output may be JSON."""
     file = io.StringIO()
     view = build_view(Terminal(file=file), quiet=quiet)
     view.warn("the coordinator does not answer")

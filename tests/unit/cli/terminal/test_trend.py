@@ -11,7 +11,7 @@ MakeTick = Callable[..., Tick]
 
 
 def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
-    """What has neither ended nor is accounted, over the mean of the last ten seconds."""
+    """It is what has not ended, divided by the mean rate of the last ten seconds."""
     tracker = TrendTracker()
     for rate in [1.0] * 5 + [900.0, 1100.0] * (RECENT_TICKS // 2):
         trend = tracker.add(make_tick(requests_total=10_000, accounted=5_000, done=6_000, rate_rps=rate))
@@ -27,7 +27,7 @@ def test_the_average_counts_what_has_ended(make_tick: MakeTick) -> None:
 
 
 def test_a_run_that_has_not_begun_has_no_average(make_tick: MakeTick) -> None:
-    """No time, no division."""
+    """Nothing is divided by zero."""
     assert TrendTracker().add(make_tick(accounted=0, done=0, active_s=0.0)).average_rps == 0
 
 

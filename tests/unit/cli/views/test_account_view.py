@@ -17,7 +17,7 @@ OUTCOMES = OutcomeCounts(
 def test_the_headline_names_the_run_its_state_and_its_account(
     make_summary: MakeSummary, render: Render
 ) -> None:
-    """Whoever reads no further knows whether every request is accounted."""
+    """The first line says whether every request is accounted."""
     lines = [" ".join(line.split()) for line in render(build_headline(make_summary(), None))]
     assert lines == ["run 6f2c1a · soak · aiohttp completed", "1,000 of 1,000 accounted"]
 
@@ -34,7 +34,7 @@ def test_the_headline_names_the_run_its_state_and_its_account(
 def test_a_run_that_is_not_complete_says_how_far_it_came(
     make_summary: MakeSummary, render: Render, state: RunState, rest: str
 ) -> None:
-    """With the hint on how to go on below."""
+    """The hint on how to resume stands below."""
     summary = make_summary(state=state, accounted=412, name="")
     lines = render(build_headline(summary, "Resume it with: oku resume 6f2c1a"))
     assert [lines[1].rstrip(), lines[-1].rstrip()] == [rest, "Resume it with: oku resume 6f2c1a"]
@@ -42,7 +42,7 @@ def test_a_run_that_is_not_complete_says_how_far_it_came(
 
 
 def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:
-    """A line each."""
+    """Each has a line of its own."""
     summary = make_summary(state=RunState.PENDING, accounted=0, notices=["waiting for [1]", "Loki: 503"])
     lines = [line.rstrip() for line in render(build_headline(summary, None))]
     assert lines[1:] == ["0 of 1,000 accounted, 0.0 %; 1,000 are left", "waiting for [1]", "Loki: 503"]
@@ -61,7 +61,7 @@ def test_outcomes_have_shares_and_those_that_did_not_occur_are_left_out(
 
 
 def test_statuses_are_in_order(render: Render) -> None:
-    """With the count of each."""
+    """The count of each is shown."""
     (line,) = render(build_statuses({"503": 2000, "200": 41_000}))
     assert line.split() == ["200", "41,000", "503", "2,000"]
 

@@ -59,7 +59,7 @@ def test_equal_latencies_are_one_bar() -> None:
 
 
 def test_an_empty_histogram_has_no_bars(render: Callable[..., list[str]]) -> None:
-    """Nothing was answered, nothing is drawn."""
+    """Nothing is drawn if nothing was answered."""
     assert build_bars(HistogramSnapshot()) == []
     assert "".join(render(build_histogram(HistogramSnapshot()))).strip() == ""
 

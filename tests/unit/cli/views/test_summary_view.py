@@ -148,7 +148,7 @@ def test_the_end_screen_goes_to_the_console_it_is_given(
 
 
 def test_a_killed_run_says_what_happened(make_summary: MakeSummary, render: Render) -> None:
-    """In words, not by the ledger's name for it."""
+    """The reason is in words, not the ledger's name for it."""
     summary = make_summary(state=RunState.PAUSED, reason="stack_lost", requests=2000, ended_at=None)
     text = "\n".join(render(build_summary(summary)))
     assert "it was interrupted: its processes were killed; what is accounted is kept" in text

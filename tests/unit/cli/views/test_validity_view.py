@@ -8,7 +8,7 @@ from oku_core.results.summary import Flag, Validity
 
 @pytest.mark.parametrize("flag", list(Flag))
 def test_a_flag_says_what_it_is_and_whom_it_concerns(flag: Flag, render: Callable[..., list[str]]) -> None:
-    """Its name as in the JSON summary, the number of requests, and what it means here."""
+    """The row has its name as in the JSON summary, the number of requests, and its meaning."""
     validity = Validity(flag=flag, detail="a worker's loop was up to 200 ms late", requests=12_000)
     (line,) = render(build_validity([validity]))
     words = f"! {flag.replace('_', ' ')} 12,000 requests: a worker's loop was up to 200 ms late"

@@ -17,7 +17,7 @@ def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
 
 
 def test_each_of_a_few_workers_has_a_row(render: Render) -> None:
-    """Requests, processor time, memory; a lost one is named so."""
+    """The row has requests, processor time and memory, and says if the worker was lost."""
     assert [line.split() for line in render(build_workers(make_workers(2, lost=1)))] == [
         ["2", "in", "all", "requests", "cpu", "memory"],
         ["worker-1", "1,000", "10.0", "s", "61", "MB", "lost"],
@@ -26,7 +26,7 @@ def test_each_of_a_few_workers_has_a_row(render: Render) -> None:
 
 
 def test_of_many_workers_the_spread_is_shown(render: Render) -> None:
-    """Minimum, median and maximum of each column by itself."""
+    """The rows are minimum, median and maximum of each column by itself."""
     assert [line.split() for line in render(build_workers(make_workers(MOST_WORKERS + 1)))] == [
         ["9", "in", "all", "requests", "cpu", "memory"],
         ["min", "1,000", "10.0", "s", "61", "MB"],
