@@ -1,4 +1,4 @@
-"""Colours by meaning, the same in every panel: Grafana's own names, so that both themes suit them."""
+"""Colours by meaning, the same in every panel; Grafana's own names, which suit both themes."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,7 @@ PART_COLOURS: Mapping[str, str] = {
     "pending": FAINT,
     "again": "orange",
 }
-"""Of the request space."""
+"""The parts of the request space."""
 
 QUANTILE_COLOURS: Mapping[str, str] = {
     "p50_ms": "light-blue",

@@ -1,4 +1,4 @@
-"""A dashboard as classic JSON of Grafana: its panels placed, its variables, its links, its annotations."""
+"""A dashboard as Grafana's classic JSON: its panels in their places, its variables, links and annotations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _TITLES = {"oku-run": "Run", "oku-workers": "Workers", "oku-coverage": "Coverage
 
 @dataclass(frozen=True)
 class Row:
-    """A heading, and the panels under it, set like words in lines."""
+    """A heading and the panels below it, which wrap like words in a text."""
 
     title: str
     panels: Sequence[Panel]
@@ -35,7 +35,7 @@ class Dashboard:
         variables: `build_run_variable` and the like.
         rows: of panels; the first has no heading.
         annotations: `build_annotations`.
-        run: its variable for the run, which links hand on.
+        run: its variable for the run, which links pass on.
     """
 
     uid: str
@@ -111,7 +111,7 @@ class Dashboard:
 
 
 def build_name_variable() -> Json:
-    """Which runs are listed: those of one name, or all, with those that have none."""
+    """The variable that selects runs by name; all runs include those without a name."""
     return {
         **_build_label_variable(
             "name", "Name", '{app="oku"}', "Runs with this name. All: runs with any name or none."
@@ -124,12 +124,12 @@ def build_name_variable() -> Json:
 
 
 def build_run_variable(name: str = "run", label: str = "Run", other_than: str = "") -> Json:
-    """Which run.
+    """The variable that selects a run.
 
     Args:
         name: of the variable.
         label: as it is shown.
-        other_than: a variable whose run is not listed.
+        other_than: a variable whose run is left out.
     """
     but = f', run!="${other_than}"' if other_than else ""
     hint = "Runs in the time range, newest first. If yours is missing, choose a longer range."
@@ -138,7 +138,7 @@ def build_run_variable(name: str = "run", label: str = "Run", other_than: str = 
 
 
 def build_text_variable(name: str, label: str, default: str, description: str) -> Json:
-    """A text that the user writes."""
+    """A variable that the user types."""
     chosen = {"selected": True, "text": default, "value": default}
     return {
         "name": name,
@@ -154,7 +154,7 @@ def build_text_variable(name: str, label: str, default: str, description: str) -
 
 
 def build_choice_variable(name: str, label: str, choices: Sequence[str], description: str) -> Json:
-    """One of a few texts; the first unless the user says otherwise."""
+    """A variable with a few choices, of which the first is the default."""
     options = [{"selected": not place, "text": text, "value": text} for place, text in enumerate(choices)]
     return {
         "name": name,
@@ -172,7 +172,7 @@ def build_choice_variable(name: str, label: str, choices: Sequence[str], descrip
 
 
 def build_annotations(events: Lines) -> list[Json]:
-    """What happened to the run, as marks in every panel over time; `events` are lines of kind `event`."""
+    """The events of the run as marks in every panel over time; `events` are lines of kind `event`."""
     marks = (
         ("Workers lost", BAD, (EventType.WORKER_LOST,)),
         ("Leases taken back", CAUTION, (EventType.LEASE_EXPIRED,)),

@@ -1,10 +1,10 @@
 """LogQL for the lines of docs/metrics.md, by its rules.
 
-- The range of a query over time is its step (`STEP`): each line is counted once. A figure of a whole run
-  takes the whole time range (`SPAN`) and is asked for once, as an instant query.
-- Only the fields that are used are taken from a line: that is most of what a query costs.
-- Everything is aggregated without the labels of the stream: late lines have one more than others.
-- A quantile is only ever the largest of several, never a sum, a mean or a quantile of them.
+- The range of a query over time is its step (`STEP`), so that each line counts once. A figure of a whole run
+  takes the whole time range (`SPAN`), as one instant query.
+- Only the fields that are needed are parsed from a line: parsing is most of what a query costs.
+- Everything is aggregated without the labels of the stream, because late lines have one label more.
+- Of several quantiles only the largest is taken, never a sum, a mean or a quantile.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,10 +19,10 @@ MILLISECONDS = "unixEpochMillis"
 
 
 ONE_RUN = 'run="$run"'
-"""Which lines: those of the run that is chosen at the top of a dashboard."""
+"""Selects the lines of the run that is chosen at the top of a dashboard."""
 ALL_RUNS = 'name=~"$name"'
 _LABELS = ("run", "name")
-"""Labels of the stream by which a query may sum; they are in no line."""
+"""Labels of the stream by which a query may aggregate; they are not in the lines."""
 
 
 class Lines:
@@ -31,9 +31,9 @@ class Lines:
     Args:
         whose: a matcher of the stream, such as `ONE_RUN`.
         kinds: which lines.
-        where: stages of the pipeline that choose among them, such as `type="validity"`, on fields that
-            `needs` names.
-        needs: fields that the stages want, beside those that a query takes itself.
+        where: stages of the pipeline that filter them, such as `type="validity"`, on the fields in
+            `needs`.
+        needs: fields that those stages use, in addition to those that a query takes itself.
     """
 
     def __init__(self, whose: str, *kinds: LineKind, where: str = "", needs: Sequence[str] = ()) -> None:
@@ -95,7 +95,7 @@ class Lines:
 
 
 def rate(ticks: Lines, field: str, window: str = STEP) -> str:
-    """How much of a field there was in a second of the ticks: right whatever number of them a step holds."""
+    """The sum of a field per second of the ticks, which is right for any number of ticks in a step."""
     return f"{ticks.sum(field, window)} / {ticks.sum('seconds', window)}"
 
 

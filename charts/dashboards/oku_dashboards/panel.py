@@ -1,7 +1,7 @@
-"""A panel of a dashboard, as classic JSON of Grafana: what it shows, how exact that is, what it asks Loki.
+"""A panel of a dashboard as Grafana's classic JSON: what it shows, how exact that is, what it asks Loki.
 
-The kinds that Oku uses are in `visualizations`. How the fields are called is Grafana's matter;
-`./task dashboards:check` holds them against its own types.
+The kinds of panels are in `visualizations`. Field names are Grafana's; `./task dashboards:check` checks
+them against its own types.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ DATASOURCE: Mapping[str, str] = {"type": "loki", "uid": "${datasource}"}
 TICK = "1s"
 """The shortest step of what is reported once a second."""
 HALF = 12
-"""Of the 24 columns of a dashboard."""
+"""Half of the 24 columns of a dashboard."""
 
 
 class Exactness(StrEnum):
@@ -51,22 +51,22 @@ class Panel:
     """A panel.
 
     Attributes:
-        kind: Grafana's name of it.
+        kind: Grafana's name for it.
         title: a few words.
         shows: what it shows, in sentences.
-        exactness: how far to trust it.
-        queries: what it asks Loki.
-        unit: of its values, as Grafana calls it.
+        exactness: how far its figures can be trusted.
+        queries: that it sends to Loki.
+        unit: of its values, by Grafana's name.
         width: in columns of 24.
         height: in rows.
         min_step: the shortest step of its queries.
-        most_points: how many steps at most, about; else as many as there are pixels.
-        no_value: what stands there when there is nothing.
+        most_points: about how many steps at most; None for as many as there are pixels.
+        no_value: the text shown when there is no value.
         decimals: of values; None lets Grafana choose.
         defaults: further settings of all fields.
-        overrides: settings of single fields, `override` makes them.
+        overrides: settings of single fields, made by `override`.
         options: of this kind of panel.
-        transformations: of the frames.
+        transformations: of the data frames.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class Panel:
     transformations: Sequence[Json] = ()
 
     def to_json(self, id_: int, x: int, y: int) -> Json:
-        """The panel at its place."""
+        """The panel as JSON at its position."""
         return {
             "id": id_,
             "type": self.kind,
@@ -115,7 +115,7 @@ class Panel:
         }
 
     def colour(self, colours: Mapping[str, str]) -> "Panel":
-        """The same with a fixed colour for each name of a series."""
+        """The panel with a fixed colour for each of these series."""
         overrides = [override(name, colour=colour) for name, colour in colours.items()]
         return replace(self, overrides=[*self.overrides, *overrides])
 
@@ -132,7 +132,7 @@ class Panel:
 
     @property
     def _columns(self) -> dict[str, str]:
-        """Of an instant query Grafana makes a table, and calls its column of values after the query."""
+        """Grafana makes a table of an instant query, and names its column of values after the query."""
         return {
             query.name: f"Value #{ref}"
             for query, ref in zip(self.queries, REFS, strict=False)
@@ -153,7 +153,7 @@ def override(name: str, *, colour: str | None = None, is_pattern: bool = False, 
 
 
 def build_thresholds(steps: Mapping[float, str], base: str = PLAIN) -> Json:
-    """Colours from certain values on."""
+    """Colours from these values on."""
     return {
         "mode": "absolute",
         "steps": [
@@ -164,16 +164,16 @@ def build_thresholds(steps: Mapping[float, str], base: str = PLAIN) -> Json:
 
 
 def by_threshold(steps: Mapping[float, str], base: str) -> Json:
-    """Settings of fields whose colour says how good the value is."""
+    """Settings of fields whose colour depends on the value."""
     return {"color": {"mode": "thresholds"}, "thresholds": build_thresholds(steps, base)}
 
 
 REFS = "ABCDEFGHIJKL"
-"""How the queries of a panel are called."""
+"""The ids of the queries of a panel."""
 
 
 def _build_nothing(text: str) -> Json:
-    """What stands in the place of a figure that is not there, in grey: it is neither good nor bad."""
+    """What a missing figure shows: the text in grey, for it is neither good nor bad."""
     return {"type": "special", "options": {"match": "null+nan", "result": {"text": text, "color": FAINT}}}
 
 

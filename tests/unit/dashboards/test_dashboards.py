@@ -97,7 +97,7 @@ def test_a_dashboard_leads_to_the_others_with_its_run_and_time(uid: str) -> None
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_variables_choose_a_loki_a_name_and_a_run(uid: str) -> None:
-    """Runs are listed newest first, again for each time range; All names are those with none, too."""
+    """Runs are listed newest first for each time range; all names include runs without one."""
     variables = {variable["name"]: variable for variable in DASHBOARDS[uid]["templating"]["list"]}
     assert (variables["datasource"]["type"], variables["datasource"]["query"]) == ("datasource", "loki")
     assert variables["name"]["allValue"] == ".*"
@@ -113,7 +113,7 @@ def test_variables_choose_a_loki_a_name_and_a_run(uid: str) -> None:
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_events_are_marked_in_panels(uid: str) -> None:
-    """What happened to a run stands in every panel over time; Compare has none, of A or of B."""
+    """Events of a run are marked in every panel over time, except in Compare."""
     if not any(panel["type"] in {"timeseries", "heatmap"} for panel in DASHBOARDS[uid]["panels"]):
         assert uid == "oku-compare"
         assert DASHBOARDS[uid]["annotations"]["list"] == []
@@ -133,7 +133,7 @@ def test_ids_are_unique(uid: str) -> None:
 
 @pytest.mark.parametrize("uid", UIDS)
 def test_titles_are_unique(uid: str) -> None:
-    """A title names one panel."""
+    """Each title names one panel of a dashboard."""
     titles = [panel["title"] for panel in list_panels(uid)]
     assert len(set(titles)) == len(titles)
 
@@ -160,7 +160,7 @@ def test_a_panel_says_what_it_shows_and_how_exact_that_is(panel: dict[str, Any])
 
 @pytest.mark.parametrize("panel", PANELS)
 def test_exactness_is_that_of_the_lines(panel: dict[str, Any]) -> None:
-    """Exact is what is made of lasting lines; of the ledger what ticks and coverage have from it."""
+    """Panels made from lasting lines are exact; ticks and coverage have some fields from the ledger."""
     exactness = Exactness(panel["description"].split("\n\n")[1])
     kinds = set().union(*(find_kinds(target["expr"]) for target in panel["targets"]))
     fields = set().union(*(find_fields(target["expr"]) for target in panel["targets"]))
@@ -179,7 +179,7 @@ def test_exactness_is_that_of_the_lines(panel: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("panel", PANELS)
 def test_a_panel_without_data_says_why(panel: dict[str, Any]) -> None:
-    """There is a text for it."""
+    """Every panel has a text for that case."""
     assert panel["fieldConfig"]["defaults"]["noValue"]
 
 
@@ -202,7 +202,7 @@ def test_a_step_is_at_least_what_lines_come_in(panel: dict[str, Any], target: di
 def test_the_range_of_a_query_is_its_step_or_the_whole_time(
     panel: dict[str, Any], target: dict[str, Any]
 ) -> None:
-    """Over time the step, for one figure the whole time or, if it is of now, its end; for lines none."""
+    """Panels over time use the step, single figures the whole range or its end, lists of lines none."""
     ranges = set(re.findall(r"\[([^\]]+)\]", target["expr"]))
     if panel["type"] == "logs":
         assert ranges == set()
@@ -290,7 +290,7 @@ def test_an_outcome_has_one_colour() -> None:
 
 
 def test_overrides_are_for_fields_that_there_are() -> None:
-    """Of an instant query the column is named, not what is shown of it; of others the series."""
+    """For an instant query they name the column, for other queries the series."""
     for where, panel, _ in list_targets():
         names = {
             f"Value #{target['refId']}" for target in panel["targets"] if target["queryType"] == "instant"
@@ -305,13 +305,13 @@ def test_overrides_are_for_fields_that_there_are() -> None:
 
 
 def test_every_state_has_a_colour() -> None:
-    """A new state needs one, too."""
+    """A new state needs a colour, too."""
     assert set(STATE_COLOURS) == set(RunState)
 
 
 @pytest.mark.parametrize("panel", of_kind("stat"))
 def test_a_figure_is_told_whole_and_in_its_size(panel: dict[str, Any]) -> None:
-    """No count is rounded to 9K, no time to 2 mins, nothing lies under it, and no message fills it."""
+    """Counts are not rounded to 9K, nor times to 2 mins, and no message fills the panel."""
     defaults, overrides = panel["fieldConfig"]["defaults"], panel["fieldConfig"]["overrides"]
     units = {defaults["unit"]} | {
         property_["value"]
@@ -327,7 +327,7 @@ def test_a_figure_is_told_whole_and_in_its_size(panel: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("panel", of_kind("stat", "gauge"))
 def test_what_is_not_there_is_said_in_grey(panel: dict[str, Any]) -> None:
-    """It is neither good nor bad."""
+    """A missing value is neither good nor bad."""
     defaults = panel["fieldConfig"]["defaults"]
     assert defaults["mappings"][-1]["options"] == {
         "match": "null+nan",
@@ -337,7 +337,7 @@ def test_what_is_not_there_is_said_in_grey(panel: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("panel", of_kind("timeseries"))
 def test_a_legend_shows_all_of_its_lines(panel: dict[str, Any]) -> None:
-    """Below a panel there is room for two."""
+    """There is room for two entries below a panel."""
     has_many = any("{{" in target.get("legendFormat", "") for target in panel["targets"])
     if len(panel["targets"]) > 2 or has_many:
         assert panel["options"]["legend"]["placement"] == "right"

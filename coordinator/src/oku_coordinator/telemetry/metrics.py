@@ -1,4 +1,4 @@
-"""The coordinator's own metrics for Prometheus; docs/metrics.md says what each means."""
+"""The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -10,7 +10,7 @@ from oku_core.results.tick import Tick
 
 
 class Metrics:
-    """What `/metrics` shows, and where it is counted."""
+    """Counts and shows what `/metrics` exposes."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -18,27 +18,29 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._messages = Counter(
             "oku_messages",
-            "Claims and reports, by what the ledger made of them.",
+            "Claims and reports by the ledger's verdict.",
             ["verdict"],
             registry=self._registry,
         )
         self._rejected = Counter(
             "oku_messages_rejected",
-            "Messages of the broker that were dropped, by why.",
+            "Messages of the broker that were dropped, by reason.",
             ["reason"],
             registry=self._registry,
         )
         self._expired = Counter(
-            "oku_leases_expired", "Leases taken back.", ["reason"], registry=self._registry
+            "oku_leases_expired", "Leases taken back, by reason.", ["reason"], registry=self._registry
         )
         self._commit = Histogram(
-            "oku_commit_seconds", "Time of the transaction of a batch of messages.", registry=self._registry
+            "oku_commit_seconds",
+            "Duration of the transaction of a batch of messages.",
+            registry=self._registry,
         )
         self._progress = Counter("oku_progress", "Progress events of workers.", registry=self._registry)
-        self._workers = Gauge("oku_workers", "Workers that live.", registry=self._registry)
+        self._workers = Gauge("oku_workers", "Live workers.", registry=self._registry)
         self._requests = Gauge(
             "oku_run_requests",
-            "Requests of the active run, by what they are.",
+            "Requests of the active run, by part.",
             ["part"],
             registry=self._registry,
         )
@@ -47,11 +49,13 @@ class Metrics:
         )
         self._in_flight = Gauge("oku_run_in_flight", "Requests in flight.", registry=self._registry)
         self._lines = Counter(
-            "oku_loki_lines", "Lines for Loki, by what became of them.", ["verdict"], registry=self._registry
+            "oku_loki_lines", "Lines for Loki by verdict.", ["verdict"], registry=self._registry
         )
-        self._outbox_lines = Gauge("oku_outbox_lines", "Lines that wait for Loki.", registry=self._registry)
+        self._outbox_lines = Gauge("oku_outbox_lines", "Lines waiting for Loki.", registry=self._registry)
         self._outbox_bytes = Gauge(
-            "oku_outbox_bytes", "What they take in the ledger, about.", registry=self._registry
+            "oku_outbox_bytes",
+            "Approximate size of the waiting lines in the ledger.",
+            registry=self._registry,
         )
         for line_verdict in ("accepted", "refused", "dropped"):
             self._lines.labels(line_verdict)
@@ -63,49 +67,49 @@ class Metrics:
             self._expired.labels(reason)
 
     def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
-        """A batch was taken in."""
+        """Count a batch that was taken in."""
         self._commit.observe(seconds)
         for verdict in verdicts:
             self._messages.labels(verdict).inc()
 
     def count_rejected(self, rejection: Rejection) -> None:
-        """A message was dropped."""
+        """Count a message that was dropped."""
         self._rejected.labels(rejection).inc()
 
     def count_expired(self, reason: ExpiryReason) -> None:
-        """A lease was taken back."""
+        """Count a lease that was taken back."""
         self._expired.labels(reason).inc()
 
     def count_progress(self) -> None:
-        """A worker has said how it goes."""
+        """Count a progress event."""
         self._progress.inc()
 
     def show_workers(self, count: int) -> None:
-        """So many workers live."""
+        """Show how many workers live."""
         self._workers.set(count)
 
     def show_tick(self, tick: Tick) -> None:
-        """A second of the active run."""
+        """Show a second of the active run."""
         for part in ("accounted", "leased", "pending", "resent_at_most"):
             self._requests.labels(part).set(getattr(tick.sample, part))
         self._rate.set(tick.sample.rate_rps)
         self._in_flight.set(tick.sample.in_flight)
 
     def count_lines(self, verdict: str, lines: int) -> None:
-        """So many lines were `accepted` or `refused` by Loki, or `dropped`."""
+        """Count lines that were `accepted` or `refused` by Loki, or `dropped`."""
         self._lines.labels(verdict).inc(lines)
 
     def show_outbox(self, lines: int, size: int) -> None:
-        """So many lines wait, and take so many bytes."""
+        """Show how many lines wait, and how many bytes they take."""
         self._outbox_lines.set(lines)
         self._outbox_bytes.set(size)
 
     def clear_run(self) -> None:
-        """No run is active any more."""
+        """Show that no run is active."""
         self._requests.clear()
         self._rate.set(0)
         self._in_flight.set(0)
 
     def expose(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)

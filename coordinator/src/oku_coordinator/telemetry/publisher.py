@@ -1,4 +1,4 @@
-"""The publisher: takes the oldest lines of the outbox to Loki, and removes them when Loki has them."""
+"""Pushes the oldest lines of the outbox to Loki, and removes them once Loki has them."""
 
 import asyncio
 import logging
@@ -19,22 +19,22 @@ _log = logging.getLogger(__name__)
 
 BATCH_LINES, BATCH_BYTES = 1000, 512_000
 _LOOK_S = 0.5
-"""So often is an empty outbox looked at."""
-_EARLY = "it says that lines are from the future: the clock of this machine or of its own is wrong"
-_EARLY_PAUSE_S = 1.0
+"""How often an empty outbox is checked."""
+_EARLY = "it says that lines are from the future: the clock of this machine or that of Loki is wrong"
+EARLY_PAUSE_S = 1.0
 _DROP_TO = 0.9
-"""An outbox that is over its bound is cut back to this share of it, so that it lasts a while."""
+"""An outbox over its bound is cut back to this share of the bound, so that this lasts a while."""
 
 
 class Publisher:
-    """See the module.
+    """Publishes lines as long as its task runs.
 
     Args:
-        ledger: with the outbox.
-        target: where to, and as whom.
-        most_bytes: that the outbox may take; what exceeds it is dropped, oldest first, if it may be lost.
-        metrics: where lines are counted.
-        clock: the one that gives lines their times.
+        ledger: has the outbox.
+        target: where to push, and as whom.
+        most_bytes: how large the outbox may be; beyond it, lines that may be lost are dropped, oldest first.
+        metrics: count lines.
+        clock: gives lines their times.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class Publisher:
         self._metrics = metrics
         self._clock = clock
         self.trouble = ""
-        """Why Loki does not take lines; empty when it does."""
+        """Why Loki does not take lines; empty while it does."""
         self._refused = self._dropped = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begin to publish."""
+        """Start to publish."""
         self._task = supervisor.start("publisher", self._publish)
 
     async def end(self, grace_s: float) -> None:
-        """Publish what waits for so long at most, then stop."""
+        """Publish the waiting lines for at most `grace_s`, then stop."""
         if self._task is None:
             return
         deadline = time.monotonic() + grace_s
@@ -66,7 +66,7 @@ class Publisher:
         await cancel([self._task])
 
     async def bound(self) -> None:
-        """Drop what exceeds the bound of the outbox, with a chance for others after each some."""
+        """Drop lines beyond the bound of the outbox, a few at a time so that other tasks can run."""
         size = self._ledger.outbox.measure()
         self._metrics.show_outbox(size.lines, size.bytes)
         if size.bytes <= self._most_bytes:
@@ -84,7 +84,7 @@ class Publisher:
             self._note(run, Event(at=now, type=EventType.LINES_DROPPED, text=text, requests=None))
 
     def describe(self) -> Mapping[str, Any]:
-        """How it goes: lines and bytes that wait, lines dropped and refused by this process, trouble."""
+        """Waiting lines and bytes, the lines that this process dropped and had refused, and the trouble."""
         size = self._ledger.outbox.measure()
         return {
             "lines": size.lines,
@@ -112,7 +112,7 @@ class Publisher:
                 await asyncio.to_thread(self._ledger.outbox.remove, list(entries.values()))
                 if early:
                     self._note_trouble(_EARLY)
-                    await asyncio.sleep(_EARLY_PAUSE_S)
+                    await asyncio.sleep(EARLY_PAUSE_S)
                 elif self.trouble == _EARLY:
                     self._note_trouble("")
                 health.note_well()

@@ -62,7 +62,7 @@ def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
 
 
 def test_the_sample_of_a_tick_is_kept(ledger: Ledger) -> None:
-    """It is as long as the time that it tells of."""
+    """Its length is the time that the tick covers."""
     recorder = HistoryRecorder(ledger, publishes=False)
     recorder.keep_tick(build_tick(10.0))
     recorder.keep_tick(build_tick(11.5, seconds=1.5))
@@ -84,7 +84,7 @@ def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> Non
 
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
-    """Of the tick, of the buckets of its latencies, of its workers, and the coverage every five seconds."""
+    """There are lines for the tick, its latency buckets and its workers, and every 5 s for the coverage."""
     recorder = HistoryRecorder(ledger, publishes=True)
     report(recorder, "w1")
     recorder.keep_tick(build_tick(10.0))
@@ -102,7 +102,7 @@ def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
 
 
 def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> None:
-    """The next run begins anew."""
+    """The next run starts with its coverage again."""
     recorder = HistoryRecorder(ledger, publishes=True)
     recorder.keep_tick(build_tick(10.0))
     take(ledger, LineKind.TICK)
@@ -133,7 +133,7 @@ def test_many_workers_take_turns(ledger: Ledger) -> None:
 
 
 def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
-    """Nor has one that is gone."""
+    """Neither has a worker that is gone."""
     recorder = HistoryRecorder(ledger, publishes=True)
     report(recorder, "w1", "w2")
     recorder.note_worker(EventType.WORKER_LOST, "w2", 1.0, is_active=True)
@@ -144,7 +144,7 @@ def test_a_worker_that_was_not_heard_has_no_line(ledger: Ledger) -> None:
 
 
 def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None:
-    """Only while a run is active."""
+    """Nothing is kept while no run is active."""
     recorder = HistoryRecorder(ledger, publishes=True)
     recorder.note_worker(EventType.WORKER_JOINED, "w0", 0.5, is_active=False)
     recorder.note_worker(EventType.WORKER_JOINED, "w1", 1.0, is_active=True)
@@ -160,7 +160,7 @@ def test_who_comes_and_goes_is_told_with_the_next_second(ledger: Ledger) -> None
 
 
 def test_a_crowd_is_one_event() -> None:
-    """Ten thousand workers that come in one second are not named."""
+    """Ten thousand workers that join in one second are not named one by one."""
     crowd = [
         Event(at=1.0, type=EventType.WORKER_JOINED, text="", worker=f"w{number}")
         for number in range(MOST_ALIKE + 1)

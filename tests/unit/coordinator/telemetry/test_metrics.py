@@ -43,7 +43,7 @@ def test_every_verdict_and_every_reason_is_there_from_the_start(metrics: Metrics
 
 
 def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
-    """With the time of the transaction that took them in."""
+    """The time of the transaction that took them in is observed, too."""
     metrics.count_messages([MessageVerdict.CLAIMED, MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED], 0.25)
     metrics.count_messages([MessageVerdict.ACCOUNTED], 0.5)
     samples = read(metrics)
@@ -54,7 +54,7 @@ def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
 
 
 def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> None:
-    """Each once."""
+    """Each lease counts once."""
     metrics.count_expired(ExpiryReason.WORKER_LOST)
     samples = read(metrics)
     assert samples["oku_leases_expired_total", "worker_lost"] == 1
@@ -62,7 +62,7 @@ def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> 
 
 
 def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:
-    """What its requests are, how fast it is, what is in flight and who lives."""
+    """The gauges show its requests by part, its rate, what is in flight and how many workers live."""
     metrics.show_tick(TICK)
     metrics.show_workers(2)
     samples = read(metrics)
@@ -74,7 +74,7 @@ def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:
 
 
 def test_without_a_run_there_is_nothing_under_way(metrics: Metrics) -> None:
-    """The figures of the last one do not stand there for ever."""
+    """The figures of the last run do not stay for ever."""
     metrics.show_tick(TICK)
     metrics.clear_run()
     samples = read(metrics)

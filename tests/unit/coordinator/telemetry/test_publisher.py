@@ -91,7 +91,7 @@ async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) ->
 
 
 async def test_lines_go_to_loki_in_order_and_leave_the_outbox(ledger: Ledger) -> None:
-    """With their labels and times; late ones into a stream of their own."""
+    """They keep their labels and times; late ones go into a stream of their own."""
     now = float(int(time.time()))
     keep_ticks(ledger, now - 1, now)
     await publish(ledger, lambda: not ledger.outbox.measure().lines)
@@ -104,7 +104,7 @@ async def test_lines_go_to_loki_in_order_and_leave_the_outbox(ledger: Ledger) ->
 
 
 async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
-    """As an event of the run; it is not sent again."""
+    """An event of the run says so, and the lines are not sent again."""
     keep_ticks(ledger, 1.0, 2.0)
     FakePusher.refuses = lambda entry: dict(entry.labels)["kind"] == "tick"
     publisher = await publish(
@@ -118,7 +118,7 @@ async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
 
 
 async def test_an_event_that_is_refused_leads_to_no_other(ledger: Ledger) -> None:
-    """Else it would never end."""
+    """Otherwise this would never end."""
     FakePusher.refuses = lambda _: True
     publisher = await publish(ledger, lambda: not ledger.outbox.measure().lines)
     assert publisher.describe()["refused"] == 1
@@ -126,19 +126,19 @@ async def test_an_event_that_is_refused_leads_to_no_other(ledger: Ledger) -> Non
 
 
 async def test_trouble_keeps_the_lines_and_is_said(ledger: Ledger) -> None:
-    """Until it is over; nobody waits for such a Loki at the end."""
+    """They are kept until it is over, and nobody waits for such a Loki at the end."""
     FakePusher.trouble = "503 not now"
     publisher = Publisher(ledger, TARGET, 10**9, Metrics(), SteadyClock())
     publisher.start(Supervisor())
     async with asyncio.timeout(5):
-        while not publisher.describe()["trouble"]:  # noqa: ASYNC110  # likewise
+        while not publisher.describe()["trouble"]:  # noqa: ASYNC110  # it is asked, it does not call
             await asyncio.sleep(0.01)
         await publisher.end(60.0)
     assert publisher.describe()["lines"] == 1
 
 
 async def test_at_the_end_what_waits_is_delivered(ledger: Ledger) -> None:
-    """As long as Loki takes it."""
+    """That holds as long as Loki takes lines."""
     publisher = Publisher(ledger, TARGET, 10**9, Metrics(), SteadyClock())
     publisher.start(Supervisor())
     keep_ticks(ledger, 1.0, 2.0)
@@ -148,7 +148,7 @@ async def test_at_the_end_what_waits_is_delivered(ledger: Ledger) -> None:
 
 
 async def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
-    """The loss is told, once for many lines."""
+    """One event reports the loss of many lines."""
     publisher = Publisher(ledger, TARGET, 20_000, Metrics(), SteadyClock())
     keep_ticks(ledger, *map(float, range(10)))
     await publisher.bound()
@@ -164,7 +164,7 @@ async def test_an_outbox_that_is_full_is_cut_back(ledger: Ledger) -> None:
 
 
 def test_an_event_of_a_run_that_is_gone_harms_nobody(ledger: Ledger) -> None:
-    """It is kept beside."""
+    """It is dropped without an error."""
     ledger.history.note("unknown", [Event(at=1.0, type=EventType.STATE, text="x")])
     assert ledger.outbox.measure().lines == 1
 
@@ -173,7 +173,7 @@ async def test_lines_from_the_future_wait_until_their_time_is_right(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loki refuses them while the clock is ahead of its own; they are kept, and the reason is told."""
-    monkeypatch.setattr(publisher_module, "_EARLY_PAUSE_S", 0.01)
+    monkeypatch.setattr(publisher_module, "EARLY_PAUSE_S", 0.01)
     FakePusher.reason = "entry for stream 'x' has timestamp too new: 2030-01-01"
     FakePusher.refuses = lambda entry: entry.at_ns > (time.time() + 600) * 1e9
     wall_s = time.time() + 3600

@@ -48,7 +48,7 @@ def ticks() -> TickMaker:
 
 
 def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
-    """Nobody has said anything in this second."""
+    """No worker has sent progress in this second."""
     tick = ticks.build_tick(build_standing(), workers=2, now=15.0)
     sample = tick.sample
     assert (tick.run, tick.state, sample.at, sample.workers) == ("r1", RunState.RUNNING, 15.0, 2)
@@ -59,7 +59,7 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
 
 
 def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
-    """None unless there are any."""
+    """A run without notices has an empty list."""
     notices = ["waiting for a worker to connect"]
     assert ticks.build_tick(build_standing(), workers=0, now=15.0, notices=notices).notices == notices
     assert ticks.build_tick(build_standing(), workers=0, now=15.0).notices == []
@@ -80,7 +80,7 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
 
 
 def test_a_tick_is_as_long_as_the_time_since_the_last(ticks: TickMaker) -> None:
-    """The first stands for a second, and so does one that was held up for a moment."""
+    """The first one counts as a second, and so does one that was briefly delayed."""
     lengths = []
     for now in (15.0, 16.0, 17.4, 17.9):
         ticks.add(build_progress(ok=6))
@@ -103,7 +103,7 @@ def test_after_a_standstill_a_tick_is_as_long_as_workers_tell(ticks: TickMaker) 
 
 
 def test_a_machine_that_slept_leaves_a_gap(ticks: TickMaker) -> None:
-    """Nobody did anything for an hour: it is no part of a second."""
+    """The hour in which nobody did anything belongs to no second."""
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     ticks.add(build_progress(ok=6))
     sample = ticks.build_tick(build_standing(), workers=1, now=3615.0).sample
@@ -111,7 +111,7 @@ def test_a_machine_that_slept_leaves_a_gap(ticks: TickMaker) -> None:
 
 
 def test_a_tick_is_no_longer_than_the_time_since_the_last(ticks: TickMaker) -> None:
-    """Of very many workers each tells of several seconds at a time; and a clock may be set back."""
+    """Each of very many workers reports several seconds at a time, and a clock may be set back."""
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     ticks.add(build_progress(ok=60, seconds=10.0))
     assert ticks.build_tick(build_standing(), workers=1, now=16.0).sample.seconds == 1.0
@@ -119,7 +119,7 @@ def test_a_tick_is_no_longer_than_the_time_since_the_last(ticks: TickMaker) -> N
 
 
 def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
-    """The next one begins at nothing, but for what still is: requests in flight."""
+    """The next tick starts from zero, except for the requests still in flight."""
     ticks.add(build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_latency(1000)))
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     sample = ticks.build_tick(build_standing(), workers=1, now=16.0).sample
@@ -151,13 +151,13 @@ def test_what_is_under_way_counts_until_it_is_accounted(ticks: TickMaker) -> Non
 
 
 def test_no_more_has_ended_than_is_leased(ticks: TickMaker) -> None:
-    """Whatever a worker says."""
+    """A worker that reports more is not believed."""
     ticks.add(build_progress(leases={"l1": [500, 0, 0, 0, 0, 0]}))
     assert ticks.build_tick(build_standing("l1", leased=100), workers=1, now=15.0).sample.done == 400
 
 
 def test_a_dead_worker_has_nothing_in_flight(ticks: TickMaker) -> None:
-    """Forgetting one that was never heard does no harm."""
+    """Forgetting an unknown worker does no harm."""
     ticks.add(build_progress("w1", in_flight=5))
     ticks.add(build_progress("w2", in_flight=7))
     ticks.forget_worker("w1")

@@ -13,5 +13,5 @@ from oku_coordinator.telemetry.ticker import find_next_due
     ],
 )
 def test_ticks_are_a_second_apart_and_never_close(due: float, now: float, next_due: float) -> None:
-    """One that is a little late shifts none after it; after one that is very late none comes at once."""
+    """A slightly late tick does not shift the next; a very late one is not followed at once."""
     assert find_next_due(due, now) == pytest.approx(next_due)

@@ -60,7 +60,7 @@ def pack(
 @example({1: 1, 3: 1})
 @example({5: 2**62})
 def test_the_text_is_that_of_hdrhistogram(sample: dict[int, int]) -> None:
-    """Byte for byte, so that histograms of both can be compared as text."""
+    """Both are equal byte for byte, so that histograms can be compared as text."""
     assert hdr.encode_base64(build_histogram(sample)).encode() == build_oracle(sample).encode()
 
 
@@ -147,7 +147,7 @@ def test_what_is_no_histogram_of_ours_is_refused(data: bytes, message: str) -> N
 
 @pytest.mark.parametrize("length", [-1, 0, 2])
 def test_a_histogram_is_as_long_as_it_says(length: int) -> None:
-    """Counts that were cut off are missed."""
+    """It is an error when counts were cut off."""
     inner = HEADER.pack(0x1C849313, length, *SETTINGS) + b"\x02"
     data = zlib.compress(inner)
     if length == 0:

@@ -59,7 +59,7 @@ def test_the_layout_has_as_many_buckets_as_hdrhistogram() -> None:
 
 @given(LATENCIES_US)
 def test_a_latency_has_the_bucket_that_hdrhistogram_gives_it(value_us: int) -> None:
-    """Index, lower and upper end of the bucket agree with the oracle."""
+    """Index and both ends of the bucket agree with the oracle."""
     oracle = build_oracle([])
     index = bucket_index(value_us)
     assert index == oracle.get_counts_array_index(value_us)
@@ -107,7 +107,7 @@ def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
     ("value_us", "counted_us"), [(-5, 0), (HIGHEST_US + 1, HIGHEST_US), (10**18, HIGHEST_US)]
 )
 def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us: int) -> None:
-    """Neither is it lost, nor does it make sum, minimum or maximum disagree with the buckets."""
+    """It is not lost, and sum, minimum and maximum still agree with the buckets."""
     histogram = build_histogram([value_us, 10])
     assert read_figures(histogram) == read_figures(build_histogram([counted_us, 10]))
     assert histogram.build_latency().find_fault() is None
@@ -198,7 +198,7 @@ def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
 
 
 def test_a_histogram_of_nothing_is_empty() -> None:
-    """No bucket and no figure, which is what a report without answers carries."""
+    """It has no bucket and no figure, like that of a report without responses."""
     assert (
         Histogram().build_latency()
         == HistogramSnapshot()
@@ -208,7 +208,7 @@ def test_a_histogram_of_nothing_is_empty() -> None:
 
 
 def test_dense_counts_become_pairs() -> None:
-    """Index and count of what is not zero, rising."""
+    """The pairs are index and count of each bucket that is not zero, in rising order."""
     assert build_buckets([0, 3, 0, 0, 1]) == [1, 3, 4, 1]
     assert build_buckets([0, 0]) == []
 
@@ -307,7 +307,7 @@ def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
 
 @given(st.lists(st.integers(0, HIGHEST_US), max_size=200))
 def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
-    """As many latencies, each within 1.6 %; it passes as true."""
+    """It has as many latencies, each within 1.6 %, and is a valid histogram."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -321,7 +321,7 @@ def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
 
 
 def test_very_many_latencies_have_few_coarse_buckets() -> None:
-    """Whatever their number: 32 for each doubling."""
+    """There are 32 for each doubling, whatever the number of latencies."""
     histogram = Histogram()
     for value_us in range(0, 100_000, 7):
         histogram.record(value_us)
@@ -345,7 +345,7 @@ def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
 def test_quantiles_of_what_travels_are_those_of_the_histogram(
     values_us: list[int], quantiles: list[float]
 ) -> None:
-    """All of them from one pass."""
+    """All of them are found in one pass."""
     histogram = build_histogram(values_us)
     expected = [histogram.quantile_us(quantile) for quantile in quantiles]
     assert histogram.build_latency().quantiles_us(quantiles) == expected

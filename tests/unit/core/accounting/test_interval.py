@@ -153,7 +153,7 @@ def test_a_report_that_does_not_fit_its_lease_is_a_breach(done: int, unfinished:
 
 @given(partitions())
 def test_the_lengths_of_a_partition_sum_to_the_space(slices: list[Slice]) -> None:
-    """What is pending, leased and accounted is everything, and nothing twice."""
+    """Every index is pending, leased or accounted, and only one of them."""
     requests = slices[-1].stop if slices else 0
     lengths = check_partition(slices, requests)
     assert sum(lengths) == requests
@@ -195,14 +195,14 @@ def test_the_slices_end_where_the_space_ends(requests: int) -> None:
 
 
 def test_a_breach_names_the_slice() -> None:
-    """Who reads the error knows where to look."""
+    """Whoever reads the error knows where to look."""
     with pytest.raises(ConservationError, match=r"^slice \[4, 9\) leased does not follow on 5$"):
         check_partition([Slice(0, 5, ACCOUNTED), Slice(4, 9, LEASED)], 9)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=12), st.data())
 def test_a_change_within_a_partition_leaves_a_partition(lengths: list[int], data: st.DataObject) -> None:
-    """If and only if what came covers what has gone."""
+    """That holds if and only if the new slices cover what the old ones covered."""
     edges = list(accumulate(lengths, initial=0))
     before = [Slice(a, b, SliceState.PENDING) for a, b in pairwise(edges)]
     removed = data.draw(st.sets(st.sampled_from(before)))

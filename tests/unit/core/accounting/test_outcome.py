@@ -28,7 +28,7 @@ def test_answered_is_what_has_a_complete_response() -> None:
 
 
 def test_counts_get_their_names() -> None:
-    """Every outcome is named, those that did not happen too."""
+    """Every outcome is named, including those that did not happen."""
     assert build_outcome_counts([1, 0, 2, 0, 0, 3]) == {
         Outcome.OK: 1,
         Outcome.UNEXPECTED_STATUS: 0,
@@ -65,5 +65,5 @@ def test_no_request_has_six_zeros_of_its_own() -> None:
     ],
 )
 def test_an_account_is_six_counts(counts: list[int], expected: bool) -> None:  # noqa: FBT001  # a column of the table above
-    """Neither more nor fewer than six, none below zero."""
+    """It has exactly six counts, none of them negative."""
     assert is_account(counts) is expected

@@ -25,12 +25,12 @@ def find_reachable(start: RunState) -> set[RunState]:
 
 
 def test_every_state_has_a_row() -> None:
-    """The table says of each state what may follow."""
+    """The table says for each state which ones may follow."""
     assert set(TRANSITIONS) == set(RunState)
 
 
 def test_a_new_run_can_come_to_every_state() -> None:
-    """No state is there in vain."""
+    """No state is unreachable."""
     assert find_reachable(RunState.PENDING) == set(RunState)
 
 

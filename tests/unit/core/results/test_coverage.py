@@ -12,7 +12,7 @@ from oku_core.results.lines import build_coverage_lines
 
 @given(st.integers(1, 10**12), st.integers(1, 60))
 def test_parts_are_equal_and_cover_the_request_space(requests: int, parts: int) -> None:
-    """To one request."""
+    """Their lengths differ by one request at most."""
     cuts = cut_parts(requests, parts)
     assert cuts[0][0] == 0
     assert cuts[-1][1] == requests
@@ -22,7 +22,7 @@ def test_parts_are_equal_and_cover_the_request_space(requests: int, parts: int) 
 
 @given(st.data(), st.integers(1, 3000))
 def test_coverage_counts_every_index_once(data: Any, requests: int) -> None:
-    """Whatever the slices, each part has as many as there are in it."""
+    """Each part counts exactly the indices in it, whatever the slices are."""
     edges = sorted({0, requests, *data.draw(st.lists(st.integers(0, requests), max_size=12))})
     states = [data.draw(st.sampled_from(SliceState)) for _ in edges[1:]]
     slices = [Slice(a, b, state) for a, b, state in zip(edges, edges[1:], states, strict=False)]
@@ -39,7 +39,7 @@ def test_coverage_counts_every_index_once(data: Any, requests: int) -> None:
 
 @pytest.mark.parametrize("requests", [1, 49, 50, 51])
 def test_a_small_space_has_as_many_parts_as_requests(requests: int) -> None:
-    """Fifty at most."""
+    """There are never more than fifty parts."""
     lines = list(build_coverage_lines([Slice(0, requests, SliceState.PENDING)], [], requests))
     assert len(lines) == min(requests, 50)
     assert [line["part"] for line in lines] == [f"{part:02d}" for part in range(len(lines))]

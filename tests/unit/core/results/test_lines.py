@@ -79,7 +79,7 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
 
 
 def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
-    """From 10 µs to more than an hour, as short in text as they can be."""
+    """They reach from 10 µs to more than an hour, and their text is as short as possible."""
     assert BOUNDS_MS[0] == 0.01
     assert BOUNDS_MS[-2] * 1000 > HIGHEST_US or BOUNDS_MS[-1] * 1000 > HIGHEST_US
     assert all(1.2 < b / a < 1.3 for a, b in pairwise(BOUNDS_MS))
@@ -90,7 +90,7 @@ def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
 
 @given(LATENCIES_US)
 def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) -> None:
-    """Each under the first bound that is not below it, to the width of a histogram bucket."""
+    """Each counts under the first bound that is not below it, to the width of a histogram bucket."""
     latency = build_latency(values_us)
     lines = list(build_latency_lines(latency))
     bounds = [float(line["le"]) for line in lines]
@@ -104,7 +104,7 @@ def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) 
 
 
 def test_a_worker_line_is_of_several_seconds() -> None:
-    """Rates are per second of them; what was said last is how it stands."""
+    """Its rate is per second of that time; its levels are those of the latest progress."""
     latest = Progress(
         worker="w1", incarnation="b", at=1.0, in_flight=7, rss_mb=81.04, latency=build_latency([2000])
     )

@@ -52,7 +52,7 @@ def build_sample(at: float, **changes: Any) -> Sample:
 
 
 def test_a_merged_sample_counts_what_its_parts_counted() -> None:
-    """How it stands is that of its end, what happened is summed up, what is a level is averaged over time."""
+    """Positions are those at its end, counts are summed, and levels are averaged over time."""
     first = build_sample(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
     second = build_sample(13.0, seconds=3.0, in_flight=2, outcomes=[0, 2, 0, 1, 0, 0], accounted=5)
     merged = merge([first, second])
@@ -67,7 +67,7 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
 
 
 def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
-    """They are no mean of quantiles."""
+    """They are not the mean of the samples' quantiles."""
     slow = build_sample(1.0, latency=build_latency(*[9000] * 9))
     fast = build_sample(2.0, latency=build_latency(*[100] * 91))
     merged = merge([slow, fast])
@@ -75,7 +75,7 @@ def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
 
 
 def test_samples_without_answers_have_no_quantiles() -> None:
-    """That holds for merged ones, too."""
+    """That holds for merged samples, too."""
     empty = build_sample(1.0, latency=HistogramSnapshot())
     assert empty.p50_ms is None
     assert merge([empty, build_sample(2.0, latency=HistogramSnapshot())]).max_ms is None
@@ -113,7 +113,7 @@ def test_what_is_kept_is_read_again() -> None:
 
 
 def test_what_a_ledger_of_version_8_kept_is_read_under_todays_names() -> None:
-    """What it did not keep follows from the rest, but for the active time and all outcomes so far."""
+    """Missing fields follow from the others, except for the active time and the outcomes so far."""
     sample = build_sample(10.0, seconds=2.0, outcomes=[3, 0, 1, 0, 0, 0])
     new = {"requests_total", "requests_ended", "rate_rps", "mean_ms", "active_s", "outcomes_so_far"}
     kept = {name: value for name, value in msgspec.structs.asdict(sample).items() if name not in new}

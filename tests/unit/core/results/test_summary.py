@@ -30,7 +30,7 @@ def test_without_an_answer_there_are_no_figures() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30))
 def test_figures_rise_from_minimum_to_maximum(values_us: list[int]) -> None:
-    """Minimum, maximum and mean are exact, quantiles lie between them in order."""
+    """Minimum, maximum and mean are exact; quantiles lie between them in order."""
     summary = build_latency_summary(build_histogram(values_us))
     assert summary.min == min(values_us) / 1000
     assert summary.max == max(values_us) / 1000
@@ -72,7 +72,7 @@ def test_a_run_that_is_not_completed_may_be_accounted_in_part(state: RunState) -
 
 
 def test_outcomes_that_do_not_sum_to_what_is_accounted_are_named() -> None:
-    """In whatever state the run is, whoever counted on the other side."""
+    """The state of the run and the servers' count make no difference."""
     for state in RunState:
         fault = judge(state=state, outcomes=(7, 1, 1, 0, 0, 0), served=None)
         assert fault == "the outcomes sum to 9, accounted are 10"
@@ -80,7 +80,7 @@ def test_outcomes_that_do_not_sum_to_what_is_accounted_are_named() -> None:
 
 @pytest.mark.parametrize("requests", [9, 11])
 def test_a_completed_run_is_accounted_in_full(requests: int) -> None:
-    """Neither fewer nor more than were asked for."""
+    """The account has neither fewer nor more requests than the run."""
     assert judge(requests=requests, served=None) == f"completed with 10 of {requests} accounted"
 
 

@@ -17,20 +17,20 @@ def judge(**changes: Any) -> list[Validity]:
 def test_a_report_is_flagged_for_the_requests_that_were_affected(
     build_report: Callable[..., Report],
 ) -> None:
-    """With how many they are, and the figure that earned the flag."""
+    """The flag says how many there are, and has the figure behind it."""
     report = build_report(done=10, busy_share=0.95, saturated=4, max_lag_s=0.3, lagged=2)
     assert flag_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
 
 
 def test_a_report_without_affected_requests_is_not_flagged(build_report: Callable[..., Report]) -> None:
-    """Whatever its worker did meanwhile, it concerns no request."""
+    """It concerns no request, whatever its worker did meanwhile."""
     assert flag_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
     assert flag_report(build_report(done=0, clock_step_s=5.0)) == []
 
 
 @pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
 def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
-    """One second of a long run says nothing of the run."""
+    """One second of a long run says nothing about the run."""
     outcomes, least = [100_000, 0, 0, 0, 0, 0], round(FEWEST_STRAINED * 100_000)
 
     assert judge(outcomes=outcomes, kept=[(flag, least - 1, 1.0)]) == []
@@ -46,7 +46,7 @@ def test_a_lost_worker_is_flagged_whatever_its_share() -> None:
 
 
 def test_a_run_without_a_fault_has_no_flag() -> None:
-    """Every request answered once, in one window, and the account balances."""
+    """All requests were answered once, in one window, and the account balances."""
     assert judge() == []
 
 
