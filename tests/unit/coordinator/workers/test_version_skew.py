@@ -16,11 +16,11 @@ class Clock:
 
 def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """It says so each second."""
-    strangers = VersionSkew(Clock())
-    assert strangers.describe() == ""
+    version_skew = VersionSkew(Clock())
+    assert version_skew.describe() == ""
     for _ in range(10):
-        strangers.note(OtherProtocolError("w7", 2))
-    assert strangers.describe() == (
+        version_skew.note(OtherProtocolError("w7", 2))
+    assert version_skew.describe() == (
         "workers of another version get no leases; this coordinator speaks protocol 1: w7 (protocol 2);"
         " run the same version of Oku on all"
     )
@@ -31,15 +31,17 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
 def test_one_that_has_gone_is_forgotten() -> None:
     """It is forgotten after a minute of silence."""
     clock = Clock()
-    strangers = VersionSkew(clock)
-    strangers.note(OtherProtocolError("w7", 2))
+    version_skew = VersionSkew(clock)
+    version_skew.note(OtherProtocolError("w7", 2))
     clock.now += 61
-    assert strangers.describe() == ""
+    assert version_skew.describe() == ""
 
 
 def test_many_are_some_and_a_number() -> None:
-    """A notice is a line, and what is kept of strangers has a bound."""
-    strangers = VersionSkew(Clock())
+    """A notice is a line, and what is kept of such workers has a bound."""
+    version_skew = VersionSkew(Clock())
     for number in range(5000):
-        strangers.note(OtherProtocolError(f"w{number:04}", 2))
-    assert "w0000 (protocol 2), w0001 (protocol 2), w0002 (protocol 2) and 997 more;" in strangers.describe()
+        version_skew.note(OtherProtocolError(f"w{number:04}", 2))
+    assert (
+        "w0000 (protocol 2), w0001 (protocol 2), w0002 (protocol 2) and 997 more;" in version_skew.describe()
+    )
