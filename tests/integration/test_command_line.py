@@ -13,7 +13,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import run_coordinator
 from tests.kit.runs.account import assert_account_balances, assert_completed
-from tests.kit.runs.local_run import OKU, Start, is_alive, wait_until
+from tests.kit.runs.local_run import OKU, Start, is_alive, run_oku, wait_until
 from tests.kit.workers.worker_process import run_worker
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "summary.schema.json").read_text())
@@ -30,13 +30,6 @@ def server_url(tmp_path: Path) -> Iterator[str]:
         process.terminate()
 
 
-def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run `oku` to its end."""
-    return subprocess.run(
-        [*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
 @dataclass(frozen=True)
 class EndedCommand:
     """A command that is over, and the folder in which it was called."""
@@ -49,7 +42,7 @@ class EndedCommand:
 def ended_run(tmp_path_factory: pytest.TempPathFactory) -> EndedCommand:
     """A run of 500 requests whose stack is gone, for those who only look at it."""
     folder = tmp_path_factory.mktemp("ended")
-    return EndedCommand(folder, oku("run", "--requests", "500", "--json", cwd=folder))
+    return EndedCommand(folder, run_oku("run", "--requests", "500", "--json", cwd=folder))
 
 
 BAD_INPUT = {
@@ -93,7 +86,7 @@ BAD_INPUT = {
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
 def test_wrong_input_is_answered_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     """One line names the place, the exit code is 2, and nothing is started or left behind."""
-    ended = oku(*arguments, cwd=tmp_path)
+    ended = run_oku(*arguments, cwd=tmp_path)
 
     assert ended.returncode == 2
     assert message in ended.stderr
@@ -116,7 +109,7 @@ def test_a_wrong_file_is_answered_in_one_line(tmp_path: Path, text: str, message
     """The line names file, key and value."""
     (tmp_path / "spec.yaml").write_text(text)
 
-    ended = oku("run", "spec.yaml", cwd=tmp_path)
+    ended = run_oku("run", "spec.yaml", cwd=tmp_path)
 
     assert ended.returncode == 2
     assert message in ended.stderr
@@ -132,7 +125,7 @@ def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> 
         other.listen()
         port = str(other.getsockname()[1])
         flags = ["--broker-url", "redis://127.0.0.1:9", "--token", "t"] if command == "coordinator" else []
-        ended = oku(command, "--port", port, "--log-format", "text", *flags, cwd=tmp_path)
+        ended = run_oku(command, "--port", port, "--log-format", "text", *flags, cwd=tmp_path)
 
     assert ended.returncode == 2
     assert ended.stderr == f"oku: --port: {port} is in use on 127.0.0.1\n"
@@ -199,11 +192,11 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
 def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     """A run can be listed and shown when its stack is gone, as it was shown at its end."""
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)
-    second = json.loads(oku("run", "--requests", "200", "--json", "--quiet", cwd=folder).stdout)
+    second = json.loads(run_oku("run", "--requests", "200", "--json", "--quiet", cwd=folder).stdout)
 
-    listed = oku("runs", cwd=folder)
-    shown = oku("show", first["run"], "--json", cwd=folder)
-    read = oku("show", second["run"], cwd=folder)
+    listed = run_oku("runs", cwd=folder)
+    shown = run_oku("show", first["run"], "--json", cwd=folder)
+    read = run_oku("show", second["run"], cwd=folder)
 
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [second["run"], first["run"]]
     assert json.loads(shown.stdout) == first
@@ -216,7 +209,7 @@ def test_a_held_data_folder_is_refused(start: Start, tmp_path: Path) -> None:
     run = start("run", "--requests", "1M", "--delay", "100ms")
     run.wait_for_leases()
 
-    ended = oku("run", "--requests", "10", "--data-dir", str(run.data_dir), cwd=tmp_path)
+    ended = run_oku("run", "--requests", "10", "--data-dir", str(run.data_dir), cwd=tmp_path)
 
     assert ended.returncode == 2
     assert "another run holds this data folder" in ended.stderr
@@ -229,8 +222,8 @@ def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: P
     run.wait_for_accounted(500)
     where = ("--data-dir", str(run.data_dir))
     run_id = run.run_id()
-    shown = oku("show", run_id, "--json", *where, cwd=tmp_path)
-    paused = oku("pause", run_id, *where, cwd=tmp_path)
+    shown = run_oku("show", run_id, "--json", *where, cwd=tmp_path)
+    paused = run_oku("pause", run_id, *where, cwd=tmp_path)
     summary = run.finish()
 
     assert json.loads(shown.stdout)["state"] == "running"
@@ -239,13 +232,13 @@ def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: P
     assert summary["state"] == "paused"
     assert run.process.returncode == 3
     assert summary["servers"]["served"] == summary["accounted"]
-    again = oku("pause", run_id, *where, cwd=tmp_path)
+    again = run_oku("pause", run_id, *where, cwd=tmp_path)
     assert again.returncode == 2
     assert "nothing to pause" in again.stderr
 
     resumed = start("resume", run_id)
     resumed.wait_for_accounted(summary["accounted"] + 500)
-    cancelled = oku("cancel", run_id, *where, cwd=tmp_path)
+    cancelled = run_oku("cancel", run_id, *where, cwd=tmp_path)
     end = resumed.finish()
 
     assert cancelled.returncode == 0
@@ -253,7 +246,7 @@ def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: P
     assert resumed.process.returncode == 3
     assert end["resent_at_most"] == 0
     assert_account_balances(end)
-    refused = oku("resume", run_id, *where, cwd=tmp_path)
+    refused = run_oku("resume", run_id, *where, cwd=tmp_path)
     assert refused.returncode == 2
     assert "is cancelled, it cannot be resumed" in refused.stderr
 
@@ -262,10 +255,10 @@ def test_cancel_of_a_paused_run_needs_no_stack(start: Start, tmp_path: Path) -> 
     """A run that rests can be ended for good without starting anything."""
     run = start("run", "--requests", "1M", "--delay", "20ms")
     run.wait_for_accounted(100)
-    oku("pause", run.run_id(), "--data-dir", str(run.data_dir), cwd=tmp_path)
+    run_oku("pause", run.run_id(), "--data-dir", str(run.data_dir), cwd=tmp_path)
     run.finish()
 
-    cancelled = oku("cancel", run.run_id(), "--data-dir", str(run.data_dir), cwd=tmp_path)
+    cancelled = run_oku("cancel", run.run_id(), "--data-dir", str(run.data_dir), cwd=tmp_path)
 
     assert cancelled.returncode == 0
     assert "is cancelled" in cancelled.stdout
@@ -293,9 +286,9 @@ def test_a_run_at_a_remote_coordinator(tmp_path: Path, server_url: str) -> None:
     ):
         where = ("--coordinator", api.url, "--token", "test-token")
         flags = ("--url", f"{server_url}/{{i}}", "--requests", "2000", "--json")
-        ended = oku("run", *flags, *where, cwd=tmp_path)
-        wrong = oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)
-        listed = oku("runs", *where, cwd=tmp_path)
+        ended = run_oku("run", *flags, *where, cwd=tmp_path)
+        wrong = run_oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)
+        listed = run_oku("runs", *where, cwd=tmp_path)
     summary: dict[str, Any] = json.loads(ended.stdout)
 
     assert ended.returncode == 0
@@ -313,7 +306,7 @@ def find_descendants(pid: int) -> list[int]:
 
 def test_names_in_brackets_are_no_markup(tmp_path: Path) -> None:
     """A folder and a run whose names look like rich's markup are shown as they are, and used as they are."""
-    ended = oku("run", "--data-dir", "d[/b]", "--name", "[red]x[/]", "--requests", "20", cwd=tmp_path)
+    ended = run_oku("run", "--data-dir", "d[/b]", "--name", "[red]x[/]", "--requests", "20", cwd=tmp_path)
 
     assert ended.returncode == 0, ended.stderr
     assert "· [red]x[/] ·" in ended.stdout
@@ -332,14 +325,14 @@ def test_a_secret_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.Mon
     """A secret is not even sent unless the command allows it: a spec file may be somebody else's."""
     monkeypatch.setenv("SHOP_TOKEN", "hunter2")
     run = ["run", "--requests", "50", "--header", "X-Key: {env:SHOP_TOKEN}", "--json"]
-    refused = oku(*run, cwd=tmp_path)
+    refused = run_oku(*run, cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == (
         "oku: {env:SHOP_TOKEN} may not be used here: --allow-env SHOP_TOKEN allows it\n"
     )
     assert list(tmp_path.iterdir()) == []
 
-    ended = oku(*run, "--allow-env", "SHOP_TOKEN", cwd=tmp_path)
+    ended = run_oku(*run, "--allow-env", "SHOP_TOKEN", cwd=tmp_path)
 
     assert json.loads(ended.stdout)["outcomes"]["ok"] == 50, ended.stderr
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -4,13 +4,12 @@ import base64
 import csv
 import io
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
-from tests.kit.runs.local_run import OKU, Start
+from tests.kit.runs.local_run import Start, run_oku
 
 from oku_core.accounting import hdr
 from oku_core.accounting.outcome import OUTCOMES
@@ -27,13 +26,6 @@ FLAGS = (
 )
 
 
-def oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run `oku` to its end."""
-    return subprocess.run(
-        [*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
 def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
     """It lies in the data folder, and the command says where; exports have the figures of the summary."""
     run = start("run", "--requests", "6000", *FLAGS)
@@ -43,7 +35,7 @@ def test_a_run_leaves_a_report(start: Start, tmp_path: Path) -> None:
     assert "6,000" in page.read_text()
     assert "a &lt;b&gt; run" in page.read_text()
 
-    made = oku(
+    made = run_oku(
         "report", summary["run"], "--data-dir", str(run.data_dir), "-o", "r.html", "--json",
         "--csv", "r.csv", "--hgrm", "r.hgrm", cwd=tmp_path,
     )  # fmt: skip
@@ -85,9 +77,9 @@ def test_a_report_can_be_made_from_a_remote_coordinator(tmp_path: Path) -> None:
     with run_broker(tmp_path) as broker_url, run_coordinator(broker_url, tmp_path / "data") as api:
         run = api.submit(requests=100, name="remote")
         where = ("--coordinator", api.url, "--token", TOKEN)
-        made = oku("report", run, *where, cwd=tmp_path)
-        exported = oku("report", run, "--json", *where, cwd=tmp_path)
-        unknown = oku("report", "nope", *where, cwd=tmp_path)
+        made = run_oku("report", run, *where, cwd=tmp_path)
+        exported = run_oku("report", run, "--json", *where, cwd=tmp_path)
+        unknown = run_oku("report", "nope", *where, cwd=tmp_path)
     assert (made.returncode, made.stderr.split()[:2]) == (0, ["wrote", f"oku-report-{run}.html"])
     assert "remote" in (tmp_path / f"oku-report-{run}.html").read_text()
     assert json.loads(exported.stdout)["spec"]["requests"] == 100

@@ -40,6 +40,13 @@ def starting_runs(folder: Path) -> Iterator[Start]:
             run.close()
 
 
+def run_oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run `oku` to its end."""
+    return subprocess.run(
+        [*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
 def wait_until(condition: Callable[[], bool], timeout_s: float, what: str, every_s: float = _POLL_S) -> None:
     """Poll until `condition` holds; fails naming `what` when it does not in time."""
     deadline = time.monotonic() + timeout_s
