@@ -17,7 +17,7 @@ from oku_benchmarks.cases.window import POSTS_DELAY
 from oku_benchmarks.documents.attachments import open_kept
 from oku_benchmarks.documents.plot import draw_series
 from oku_benchmarks.error import BenchmarkError
-from oku_benchmarks.measuring.observer import Sample, find_peak_mb
+from oku_benchmarks.measuring.observer import Observation, find_peak_mb
 from oku_benchmarks.measuring.series import Series, build_series
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
@@ -95,7 +95,7 @@ class _Killer:
     due: Sequence[tuple[int, str]]
     kills: list[tuple[float, str, int]] = field(default_factory=list)
 
-    def look(self, sample: Sample) -> None:
+    def look(self, sample: Observation) -> None:
         for sent, process in self.due[len(self.kills) :][:1]:
             if sample.sent >= sent and process in sample.pids:
                 os.kill(sample.pids[process], signal.SIGKILL)
@@ -110,7 +110,7 @@ class _Reporter:
         self._step = max(1, int(_REPORT_EVERY * requests))
         self._next = self._step
 
-    def look(self, sample: Sample) -> None:
+    def look(self, sample: Observation) -> None:
         if sample.sent >= self._next:
             log(f"  {sample.sent:,} requests have reached the servers")
             self._next = (sample.sent // self._step + 1) * self._step
@@ -119,7 +119,7 @@ class _Reporter:
 def _measure(name: str, load: Load, folder: Path, killer: _Killer) -> Results:
     reporter = _Reporter(load.requests)
 
-    def act(sample: Sample) -> None:
+    def act(sample: Observation) -> None:
         killer.look(sample)
         reporter.look(sample)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from oku_benchmarks.error import BenchmarkError
-from oku_benchmarks.measuring.observer import Sample
+from oku_benchmarks.measuring.observer import Observation
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.turns.delay_server import DelayServer
@@ -103,7 +103,7 @@ def _measure_oku(stage: Stage, delay: str, workers: int, requests_of_each: int) 
     return _fill_in(run, played.turn.samples)
 
 
-def _fill_in(run: WindowRun, samples: Sequence[Sample]) -> WindowRun:
+def _fill_in(run: WindowRun, samples: Sequence[Observation]) -> WindowRun:
     kept = cut_margins(samples, run.requests)
     times, counts = [sample.at for sample in kept], [sample.sent for sample in kept]
     # Whole seconds, and so whole bursts.
@@ -123,7 +123,9 @@ def _fill_in(run: WindowRun, samples: Sequence[Sample]) -> WindowRun:
     return run
 
 
-def cut_margins(samples: Sequence[Sample], requests: int, margin_s: float = MARGIN_S) -> list[Sample]:
+def cut_margins(
+    samples: Sequence[Observation], requests: int, margin_s: float = MARGIN_S
+) -> list[Observation]:
     """Without what is near the first request and the last answer."""
     first = next(sample.at for sample in samples if sample.sent > 0)
     last = next(sample.at for sample in samples if sample.sent >= requests) + _LONGEST_DELAY_S

@@ -12,12 +12,12 @@ from oku_cli.process.child import Child
 LOOK_S = 0.05
 
 
-def look_on(_: "Sample") -> None:
+def look_on(_: "Observation") -> None:
     """What most do at a look: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class Observation:
     """One look.
 
     Args:
@@ -37,8 +37,8 @@ class Sample:
 class Window:
     """What lies between two looks."""
 
-    begin: Sample
-    end: Sample
+    begin: Observation
+    end: Observation
 
     @property
     def length_s(self) -> float:
@@ -72,14 +72,14 @@ class Observer:
         self._target = target
         self._find_pids = find_pids
         self._sent_before = target.read_served()
-        self.samples: list[Sample] = []
+        self.samples: list[Observation] = []
 
     def watch(
         self,
         child: Child,
         timeout_s: float,
         look_s: float = LOOK_S,
-        act: Callable[[Sample], None] = look_on,
+        act: Callable[[Observation], None] = look_on,
     ) -> None:
         """Look until `child` has ended; `BenchmarkError` when it fails or takes too long.
 
@@ -104,12 +104,12 @@ class Observer:
         """Requests that reached the target by now."""
         return self._target.read_served() - self._sent_before
 
-    def _look(self) -> Sample:
+    def _look(self) -> Observation:
         sent = self.count_sent()
         at = time.monotonic()
         pids = self._find_pids()
         vitals = {name: read_vitals(pid) for name, pid in pids.items()}
-        return Sample(
+        return Observation(
             at=at,
             sent=sent,
             pids=pids,
@@ -117,7 +117,7 @@ class Observer:
         )
 
 
-def cut_window(samples: Sequence[Sample], sent_from: float, sent_to: float) -> Window:
+def cut_window(samples: Sequence[Observation], sent_from: float, sent_to: float) -> Window:
     """From the first look with at least `sent_from` requests to the first with at least `sent_to`."""
     begin = next((sample for sample in samples if sample.sent >= sent_from), None)
     end = next((sample for sample in samples if sample.sent >= sent_to), None)
@@ -126,16 +126,16 @@ def cut_window(samples: Sequence[Sample], sent_from: float, sent_to: float) -> W
     return Window(begin, end)
 
 
-def find_peak_mb(samples: Sequence[Sample], name: str) -> float:
+def find_peak_mb(samples: Sequence[Observation], name: str) -> float:
     """The largest memory of a process until it was last seen."""
     return round(max(sample.vitals[name].peak_rss_mb for sample in samples if name in sample.vitals), 1)
 
 
-def find_common_peak_mb(samples: Sequence[Sample]) -> float:
+def find_common_peak_mb(samples: Sequence[Observation]) -> float:
     """The largest memory of all processes together in any look; pages that they share count for each."""
     return round(max(sum(vitals.rss_mb for vitals in sample.vitals.values()) for sample in samples), 1)
 
 
-def find_last_cpu_s(samples: Sequence[Sample], name: str) -> float:
+def find_last_cpu_s(samples: Sequence[Observation], name: str) -> float:
     """Processor time of a process when it was last seen."""
     return round(max(sample.vitals[name].cpu_s for sample in samples if name in sample.vitals), 2)

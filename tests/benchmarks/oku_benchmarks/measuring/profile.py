@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from oku_benchmarks.install import find_program
-from oku_benchmarks.measuring.observer import Sample
+from oku_benchmarks.measuring.observer import Observation
 
 _HERTZ = 997
 _LINE = re.compile(r"^\s*([\d.]+)%\s+(\S.*?)\s*$", re.MULTILINE)
@@ -41,7 +41,7 @@ class Profiler:
         self._data = folder / "perf.data"
         self._perf: subprocess.Popen[str] | None = None
 
-    def look(self, sample: Sample) -> None:
+    def look(self, sample: Observation) -> None:
         """Begin when it is time."""
         if self._perf is not None or sample.sent < self._after or self._process not in sample.pids:
             return

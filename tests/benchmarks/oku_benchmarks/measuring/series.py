@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 import msgspec
 
-from oku_benchmarks.measuring.observer import Sample
+from oku_benchmarks.measuring.observer import Observation
 from oku_core.results.tick import Tick
 
 _POINTS = 400
@@ -25,7 +25,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Resident memory of each process at the end of each step; None while it is not there."""
 
 
-def build_series(samples: Sequence[Sample], ticks: Sequence[Tick], longest_step_s: float) -> Series:
+def build_series(samples: Sequence[Observation], ticks: Sequence[Tick], longest_step_s: float) -> Series:
     """From the first request until the last one has reached the servers.
 
     Args:
@@ -62,7 +62,7 @@ def measure_growth_mb(memory_mb: Sequence[float | None]) -> float | None:
     return round(median(late) - median(early), 1) if early and late else None
 
 
-def _cut(samples: Sequence[Sample], begin: float, step_s: float, steps: int) -> Iterator[Sample]:
+def _cut(samples: Sequence[Observation], begin: float, step_s: float, steps: int) -> Iterator[Observation]:
     """The first look at or after the end of each step."""
     looks = iter(samples)
     for step in range(1, steps + 1):

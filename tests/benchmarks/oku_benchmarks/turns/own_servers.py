@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oku_benchmarks.measuring.observer import LOOK_S, Sample, look_on
+from oku_benchmarks.measuring.observer import LOOK_S, Observation, look_on
 from oku_benchmarks.turns.oku_turn import Load, OkuTurn, open_data_dir, play_oku
 from oku_benchmarks.turns.tick_follower import TickFollower
 from oku_benchmarks.turns.turn import Stage
@@ -50,7 +50,7 @@ def play_own(
     *,
     timeout_s: float,
     look_s: float = LOOK_S,
-    act: Callable[[Sample], None] = look_on,
+    act: Callable[[Observation], None] = look_on,
 ) -> OwnRun:
     """Run `oku run` in a terminal, with everything that belongs to it.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oku_benchmarks.measuring.observer import LOOK_S, Observer, Sample, look_on
+from oku_benchmarks.measuring.observer import LOOK_S, Observation, Observer, look_on
 from oku_benchmarks.measuring.target import Target
 from oku_cli.process.child import Child
 
@@ -28,7 +28,7 @@ class Turn:
     """
 
     account: dict[str, Any]
-    samples: Sequence[Sample]
+    samples: Sequence[Observation]
     sent: int
     took_s: float
 
@@ -50,7 +50,7 @@ class Stage:
     folder: Path
     timeout_s: float = 300.0
     look_s: float = LOOK_S
-    act: Callable[[Sample], None] = look_on
+    act: Callable[[Observation], None] = look_on
     beside: Mapping[str, int] = field(default_factory=dict)
 
     def play(

@@ -2,23 +2,23 @@ import time
 
 import pytest
 
-from oku_benchmarks.measuring.observer import Sample
+from oku_benchmarks.measuring.observer import Observation
 from oku_benchmarks.measuring.series import build_series, measure_growth_mb
 from oku_benchmarks.measuring.vitals import Vitals
 from oku_core.accounting.run_state import RunState
-from oku_core.results.sample import Sample as LoadSample
+from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 
 
-def build_sample(at: float, sent: int, **sizes_mb: float) -> Sample:
+def build_sample(at: float, sent: int, **sizes_mb: float) -> Observation:
     """A look; `sizes_mb` is the memory of each process."""
     vitals = {name: Vitals(cpu_s=0.0, rss_mb=size, peak_rss_mb=size) for name, size in sizes_mb.items()}
-    return Sample(at=at, sent=sent, pids=dict.fromkeys(vitals, 1), vitals=vitals)
+    return Observation(at=at, sent=sent, pids=dict.fromkeys(vitals, 1), vitals=vitals)
 
 
 def build_tick(at: float, in_flight: int) -> Tick:
     """A tick; the rest does not matter."""
-    sample = LoadSample(
+    sample = Sample(
         at=at, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0, resent_at_most=0,
         workers=0, in_flight=in_flight,
     )  # fmt: skip
