@@ -66,7 +66,7 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "servers": _count(1, 1_000),
     "delay": {
         "type": "string",
-        "examples": [parse_delay(text).text for text in ("20ms", "0..3s", "exp:50ms")],
+        "examples": [str(parse_delay(text)) for text in ("20ms", "0..3s", "exp:50ms")],
     },
     "seed": _count(0, 2**63 - 1),
     "name": {"type": "string", "maxLength": 100},

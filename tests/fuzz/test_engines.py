@@ -11,7 +11,10 @@ from tests.kit.workers.engine_fixtures import serve, worker
 from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.messaging.lease import Report
+from oku_core.spec.expected_status import ExpectedStatus
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 __all__ = ["serve", "worker"]
 
@@ -38,13 +41,13 @@ async def server(seed: int, serve: Serve) -> HostileServer:
 async def ask(worker: EngineWorker, server: HostileServer, engine: Engine, start: int, count: int) -> Report:
     """Send some requests."""
     spec = Spec(
-        urls=(f"{server.url}/{{i}}",),
+        urls=(Url(f"{server.url}/{{i}}"),),
         # A request on a connection that the server is about to close may or may not come through.
-        headers=("Connection: close",),
+        headers=(Header("Connection: close"),),
         engine=engine,
         concurrency=10,
         timeout_s=10.0,
-        expect_status=tuple(f"{digit}xx" for digit in range(1, 6)),
+        expect_status=tuple(ExpectedStatus(f"{digit}xx") for digit in range(1, 6)),
     )
     return await worker.run(spec, count, start=start)
 

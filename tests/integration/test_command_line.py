@@ -50,7 +50,10 @@ BAD_INPUT = {
     "negative concurrency": (["run", "--concurrency", "-3"], "--concurrency: -3 is not at least 1"),
     "no number": (["run", "--workers", "two"], "--workers: two is not a number"),
     "no scheme": (["run", "--url", "host:80/x"], "--url: host:80/x has no scheme, write http://host:80/x"),
-    "unknown placeholder": (["run", "--url", "http://h/{n}"], "--url: http://h/{n} has the placeholder {n}"),
+    "unknown placeholder": (
+        ["run", "--url", "http://h/{n}"],
+        "--url: http://h/{n} has the unknown placeholder {n}",
+    ),
     "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of aiohttp"),
     "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: is for Oku's own"),
     "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests'"),
@@ -59,8 +62,14 @@ BAD_INPUT = {
         ["run", "a.yaml", "b.yaml"],
         "b.yaml: only one spec file is allowed, a.yaml was given already",
     ),
-    "wrong URL as an argument": (["run", "http://h/{n}"], "--url: http://h/{n} has the placeholder {n}"),
-    "no ASCII": (["run", "--header", "Größe: 1"], "--header: Größe is not a header name, of ASCII letters"),
+    "wrong URL as an argument": (
+        ["run", "http://h/{n}"],
+        "--url: http://h/{n} has the unknown placeholder {n}",
+    ),
+    "no ASCII": (
+        ["run", "--header", "Größe: 1"],
+        "--header: Größe is not the name of a header: ASCII letters",
+    ),
     "wrong length": (
         ["run", "--body", "abc", "--header", "Content-Length: 5"],
         "--header: Content-Length: 5: the body has 3 bytes; leave the header out, Oku sends it",

@@ -19,7 +19,9 @@ from tests.kit.servers.hostile_server import (
 from tests.kit.servers.proxy import Proxy
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.spec.header import Header, parse_headers
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 OK = build_response(body=b"hi")
 
@@ -27,7 +29,7 @@ OK = build_response(body=b"hi")
 def build_spec(url: str, **changes: Any) -> Spec:
     """What to send, with this engine."""
     fields: dict[str, Any] = {"concurrency": 2, "timeout_s": 5.0}
-    return Spec(urls=(url,), engine=Engine.AIOHTTP, **(fields | changes))
+    return Spec(urls=(Url(url),), engine=Engine.AIOHTTP, **(fields | changes))
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ async def test_plain_requests_through_a_proxy(
 ) -> None:
     """The proxy is asked for the whole URL, and the target gets each request once."""
     server, proxy = await serve(always(OK)), await open_proxy()
-    spec = build_spec(f"{server.url}/{{i}}", proxy=f"http://me:secret@{proxy.authority}")
+    spec = build_spec(f"{server.url}/{{i}}", proxy=Url(f"http://me:secret@{proxy.authority}"))
 
     report = await worker.run(spec, 20)
 
@@ -71,7 +73,7 @@ async def test_tls_through_a_proxy(
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     server = await serve(always(OK), tls=build_server_tls(authority, "127.0.0.1"))
     proxy = await open_proxy()
-    spec = build_spec(f"{server.url}/{{i}}", proxy=f"http://{proxy.authority}")
+    spec = build_spec(f"{server.url}/{{i}}", proxy=Url(f"http://{proxy.authority}"))
 
     refused = await worker.run(spec, 5)
     trusted = await worker.run(
@@ -96,7 +98,7 @@ async def test_a_proxy_that_refuses(
     server, proxy = await serve(always(OK)), await open_proxy(refuses=True)
     url = server.url.replace("http:", "https:") if is_tunnel else server.url
 
-    report = await worker.run(build_spec(url, proxy=f"http://{proxy.authority}"), 5)
+    report = await worker.run(build_spec(url, proxy=Url(f"http://{proxy.authority}")), 5)
 
     assert count(report) == ({"connect_error": 5} if is_tunnel else {"unexpected_status": 5})
     assert server.received == 0
@@ -106,7 +108,7 @@ async def test_a_proxy_that_is_not_there(worker: EngineWorker, serve: Serve) -> 
     """The engine does not fall back on asking the target."""
     server = await serve(always(OK))
 
-    report = await worker.run(build_spec(server.url, proxy="http://127.0.0.1:1"), 5)
+    report = await worker.run(build_spec(server.url, proxy=Url("http://127.0.0.1:1")), 5)
 
     assert count(report) == {"connect_error": 5}
     assert server.received == 0
@@ -210,8 +212,8 @@ async def test_cookies(worker: EngineWorker, serve: Serve, *, cookies: bool) -> 
     assert sent == ([[], ["last=0"], ["last=1"]] if cookies else [[], [], []])
 
 
-AUTHORIZATION = "Authorization: Bearer secret"
-SECRETS = ("Cookie: session=secret", "X-Api-Key: secret", "X-Index: secret-{i}")
+AUTHORIZATION = Header("Authorization: Bearer secret")
+SECRETS = parse_headers(["Cookie: session=secret", "X-Api-Key: secret", "X-Index: secret-{i}"])
 
 
 def is_told(request: Request) -> bool:
@@ -308,7 +310,7 @@ async def test_a_body_does_not_go_to_another_origin(
         max_redirects=2,
         method=method,
         body='{"secret": {i}}',
-        headers=("Content-Type: application/json",),
+        headers=(Header("Content-Type: application/json"),),
     )
 
     report = await worker.run(spec, 10)
@@ -355,7 +357,7 @@ async def test_cookies_go_back_to_the_origin_that_set_them(worker: EngineWorker,
         await serve(always(build_response("200 OK", b"", f"Set-Cookie: n{number}=1; Path=/")))
         for number in (0, 1)
     ]
-    urls = tuple(f"{server.url}/" for server in servers)
+    urls = tuple(Url(f"{server.url}/") for server in servers)
     spec = Spec(urls=urls, engine=Engine.AIOHTTP, cookies=True, concurrency=1, timeout_s=5.0)
 
     report = await worker.run(spec, 6)

@@ -25,6 +25,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
 
 OK = build_response(body=b"hi")
@@ -42,7 +43,7 @@ def worker(request: pytest.FixtureRequest) -> Iterator[EngineWorker]:
 def build_spec(engine: Engine, *urls: str, **changes: Any) -> Spec:
     """What to send."""
     fields: dict[str, Any] = {"concurrency": 50, "timeout_s": 5.0}
-    return Spec(urls=urls, engine=engine, **(fields | changes))
+    return Spec(urls=tuple(map(Url, urls)), engine=engine, **(fields | changes))
 
 
 def count_open_files() -> int:

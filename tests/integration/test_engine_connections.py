@@ -12,7 +12,9 @@ from tests.kit.servers.black_hole import black_hole
 from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, always, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 OK = build_response(body=b"hi")
 
@@ -20,7 +22,7 @@ OK = build_response(body=b"hi")
 def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
     """What to send."""
     fields: dict[str, Any] = {"concurrency": 1, "timeout_s": 5.0}
-    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))
 
 
 async def let_arrive(worker: EngineWorker) -> None:
@@ -119,7 +121,7 @@ async def test_a_spec_that_asks_to_close(
     server = await serve(always(OK, then=then))
 
     report = await worker.run(
-        build_spec(engine, server.url, concurrency=10, headers=("Connection: close",)), 300
+        build_spec(engine, server.url, concurrency=10, headers=(Header("Connection: close"),)), 300
     )
 
     assert count(report) == {"ok": 300}

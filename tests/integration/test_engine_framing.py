@@ -7,7 +7,9 @@ import pytest
 from tests.kit.servers.hostile_server import Exchange, Serve, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.spec.expected_status import ExpectedStatus
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -26,7 +28,7 @@ RESPONSES: dict[str, tuple[bytes, int, int]] = {
 def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
     """What to send."""
     fields: dict[str, Any] = {"concurrency": 10, "timeout_s": 10.0}
-    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))
 
 
 @pytest.mark.parametrize("case", RESPONSES)
@@ -84,7 +86,9 @@ async def test_what_follows_in_the_same_piece(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url, concurrency=1, expect_status=("404",)), 150)
+    report = await worker.run(
+        build_spec(engine, server.url, concurrency=1, expect_status=(ExpectedStatus("404"),)), 150
+    )
 
     # An engine may see the surplus or hang up before it does.
     assert set(count(report)) <= {"ok", "protocol_error"}

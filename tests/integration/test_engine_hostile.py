@@ -13,6 +13,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -26,7 +27,7 @@ DRIPPING: set[asyncio.Future[None]] = set()
 def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
     """What to send."""
     fields: dict[str, Any] = {"concurrency": 1, "timeout_s": 5.0}
-    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))
 
 
 def without_end(start: bytes, again: bytes) -> Script:

@@ -10,6 +10,7 @@ from tests.kit.servers.hostile_server import Exchange, Serve, always, build_resp
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 
@@ -20,7 +21,7 @@ MIB = 1 << 20
 def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
     """What to send."""
     fields: dict[str, Any] = {"concurrency": 1, "timeout_s": 20.0, "method": "POST"}
-    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))
 
 
 async def test_large_bodies_arrive_whole(engine: Engine, worker: EngineWorker, serve: Serve) -> None:

@@ -13,6 +13,7 @@ from tests.kit.servers.hostile_server import Exchange, Serve, build_response
 from tests.kit.workers.measured_worker import COMMAND, Measurement, measure
 
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ async def hang_up(exchange: Exchange) -> None:
 async def request(names: DnsServer, folder: Path, engine: Engine, port: int, timeout_s: float) -> Measurement:
     """Forty requests to the name, two at a time."""
     spec = Spec(
-        urls=(f"http://several.example:{port}/{{i}}",), engine=engine, concurrency=2, timeout_s=timeout_s
+        urls=(Url(f"http://several.example:{port}/{{i}}"),), engine=engine, concurrency=2, timeout_s=timeout_s
     )
     return await measure(spec, 40, command=names.build_command(folder, *COMMAND))
 

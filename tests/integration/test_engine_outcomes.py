@@ -18,7 +18,9 @@ from tests.kit.servers.hostile_server import (
 from tests.kit.witness import witnessing
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.spec.expected_status import ExpectedStatus
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -85,7 +87,7 @@ COMPLETE: dict[str, tuple[Script, int, int]] = {
 def build_spec(url: str, engine: Engine, **changes: object) -> Spec:
     """What to send; a timeout stands out."""
     fields: dict[str, object] = {"concurrency": 3, "timeout_s": 5.0}
-    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))  # type: ignore[arg-type]
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("case", DISCONNECTED)
@@ -133,7 +135,7 @@ async def test_a_complete_response(engine: Engine, worker: EngineWorker, serve: 
 async def test_expected_statuses(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """A status that the spec expects is `ok`, whatever it means elsewhere."""
     server = await serve(always(build_response("500 Internal Server Error")))
-    spec = build_spec(server.url, engine, expect_status=("404", "5xx"))
+    spec = build_spec(server.url, engine, expect_status=(ExpectedStatus("404"), ExpectedStatus("5xx")))
 
     report = await worker.run(spec, 5)
 

@@ -8,7 +8,9 @@ from tests.kit.servers.hostile_server import Exchange, Serve, build_response
 from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.spec.expected_status import ExpectedStatus
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 LONG = 200
 
@@ -26,12 +28,12 @@ def cut(content: bytes) -> list[list[bytes]]:
 def build_spec(engine: Engine, url: str, row: Valid | Invalid, concurrency: int = 5) -> Spec:
     """What to send; every status is expected."""
     return Spec(
-        urls=(f"{url}/{{i}}",),
+        urls=(Url(f"{url}/{{i}}"),),
         engine=engine,
         method=row.method,
         concurrency=concurrency,
         timeout_s=20.0,
-        expect_status=tuple(f"{digit}xx" for digit in range(1, 6)),
+        expect_status=tuple(ExpectedStatus(f"{digit}xx") for digit in range(1, 6)),
     )
 
 

@@ -16,6 +16,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 OK = build_response(body=b"hi")
 CONCURRENCY = 20
@@ -49,7 +50,7 @@ class Gate:
 def build_spec(engine: Engine, server: HostileServer, **changes: Any) -> Spec:
     """What to send; nothing ends by its timeout."""
     fields: dict[str, Any] = {"concurrency": CONCURRENCY, "timeout_s": 20.0}
-    return Spec(urls=(f"{server.url}/{{i}}",), engine=engine, **(fields | changes))
+    return Spec(urls=(Url(f"{server.url}/{{i}}"),), engine=engine, **(fields | changes))
 
 
 async def wait_until(is_so: Callable[[], bool]) -> None:
@@ -335,7 +336,7 @@ async def test_too_few_open_files(engine: Engine, worker: EngineWorker, serve: S
     """A request for which the worker has no file is a `connect_error`; with files again all is well."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         spec = Spec(
-            urls=(f"http://127.0.0.1:{silent.getsockname()[1]}/",),
+            urls=(Url(f"http://127.0.0.1:{silent.getsockname()[1]}/"),),
             engine=engine,
             concurrency=60,
             timeout_s=0.5,

@@ -18,6 +18,7 @@ from tests.kit.servers.hostile_server import (
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 from oku_workers.engines.engine_error import EngineError
 
 OK = build_response(body=b"hi")
@@ -35,7 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def build_spec(engine: Engine, url: str, **changes: Any) -> Spec:
     """What to send; nothing ends by its timeout."""
     fields: dict[str, Any] = {"concurrency": 4, "timeout_s": 20.0}
-    return Spec(urls=(f"{url}/{{i}}",), engine=engine, **(fields | changes))
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=engine, **(fields | changes))
 
 
 async def test_an_authority_that_nobody_knows(

@@ -6,8 +6,12 @@ import pytest
 from tests.kit.servers.hostile_server import Request, Serve, always, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.spec.header import Header, parse_headers
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
+TYPE = Header("Content-Type: a/b")
+OTHERS = ["user-agent: mine", "ACCEPT: a/b", "Accept-Encoding: x", "Host: other:1"]
 METHODS = ("HEAD", "TRACE", "OPTIONS", "PUT", "PATCH", "DELETE", "PURGE")
 SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing but a URL": ("", {}),
@@ -15,20 +19,21 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "what must be encoded": ("/straße/a b|c?ü={i}", {}),
     "a user": ("/{i}", {"user": "me:secret@"}),
     "a user without a password": ("/{i}", {"user": "me@"}),
-    "headers": ("/{i}", {"headers": ("X-A: b", "X-A: {i}", "x-b:  c  ", "X-Empty:")}),
-    "headers of UTF-8": ("/{i}", {"headers": ("X-A: größe {i}",)}),
+    "headers": ("/{i}", {"headers": parse_headers(["X-A: b", "X-A: {i}", "x-b:  c  ", "X-Empty:"])}),
+    "headers of UTF-8": ("/{i}", {"headers": parse_headers("X-A: größe {i}")}),
     "headers in the place of Oku's": (
-        "/{i}", {"headers": ("user-agent: mine", "ACCEPT: a/b", "Accept-Encoding: x", "Host: other:1")},
+        "/{i}",
+        {"headers": parse_headers(OTHERS)},
     ),
     "no body": ("/{i}", {"method": "POST"}),
     "an empty body": ("/{i}", {"method": "POST", "body": ""}),
     "a body": ("/{i}", {"method": "POST", "body": "größe={i}&%d{i}"}),
-    "a body with its type": ("/{i}", {"method": "POST", "body": "{}", "headers": ("Content-Type: a/b",)}),
+    "a body with its type": ("/{i}", {"method": "POST", "body": "{}", "headers": (TYPE,)}),
     "a body of GET": ("/{i}", {"body": "x{i}"}),
     "an empty body of GET": ("/{i}", {"body": ""}),
     **{method: ("/{i}", {"method": method}) for method in METHODS},
     **{f"{method} with a body": ("/{i}", {"method": method, "body": "x"}) for method in METHODS[2:]},
-    "POST with a type of no body": ("/{i}", {"method": "POST", "headers": ("Content-Type: a/b",)}),
+    "POST with a type of no body": ("/{i}", {"method": "POST", "headers": (TYPE,)}),
 }  # fmt: skip
 
 
@@ -49,7 +54,7 @@ async def test_engines_send_the_same(worker: EngineWorker, serve: Serve, case: s
     sent = []
     for engine in Engine:
         server.requests.clear()
-        spec = Spec(urls=(url,), engine=engine, concurrency=1, timeout_s=5.0, **fields)
+        spec = Spec(urls=(Url(url),), engine=engine, concurrency=1, timeout_s=5.0, **fields)
         assert count(await worker.run(spec, 3, start=8)) == {"ok": 3}
         sent.append([describe(request) for request in server.requests])
 

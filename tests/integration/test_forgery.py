@@ -31,15 +31,15 @@ from oku_core.messaging.celery_app import (
     App,
     build_app,
     build_orders_queue,
-    send_lease,
-    send_order,
 )
 from oku_core.messaging.codec import decode_message, seal_lease, seal_order, seal_progress
 from oku_core.messaging.lease import Claim, Lease, Message
 from oku_core.messaging.order import HeartbeatInterval, Stop
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.sending import send_lease, send_order
 from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 FORGED_KEY = b"the key of somebody else"
 SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
@@ -78,7 +78,12 @@ def publish_progress(app: App, document: dict[str, Any]) -> None:
 def build_lease(number: int, url: str = "http://127.0.0.1:9/{i}") -> Lease:
     """A lease of nine requests that nobody answers."""
     return Lease(
-        id=f"r.{number}.abcd", run="r", start=0, stop=9, start_by=time.time() + 60, spec=Spec(urls=(url,))
+        id=f"r.{number}.abcd",
+        run="r",
+        start=0,
+        stop=9,
+        start_by=time.time() + 60,
+        spec=Spec(urls=(Url(url),)),
     )
 
 

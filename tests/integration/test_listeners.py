@@ -15,10 +15,11 @@ from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.listeners import ProgressListener, ReportListener
-from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app, send_message
+from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.lease import Claim
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.sending import send_message
 from oku_core.process.supervision import Health
 
 _MESSAGES = 300

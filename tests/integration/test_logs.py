@@ -19,9 +19,11 @@ from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import Start, until
 from tests.kit.workers.worker_process import run_worker
 
-from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app, send_lease
+from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app
 from oku_core.messaging.lease import Lease
+from oku_core.messaging.sending import send_lease
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 Line = dict[str, Any]
 
@@ -58,7 +60,7 @@ def send_what_is_wrong(broker_url: str) -> None:
     app.send_task("oku.unknown", args=["two\nlines"], queue=LEASES_QUEUE)
     app.send_task(LEASE_TASK, args=["no lease"], queue=LEASES_QUEUE)
     stale = Lease(
-        id="r.7.abcd", run="r", start=0, stop=9, start_by=time.time() - 1, spec=Spec(urls=("http://h/",))
+        id="r.7.abcd", run="r", start=0, stop=9, start_by=time.time() - 1, spec=Spec(urls=(Url("http://h/"),))
     )
     send_lease(app, stale)
     app.close()
@@ -90,7 +92,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
     told = read(worker_log)
     assert {line["worker"] for line in told} == {"w"}
     assert {line["pid"] for line in told} == {worker.pid}
-    assert find(told, "were dropped")["logger"] == "oku_core.messaging.celery_app"
+    assert find(told, "were dropped")["logger"] == "oku_core.messaging.transport"
     given_back = find(told, "is given back")
     assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")
 

@@ -18,6 +18,7 @@ from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.loki import LokiTarget
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 _WITHIN_S = 40
 
@@ -76,7 +77,7 @@ async def test_requests_end_although_every_task_of_their_engine_fails_once(
     worker.overlook("InjectedError")
     try:
         url = f"{start_server('--delay', '30s').url}/{{i}}"
-        spec = Spec(urls=(url,), concurrency=5, timeout_s=0.3, engine=engine)
+        spec = Spec(urls=(Url(url),), concurrency=5, timeout_s=0.3, engine=engine)
         # The first lease does not want all slots: there is something left to do for what failed at it.
         reports = [await worker.run(spec, 3), await worker.run(spec, 10, start=3)]
     finally:

@@ -20,19 +20,14 @@ from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.workers import worker_process
 from tests.kit.workers.worker_process import Process
 
-from oku_core.messaging.celery_app import (
-    LEASE_TASK,
-    LEASES_QUEUE,
-    REPORTS_QUEUE,
-    App,
-    build_app,
-    send_lease,
-    send_order,
-)
+from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, REPORTS_QUEUE, App, build_app
 from oku_core.messaging.codec import decode_message
 from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging.order import Stop
+from oku_core.messaging.sending import send_lease, send_order
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 from oku_workers.health import EXIT_STUCK
 
 
@@ -48,7 +43,7 @@ class Desk:
 
     def refuse(self, **fields: Any) -> str:
         """The reason for which a worker refuses a lease whose spec says this, without beginning it."""
-        lease = self.build_lease(spec=Spec(urls=(f"{self.url}/{{i}}",), **fields))
+        lease = self.build_lease(spec=Spec(urls=(Url(f"{self.url}/{{i}}"),), **fields))
         send_lease(self.app, lease)
         report = self.receive_report()
         assert (report.lease, report.done) == (lease.id, lease.start)
@@ -61,7 +56,7 @@ class Desk:
         fields: dict[str, Any] = {
             "id": f"run.{self._count}.abcd", "run": "run", "start": 1000 * self._count,
             "stop": 1000 * self._count + size, "start_by": time.time() + 60,
-            "spec": Spec(urls=(f"{self.url}/{path}",), concurrency=10, timeout_s=5),
+            "spec": Spec(urls=(Url(f"{self.url}/{path}"),), concurrency=10, timeout_s=5),
         }  # fmt: skip
         return Lease(**(fields | changes))
 
@@ -397,7 +392,13 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
     with ThreadingTCPServer(("127.0.0.1", 0), _Babbler) as target, run_worker(desk, tmp_path):
         threading.Thread(target=target.serve_forever, daemon=True).start()
         url = f"http://me:hunter2@127.0.0.1:{target.server_address[1]}/{{i}}?token=hunter2"
-        spec = Spec(urls=(url,), headers=("X-Key: hunter2",), body="hunter2", method="POST", engine=engine)
+        spec = Spec(
+            urls=(Url(url),),
+            headers=(Header("X-Key: hunter2"),),
+            body="hunter2",
+            method="POST",
+            engine=engine,
+        )
         send_lease(desk.app, desk.build_lease(5, spec=spec))
         assert desk.receive_report().outcomes[-1] == 5
         target.shutdown()
@@ -427,7 +428,11 @@ def test_secrets_are_put_in_where_requests_are_sent(
         threading.Thread(target=target.serve_forever, daemon=True).start()
         url = f"http://me:{{file:pass}}@127.0.0.1:{target.server_address[1]}/{{i}}?t={{env:TOKEN}}&{{file:pass}}"
         spec = Spec(
-            urls=(url,), headers=("X-Key: k-{env:TOKEN}",), body="{file:pass}!", method="POST", engine=engine
+            urls=(Url(url),),
+            headers=(Header("X-Key: k-{env:TOKEN}"),),
+            body="{file:pass}!",
+            method="POST",
+            engine=engine,
         )
 
         def send(run: str) -> bytes:
@@ -456,7 +461,7 @@ def test_a_missing_secret_is_refused_by_name(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     with run_workers(desk, tmp_path, "--allow-env", "MISSING"):
         for name in ("AWS_SECRET_ACCESS_KEY", "OKU_BROKER_URL", "PATH"):
-            reason = desk.refuse(headers=(f"A: {{env:{name}}}",))
+            reason = desk.refuse(headers=(Header(f"A: {{env:{name}}}"),))
             assert reason == f"{{env:{name}}} may not be used here: --allow-env {name} allows it"
         assert desk.refuse(body="{env:MISSING}") == "{env:MISSING}: this variable is not set here"
         assert desk.refuse(body="{file:x}").startswith("{file:x} may not be used here")
@@ -471,7 +476,7 @@ def test_a_window_that_is_never_filled_takes_no_memory(
 ) -> None:
     """A concurrency of a million, of a run or of a lease with ten requests, costs what ten cost."""
     with run_worker(desk, tmp_path):
-        spec = Spec(urls=(f"{desk.url}/{{i}}",), concurrency=1_000_000, requests=requests, engine=engine)
+        spec = Spec(urls=(Url(f"{desk.url}/{{i}}"),), concurrency=1_000_000, requests=requests, engine=engine)
         send_lease(desk.app, desk.build_lease(10, spec=spec))
         report = desk.receive_report(60)
     assert report.outcomes[0] == 10

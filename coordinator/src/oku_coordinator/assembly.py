@@ -28,7 +28,8 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
-from oku_core.messaging.celery_app import build_app, find_connection_errors
+from oku_core.messaging.celery_app import build_app
+from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 

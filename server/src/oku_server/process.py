@@ -19,14 +19,14 @@ from oku_core.process.listener import BACKLOG, adopt_sockets, format_address, op
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.ready_file import remove_ready_file, write_ready_file
 from oku_server.behaviour.plan import Planner
-from oku_server.behaviour.timing_wheel import Wheel
+from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_store import CountStore, FileStore, MemoryStore
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Description
 from oku_server.http.connection import Connection
-from oku_server.http.request_timeouts import PendingRequests
+from oku_server.http.request_timeouts import RequestTimeouts
+from oku_server.http.service import Service
 from oku_server.process_sizes import RecentSizes
-from oku_server.service import Service
 from oku_server.settings import ServerSettings
 from oku_server.supervisor import Supervisor
 
@@ -92,9 +92,9 @@ def _run(
         }
 
     def build_service(loop: asyncio.AbstractEventLoop) -> Service:
-        wheel = Wheel(loop.call_later, time.monotonic)
-        unfinished = PendingRequests(loop.call_later, time.monotonic)
-        return Service(planner, settings.body, counts, wheel, unfinished, describe)
+        wheel = TimingWheel(loop.call_later, time.monotonic)
+        request_timeouts = RequestTimeouts(loop.call_later, time.monotonic)
+        return Service(planner, settings.body, counts, wheel, request_timeouts, describe)
 
     # What is there by now stays: the garbage collector need not look at it again.
     gc.collect()
@@ -133,6 +133,6 @@ def _open_store(settings: ServerSettings) -> CountStore:
 
 def _announce(settings: ServerSettings, address: str) -> None:
     processes = "1 process" if settings.processes == 1 else f"{settings.processes} processes"
-    _log.info("listening on http://%s, %s, delay %s", address, processes, settings.delay.text)
+    _log.info("listening on http://%s, %s, delay %s", address, processes, settings.delay)
     if settings.ready_file is not None:
         write_ready_file(settings.ready_file, address)

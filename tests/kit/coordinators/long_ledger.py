@@ -17,6 +17,7 @@ from oku_core.messaging.lease import Report
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 LONG_RUN = "long-run"
 LEASE_LENGTH = 1000
@@ -44,7 +45,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
         requests = leases * LEASE_LENGTH + REST
         # Nobody asks this address: whoever goes on with the run sends nothing.
         spec = Spec(
-            requests=requests, name="long", urls=("http://127.0.0.1:9/{i}",), range_size=LEASE_LENGTH,
+            requests=requests, name="long", urls=(Url("http://127.0.0.1:9/{i}"),), range_size=LEASE_LENGTH,
             concurrency=10,
         )  # fmt: skip
         _carry_out(ledger, LONG_RUN, spec, leases * LEASE_LENGTH)

@@ -4,7 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oku_core.spec.delay import parse_delay
+from oku_core.spec.expected_status import ExpectedStatus
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -13,12 +17,14 @@ NAMES = st.text(
 )
 URLS = st.sampled_from(
     ["http://localhost/{i}", "https://[::1]:8443/?a={i}", "http://user@h.example", "http://h/"]
-)
+).map(Url)
 HEADERS = st.builds(
     "{}: {}".format, st.sampled_from(["A", "X-Id"]), st.sampled_from(["", "b", "{i}", "a: b\tc"])
+).map(Header)
+STATUSES = (st.integers(100, 599).map(str) | st.sampled_from(["1xx", "2xx", "5xx"])).map(ExpectedStatus)
+DELAYS = st.sampled_from(["0s", "20ms", "0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5"]).map(
+    parse_delay
 )
-STATUSES = st.integers(100, 599).map(str) | st.sampled_from(["1xx", "2xx", "5xx"])
-DELAYS = st.sampled_from(["0s", "20ms", "0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5"])
 FILES = st.none() | st.sampled_from(["ca.pem", "/etc/ssl/my certificates.pem"])
 
 
@@ -35,7 +41,8 @@ def transports(draw: st.DrawFn, engine: Engine) -> dict[str, Any]:
     if engine is Engine.AIOHTTP:
         fields |= {
             "proxy": draw(
-                st.sampled_from([None, "http://127.0.0.1:3128", "http://me:secret@proxy.example/"])
+                st.none()
+                | st.sampled_from(["http://127.0.0.1:3128", "http://me:secret@proxy.example/"]).map(Url)
             ),
             "max_redirects": draw(st.integers(0, 100)),
             "cookies": draw(st.booleans()),

@@ -12,6 +12,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
 from oku_workers.engines.httptools import connection as httptools_connection
@@ -54,7 +55,7 @@ class EngineBench(ABC):
     engine: EngineProtocol
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-        fields: dict[str, Any] = {"urls": ("http://host/{i}",), "concurrency": 3, "timeout_s": 3600.0}
+        fields: dict[str, Any] = {"urls": (Url("http://host/{i}"),), "concurrency": 3, "timeout_s": 3600.0}
         self.spec = Spec(engine=self.kind, **(fields | changes))
         self.feed = Feed()
         self.now_ns = 10**9

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from tests.kit.requirement import miss
 from tests.kit.workers.engine_worker import EngineWorker, count
 
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
 _PATIENCE_S = 60.0
 _OWN = Path("/proc/self")
@@ -51,7 +50,9 @@ async def measure(
         *command,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    order = json.dumps({"spec": msgspec.to_builtins(spec), "requests": requests, "warm_up": warm_up}).encode()
+    order = json.dumps(
+        {"spec": encode_spec(spec).decode(), "requests": requests, "warm_up": warm_up}
+    ).encode()
     try:
         async with asyncio.timeout(_PATIENCE_S):
             answer, complaints = await process.communicate(order)
@@ -64,7 +65,7 @@ async def measure(
 
 
 async def _run_order(order: dict[str, Any]) -> dict[str, Any]:
-    spec = msgspec.convert(order["spec"], Spec)
+    spec = decode_spec(order["spec"])
     worker = EngineWorker()
     if order["warm_up"]:
         await worker.run(spec, order["warm_up"], start=1_000_000)

@@ -11,17 +11,11 @@ import msgspec
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.messaging.celery_app import (
-    LEASES_QUEUE,
-    PROGRESS_EVENT,
-    REPORT_TASK,
-    REPORTS_QUEUE,
-    build_app,
-    send_message,
-)
+from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, REPORT_TASK, REPORTS_QUEUE, build_app
 from oku_core.messaging.codec import decode_lease, seal_progress
 from oku_core.messaging.lease import Claim, Lease, Report
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.sending import send_message
 
 _BEAT_S = 0.2
 

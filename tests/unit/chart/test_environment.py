@@ -125,6 +125,6 @@ def test_the_delay_server_takes_its_flags() -> None:
     parsed, rest, _ = command.make_parser(click.Context(command)).parse_args(list(container["args"]))
     given: dict[str, Any] = dict(parsed)
     assert not rest
-    assert parse_delay(given["delay"]).text == "lognormal:40ms,0.5"
+    assert parse_delay(given["delay"]) == "lognormal:40ms,0.5"
     assert (given["host"], given["seed"], given["processes"]) == ("*", "7", "2")
     assert given["counts_dir"] in {mount["mountPath"] for mount in container["volumeMounts"]}

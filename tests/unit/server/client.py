@@ -6,15 +6,15 @@ from typing import Any
 
 from oku_core.spec.delay import parse_delay
 from oku_server.behaviour.fault import FaultRates
-from oku_server.behaviour.overrides import NO_WISH
+from oku_server.behaviour.overrides import NO_OVERRIDES
 from oku_server.behaviour.plan import Planner
-from oku_server.behaviour.timing_wheel import Wheel
+from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
 from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry
 from oku_server.http.admin import Description
 from oku_server.http.connection import Connection
-from oku_server.http.request_timeouts import PendingRequests
-from oku_server.service import Service
+from oku_server.http.request_timeouts import RequestTimeouts
+from oku_server.http.service import Service
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n\r\n"
 GET = b"GET /1 HTTP/1.1\r\n" + LINES
@@ -129,10 +129,10 @@ class Server:
         self.block = bytearray(EMPTY_TABLE)
         self.time = Time()
         planner = Planner(parse_delay(delay), FaultRates(**rates), 0, lambda: 0.0)
-        wheel = Wheel(self.time.set_timer, self.time.clock)
-        unfinished = PendingRequests(self.time.set_timer, self.time.clock)
+        wheel = TimingWheel(self.time.set_timer, self.time.clock)
+        request_timeouts = RequestTimeouts(self.time.set_timer, self.time.clock)
         table = CountTable(self.block, build_registry())
-        self.service = Service(planner, body, table, wheel, unfinished, self.describe)
+        self.service = Service(planner, body, table, wheel, request_timeouts, self.describe)
 
     def connect(self) -> Client:
         """A new connection."""
@@ -140,7 +140,7 @@ class Server:
 
     def connect_known(self) -> Client:
         """A new connection, to a server that knows the lines of `GET`; nothing is counted for that."""
-        self.service.known_heads.add(GET, "r1", self.service.find_responder(NO_WISH).find_plain)
+        self.service.head_cache.add(GET, "r1", self.service.find_responses(NO_OVERRIDES).find_plain)
         return self.connect()
 
     def count(self, run: str) -> int:

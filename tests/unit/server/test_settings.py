@@ -15,7 +15,7 @@ def test_a_server_behaves_well_and_keeps_to_this_machine_unless_told_otherwise()
     """The defaults: loopback, one process, no delay, no fault, counts in memory."""
     settings = ServerSettings()
     assert (settings.host, settings.port, settings.processes) == ("127.0.0.1", 8080, 1)
-    assert (settings.delay.text, settings.delay.mean_s, settings.seed) == ("0s", 0, 0)
+    assert (settings.delay, settings.delay.mean_s, settings.seed) == ("0s", 0, 0)
     assert (settings.body, settings.faults) == (DEFAULT_BODY, FaultRates())
     assert settings.counts_dir is None
     assert settings.ready_file is None

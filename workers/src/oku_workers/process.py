@@ -21,13 +21,8 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 
-from oku_core.messaging.celery_app import (
-    LEASES_QUEUE,
-    App,
-    build_worker_app,
-    find_connection_errors,
-    find_last_call_s,
-)
+from oku_core.messaging.celery_app import LEASES_QUEUE, App, build_worker_app
+from oku_core.messaging.transport import find_connection_errors, find_last_call_s
 from oku_core.process.clock import SteadyClock
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private

@@ -13,8 +13,8 @@ from oku_cli.options.message_key import message_key_option, read_message_key
 from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context, log_options
 from oku_core.errors import UserError
-from oku_core.quantity import parse_duration_s
 from oku_core.spec.files import SpecFiles
+from oku_core.spec.quantity import parse_duration_s
 from oku_core.spec.secrets import SecretSource, SpecSources
 
 

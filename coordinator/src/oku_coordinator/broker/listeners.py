@@ -16,19 +16,17 @@ from typing import Any
 
 from celery.utils.threads import bound_open_broker_sockets
 
-from oku_core.messaging.celery_app import (
-    PROGRESS_EVENT,
-    REPORTS_QUEUE,
-    App,
+from oku_core.messaging.celery_app import PROGRESS_EVENT, REPORTS_QUEUE, App
+from oku_core.messaging.codec import decode_message, decode_progress
+from oku_core.messaging.lease import Message
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.transport import (
     build_reports_transport_options,
     find_call_s,
     find_last_call_s,
     read_json_body,
 )
-from oku_core.messaging.codec import decode_message, decode_progress
-from oku_core.messaging.lease import Message
-from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.process.supervision import Health, keep_going
 
 _log = logging.getLogger(__name__)

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from oku_core.messaging.celery_app import App, find_connection_errors, send_lease, send_order
+from oku_core.messaging.celery_app import App
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import HeartbeatInterval, Order, Stop
+from oku_core.messaging.sending import send_lease, send_order
+from oku_core.messaging.transport import find_connection_errors
 
 _log = logging.getLogger(__name__)
 

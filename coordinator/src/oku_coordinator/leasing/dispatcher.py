@@ -19,10 +19,11 @@ from oku_coordinator.ledger.records import RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.celery_app import LEASE_SLOTS
-from oku_core.messaging.lease import Lease, read_lease_number
+from oku_core.messaging.lease import LEASE_SLOTS, Lease, read_lease_number
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 _log = logging.getLogger(__name__)
 
@@ -140,10 +141,10 @@ def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
     spec = run.spec
     if not spec.brings_servers:
         return spec
-    headers = [f"{RUN_HEADER}: {run.run}"]
+    headers = [Header(f"{RUN_HEADER}: {run.run}")]
     if spec.delay is not None:
-        headers.append(f"{DELAY_HEADER}: {spec.delay}")
+        headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
     if spec.seed is not None:
-        headers.append(f"{SEED_HEADER}: {spec.seed}")
-    urls = tuple(f"{url.rstrip('/')}/{{i}}" for url in server_urls)
+        headers.append(Header(f"{SEED_HEADER}: {spec.seed}"))
+    urls = tuple(Url(f"{url.rstrip('/')}/{{i}}") for url in server_urls)
     return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

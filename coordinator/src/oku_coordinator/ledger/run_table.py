@@ -8,8 +8,6 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from oku_coordinator.ledger.records import (
     RunRecord,
     RunRow,
@@ -21,7 +19,7 @@ from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
 MOST_SPECS = 8
 """How many decoded specs are kept; with one more, they are forgotten."""
@@ -37,7 +35,7 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
         spec.engine, _shorten(spec.urls),
     )  # fmt: skip
-    transaction.execute("INSERT INTO specs VALUES (?, ?)", run, msgspec.json.encode(spec).decode())
+    transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
     transaction.touched.add(run)
 
@@ -56,7 +54,7 @@ def _fetch_spec(transaction: Transaction, run: str) -> Spec:
     row = transaction.select("SELECT spec FROM specs WHERE run = ?", run)[0]
     if len(transaction.specs) >= MOST_SPECS:
         transaction.specs.clear()
-    return transaction.specs.setdefault(run, msgspec.json.decode(row["spec"], type=Spec))
+    return transaction.specs.setdefault(run, decode_spec(row["spec"]))
 
 
 def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:

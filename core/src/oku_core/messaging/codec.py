@@ -14,6 +14,7 @@ from oku_core.messaging.order import Order
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError, Rejection
 from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
+from oku_core.spec.spec import decode_part, encode_part
 
 _T = TypeVar("_T")
 
@@ -76,7 +77,7 @@ _TASK_DECODER = msgspec.json.Decoder(tuple[tuple[SealedMessage], Any, Any])
 _SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
 _MESSAGE_DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _PROGRESS_DECODER = msgspec.json.Decoder(Progress)
-_LEASE_DECODER = msgspec.json.Decoder(Lease)
+_LEASE_DECODER = msgspec.json.Decoder(Lease, dec_hook=decode_part)
 _ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 _LEASE_HEAD_DECODER = msgspec.json.Decoder(LeaseHead)
 _SENDER_DECODER = msgspec.json.Decoder(Sender)
@@ -113,7 +114,9 @@ def seal_order(signer: Signer, order: Order) -> dict[str, Any]:
 
 
 def _seal(signer: Signer, kind: MessageKind, payload: msgspec.Struct) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(signer.seal(kind, msgspec.json.encode(payload)))
+    document: dict[str, Any] = msgspec.to_builtins(
+        signer.seal(kind, msgspec.json.encode(payload, enc_hook=encode_part))
+    )
     return document
 
 

@@ -14,6 +14,9 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
 from oku_core.spec.spec import Spec
 
+LEASE_SLOTS = 2
+"""How many leases a worker may have at a time: one that runs and one that waits behind it."""
+
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """The range `[start, stop)` of a run, given to one worker, once.

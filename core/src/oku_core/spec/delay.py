@@ -12,12 +12,12 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Self
 
 from oku_core.errors import format_value
-from oku_core.quantity import parse_duration_s
+from oku_core.spec.quantity import parse_duration_s
 
 MAX_DELAY_S = 3600.0
 """Longest delay that can be asked for; the tails of `exp` and `lognormal` end here too."""
@@ -31,19 +31,23 @@ _SIGMA = re.compile(r" *[0-9]+(\.[0-9]+)?")
 _FORMS = "a delay such as 20ms, 0..3s, 5ms..80ms, exp:50ms or lognormal:40ms,0.5"
 
 
-@dataclass(frozen=True)
-class Delay:
-    """A distribution of delays.
+class Delay(str):
+    """A distribution of delays, as it was written.
 
-    Args:
-        text: the form it was written in.
+    Attributes:
         mean_s: its mean, in seconds, of a tail that does not end.
         quantile_s: the delay in seconds, at most `MAX_DELAY_S`, for a probability in `[0, 1)`.
     """
 
-    text: str
+    __slots__ = ("mean_s", "quantile_s")
     mean_s: float
     quantile_s: Callable[[float], float]
+
+    def __new__(cls, text: str, mean_s: float, quantile_s: Callable[[float], float]) -> Self:
+        """A distribution that was read from `text`; `parse_delay` reads it."""
+        delay = super().__new__(cls, text)
+        delay.mean_s, delay.quantile_s = mean_s, quantile_s
+        return delay
 
     def draw_s(self, seed: int, index: int) -> float:
         """The delay of request `index`: the same for the same seed and index, on every machine."""

@@ -3,23 +3,20 @@
 The command line makes its options from it, so that a key has the same name and the same meaning everywhere.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from oku_core.errors import format_value
-from oku_core.quantity import parse_count, parse_duration_s
 from oku_core.spec.delay import parse_delay
+from oku_core.spec.expected_status import parse_expect_status
+from oku_core.spec.header import parse_headers
+from oku_core.spec.placeholder import parse_body
+from oku_core.spec.quantity import parse_count, parse_duration_s
+from oku_core.spec.scalar import parse_text
 from oku_core.spec.spec import Engine
-from oku_core.spec.target import (
-    parse_body,
-    parse_expect_status,
-    parse_headers,
-    parse_method,
-    parse_proxy,
-    parse_text,
-    parse_urls,
-)
+from oku_core.spec.url import parse_proxy, parse_urls
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,11 @@ def _engine(value: object) -> Engine:
         raise ValueError(f"{format_value(value)} is not one of {', '.join(Engine)}") from None
 
 
-def _delay(value: object) -> str:
-    return parse_delay(value).text
+def _method(value: object) -> str:
+    method = parse_text(value)
+    if not re.fullmatch(r"[A-Za-z]+", method) or method.upper() == "CONNECT":
+        raise ValueError(f"{format_value(value)} is not a method such as GET or POST")
+    return method.upper()
 
 
 def _name(value: object) -> str:
@@ -100,7 +100,7 @@ FIELDS: tuple[Field, ...] = (
         "Without it, Oku brings its own delay servers.",
         repeatable=True,
     ),
-    Field("method", "method", parse_method, "METHOD", "HTTP method."),
+    Field("method", "method", _method, "METHOD", "HTTP method."),
     Field(
         "header", "headers", parse_headers, "'NAME: VALUE'", "Header to send; {i} is the index.",
         repeatable=True,
@@ -138,7 +138,7 @@ FIELDS: tuple[Field, ...] = (
         own_servers_only=True,
     ),
     Field(
-        "delay", "delay", _delay, "DELAY",
+        "delay", "delay", parse_delay, "DELAY",
         "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5; none unless "
         "given, or what servers elsewhere were started with.",
         own_servers_only=True,

@@ -10,7 +10,7 @@ from typing import Any
 
 from oku_core.errors import UserError, format_value
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
-from oku_core.spec.framing import find_framing_fault
+from oku_core.spec.header import find_framing_fault
 from oku_core.spec.spec import Engine, Spec
 
 _DEFAULTS = Spec()
@@ -64,10 +64,12 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
         value = getattr(spec, field.attribute)
         if value is None or value == () or (field.own_servers_only and not spec.brings_servers):
             continue
-        if isinstance(value, tuple):
-            value = list(value)
-        mapping[field.key] = value.value if isinstance(value, Engine) else value
+        mapping[field.key] = list(map(str, value)) if isinstance(value, tuple) else _as_plain(value)
     return mapping
+
+
+def _as_plain(value: object) -> object:
+    return str(value) if isinstance(value, str) else value
 
 
 def _read_source(source: Source) -> dict[str, object]:

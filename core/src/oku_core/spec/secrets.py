@@ -17,9 +17,10 @@ import msgspec
 from oku_core.errors import UserError
 from oku_core.process.redaction import hide
 from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles
-from oku_core.spec.framing import find_framing_fault
+from oku_core.spec.header import Header, find_framing_fault
+from oku_core.spec.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER
 from oku_core.spec.spec import Spec
-from oku_core.spec.target import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER
+from oku_core.spec.url import Url
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no value of a header can have (RFC 9110, section 5.5): it would begin another header, or a body."""
@@ -126,9 +127,9 @@ def _fill_in(spec: Spec, values: Mapping[str, str]) -> Spec:
     in_body = _replacing(values.__getitem__)
     return msgspec.structs.replace(
         spec,
-        urls=tuple(map(in_url, spec.urls)),
-        headers=tuple(map(in_header, spec.headers)),
-        proxy=spec.proxy and in_url(spec.proxy),
+        urls=tuple(Url(in_url(url)) for url in spec.urls),
+        headers=tuple(Header(in_header(header)) for header in spec.headers),
+        proxy=spec.proxy and Url(in_url(spec.proxy)),
         body=spec.body and in_body(spec.body),
     )
 

@@ -1,8 +1,15 @@
 """The spec: the immutable description of a run. What users may write is in `oku_core.spec.fields`."""
 
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
+
+from oku_core.errors import format_value
+from oku_core.spec.delay import Delay, parse_delay
+from oku_core.spec.expected_status import ExpectedStatus
+from oku_core.spec.header import Header
+from oku_core.spec.url import Url
 
 
 class Engine(StrEnum):
@@ -22,26 +29,26 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What a run is. See `FIELDS` for what each attribute means."""
 
     requests: int = 100_000
-    urls: tuple[str, ...] = ()
+    urls: tuple[Url, ...] = ()
     method: str = "GET"
-    headers: tuple[str, ...] = ()
+    headers: tuple[Header, ...] = ()
     body: str | None = None
     concurrency: int = 100
     workers: int | None = None
     engine: Engine = Engine.AIOHTTP
     timeout_s: float = 10.0
     grace_s: float | None = None
-    expect_status: tuple[str, ...] = ("200",)
+    expect_status: tuple[ExpectedStatus, ...] = (ExpectedStatus("200"),)
     range_size: int | None = None
     servers: int | None = None
-    delay: str | None = None
+    delay: Delay | None = None
     seed: int | None = None
     name: str = ""
     cacert: str | None = None
     cert: str | None = None
     key: str | None = None
     insecure: bool = False
-    proxy: str | None = None
+    proxy: Url | None = None
     max_redirects: int = 0
     cookies: bool = False
 
@@ -56,12 +63,30 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return not self.urls
 
 
-def build_expected_statuses(spec: Spec) -> frozenset[int]:
-    """The status codes that count as `ok`; `2xx` stands for a hundred of them."""
-    codes: set[int] = set()
-    for item in spec.expect_status:
-        if item.endswith("xx"):
-            codes.update(range(int(item[0]) * 100, int(item[0]) * 100 + 100))
-        else:
-            codes.add(int(item))
-    return frozenset(codes)
+_PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
+    Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, Url: Url,
+}  # fmt: skip
+
+
+def encode_part(part: object) -> str:
+    """What `msgspec` writes for a part of a spec that has a type of ours: the text that it was read from."""
+    if type(part) not in _PARSER_BY_TYPE:
+        raise NotImplementedError(f"{type(part)} is not a part of a spec")
+    return str(part)
+
+
+def decode_part(kind: type, written: object) -> object:
+    """The reverse of `encode_part`: each part is parsed here, and nowhere after."""
+    if not isinstance(written, str):
+        raise ValueError(f"{format_value(written)} is not text")  # noqa: TRY004  # msgspec expects this one
+    return _PARSER_BY_TYPE[kind](written)
+
+
+def encode_spec(spec: Spec) -> bytes:
+    """A spec as JSON, with every part as it was written."""
+    return msgspec.json.encode(spec, enc_hook=encode_part)
+
+
+def decode_spec(content: bytes | str) -> Spec:
+    """Read what `encode_spec` wrote."""
+    return msgspec.json.decode(content, type=Spec, dec_hook=decode_part)

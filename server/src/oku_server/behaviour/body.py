@@ -1,20 +1,20 @@
-"""What the delay server answers with: the bytes that a text of the user stands for.
+"""The body of the responses of the delay server: the bytes that a text of the user stands for.
 
 | text | body |
 | --- | --- |
-| `@logo.png` | the content of the file `logo.png`, read once at the start |
-| `512B`, `4kB`, `4KiB`, `1MB` | so many bytes: a number and a unit that ends in `B`, nothing else |
-| anything else | that text in UTF-8, so also `42`, `4k` and the empty text |
+| `@logo.png` | the content of the file `logo.png`, which is read once at the start |
+| `512B`, `4kB`, `4KiB`, `1MB` | that many bytes: a number and a unit that ends in `B`, nothing else |
+| anything else | that text in UTF-8, including `42`, `4k` and the empty text |
 """
 
 import re
 from pathlib import Path
 
-from oku_core.quantity import parse_size
+from oku_core.spec.quantity import parse_size
 
 DEFAULT_BODY = b"Hello, World!"
 MAX_BODY_BYTES = 2**30
-"""Longest body: it is held in memory."""
+"""The longest body: it is held in memory."""
 
 _SIZE = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?([kmg]i?)?b", re.IGNORECASE)
 _FILLING = b"x"

@@ -18,16 +18,16 @@ _ROUNDING = 1e-9
 
 
 class Fault(StrEnum):
-    """What a request gets in place of a proper answer."""
+    """What a request gets in place of a proper response."""
 
     ERROR = "error"
-    """An answer with status 500."""
+    """A response with status 500."""
     RESET = "reset"
     """The connection is reset."""
     STALL = "stall"
-    """Nothing, until the client goes away."""
+    """There is no response until the client goes away."""
     TRUNCATE = "truncate"
-    """The first half of the body that was announced, then the end of the connection."""
+    """The first half of the announced body is sent, then the connection ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class FaultRates:
         }
 
     def choose(self, number: float) -> Fault | None:
-        """The fault for a number in `[0, 1)`; None is a proper answer."""
+        """The fault for a number in `[0, 1)`; None is a proper response."""
         for fault, rate in self.by_fault.items():
             if number < rate:
                 return fault

@@ -1,7 +1,7 @@
-"""What a request wishes in place of the server's own delay and seed: the headers `Oku-Delay` and `Oku-Seed`.
+"""The headers `Oku-Delay` and `Oku-Seed`, by which a request overrides the delay and the seed of the server.
 
-A coordinator cannot start the servers of a cluster anew for each run, so each request says it. A client that
-makes load wishes the same all the time: the last ones are remembered.
+A coordinator cannot restart the servers of a cluster for each run, so each request says what it wants. A load
+generator always says the same: the last overrides are cached.
 """
 
 from functools import lru_cache
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from oku_core.errors import format_value
 from oku_core.messaging.server_headers import DELAY_HEADER, SEED_HEADER
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.delay import Delay, parse_delay
 
-MOST = 64
-"""So many wishes are remembered."""
+MOST_OVERRIDES = 64
+"""How many different overrides are cached."""
 MAX_SEED = 2**63 - 1
 """The largest seed of a run."""
 
@@ -20,34 +20,34 @@ _SEED_DIGITS = 19
 
 
 class Overrides(NamedTuple):
-    """The delay in its text form and the seed; None is what the server has."""
+    """The delay and the seed of a request; where one is None, the server's own holds."""
 
-    delay: str | None = None
+    delay: Delay | None = None
     seed: int | None = None
 
 
-NO_WISH = Overrides()
+NO_OVERRIDES = Overrides()
 
 
 class OverridesError(Exception):
-    """A header cannot be read; the message is one line that names header, value and what is allowed."""
+    """A header is not valid; the message is one line that names the header, its value and what is allowed."""
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MOST_OVERRIDES)
 def parse_overrides(delay: bytes | None, seed: bytes | None) -> Overrides:
-    """Read the values of the two headers, each None where there is no such header.
+    """Read the values of the two headers; None where a request does not have the header.
 
     Raises:
-        OverridesError: a value is not one that may stand there.
+        OverridesError: a value is not valid.
     """
     return Overrides(
         None if delay is None else _read_delay(delay), None if seed is None else _read_seed(seed)
     )
 
 
-def _read_delay(value: bytes) -> str:
+def _read_delay(value: bytes) -> Delay:
     try:
-        return parse_delay(value.decode()).text
+        return parse_delay(value.decode())
     except UnicodeDecodeError:
         raise OverridesError(f"{DELAY_HEADER}: {value[:60]!r} is not UTF-8") from None
     except ValueError as error:

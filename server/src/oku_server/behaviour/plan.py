@@ -1,24 +1,24 @@
-"""What a request gets: its delay and its fault, from its name and what it wishes.
+"""What a request gets, its delay and its fault, by its name and its overrides.
 
 A numeric name is an index, and index and seed decide: every run and every engine meets the same delays and
-faults. Any other name gets both by chance.
+faults. Any other name gets both at random.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from oku_core.spec.delay import Delay, parse_delay
+from oku_core.spec.delay import Delay
 from oku_server.behaviour.fault import Fault, FaultRates
 from oku_server.behaviour.overrides import Overrides
 
 _INDEX_DIGITS = 18
-"""Longer numbers are no index: a spec has at most 10**15 requests."""
+"""Longer numbers are not indices: a spec has at most 10**15 requests."""
 _LAST_NUMBER = 1 - 2.0**-53
 
 
 class Plan(NamedTuple):
-    """The delay in seconds before anything happens, and what happens then; None is a proper answer."""
+    """The delay in seconds before anything happens, and the fault then; None is a proper response."""
 
     delay_s: float
     fault: Fault | None
@@ -31,7 +31,7 @@ class Planner:
         delay: the distribution of the delays.
         faults: how often each fault happens.
         seed: chooses which delay and which fault each index gets.
-        chance: a random number in `[0, 1)`, for names that are no index.
+        chance: gives a random number in `[0, 1)`, for names that are not an index.
 
     Attributes:
         always: the plan of every request, if all have the same.
@@ -57,10 +57,10 @@ class Planner:
         fault = self._faults.draw(self._seed, index) if self._has_faults else None
         return Plan(self._delay.draw_s(self._seed, index), fault)
 
-    def build_wished(self, wish: Overrides) -> "Planner":
-        """A planner for requests with this wish; how often each fault happens is no part of it."""
-        delay = self._delay if wish.delay is None else parse_delay(wish.delay)
-        seed = self._seed if wish.seed is None else wish.seed
+    def override(self, overrides: Overrides) -> "Planner":
+        """A planner for requests with these overrides; how often each fault happens stays the same."""
+        delay = self._delay if overrides.delay is None else overrides.delay
+        seed = self._seed if overrides.seed is None else overrides.seed
         return Planner(delay, self._faults, seed, self._chance)
 
 
@@ -68,7 +68,7 @@ def find_name(target: bytes) -> bytes:
     """The name in the target of a request: its path without the first slash.
 
     Raises:
-        ValueError: the target is no URL.
+        ValueError: the target is not a URL.
     """
     if target.startswith(b"/"):
         return target[1:].partition(b"?")[0]
@@ -77,5 +77,5 @@ def find_name(target: bytes) -> bytes:
 
 
 def parse_index(name: bytes) -> int | None:
-    """The index that a numeric name is; None for any other name."""
+    """The index that a numeric name stands for; None for any other name."""
     return int(name) if name.isdigit() and len(name) <= _INDEX_DIGITS else None

@@ -1,7 +1,7 @@
 """The timing wheel: wakes thousands of waiters, each at its own time, with one timer of the event loop.
 
-Waiters of the same millisecond share a bucket. A waiter is never woken early, and late by two milliseconds at
-the most while the event loop keeps up: one for the bucket, one for the clock of the loop.
+Waiters of the same millisecond share a bucket. A waiter is never woken early, and at most two milliseconds
+late while the event loop keeps up: one for the bucket, one for the clock of the loop.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Protocol
 
 TICKS_PER_S = 1000
 LOOK_AHEAD = 32
-"""Of more buckets than this, the next one is looked for in so many ticks, and again after them."""
+"""With more buckets than this, the next one is looked for in this many ticks, and again after them."""
 
 _ROUNDED_UP_S = 0.5 / TICKS_PER_S
 _NEVER = float("inf")
@@ -29,7 +29,7 @@ class Timer(Protocol):
         """Forget it."""
 
 
-class Wheel:
+class TimingWheel:
     """Buckets of waiters by the tick in which they are due.
 
     Args:
@@ -60,7 +60,7 @@ class Wheel:
         return tick
 
     def remove(self, waiter: Waiter, tick: int) -> None:
-        """Do not wake a waiter that was added for `tick`, if it waits still."""
+        """Do not wake a waiter that was added for `tick`, if it is still waiting."""
         bucket = self._buckets.get(tick)
         if bucket is not None:
             bucket.pop(waiter, None)
@@ -68,7 +68,7 @@ class Wheel:
                 del self._buckets[tick]
 
     def __len__(self) -> int:
-        """How many wait."""
+        """How many are waiting."""
         return sum(map(len, self._buckets.values()))
 
     def _turn(self) -> None:

@@ -1,10 +1,10 @@
-"""Questions to the server itself: names that begin with `-/`.
+"""Requests to the server itself: those for names that begin with `-/`.
 
-| target | answer |
+| target | response |
 | --- | --- |
 | `/-/healthz` | `ok` |
 | `/-/served?run=RUN` | JSON, see `Description` |
-| `/-/announce?run=RUN` | the same; the run's count is kept from here on, whatever names others send |
+| `/-/announce?run=RUN` | the same; from here on the count of the run is kept, whatever names others send |
 """
 
 import json
@@ -13,16 +13,16 @@ from typing import Protocol, TypedDict
 from urllib.parse import parse_qsl
 
 from oku_server.counts.count_table import NO_RUN, is_run
-from oku_server.http.answer import Answer, build_text
+from oku_server.http.response import Content, build_text
 from oku_server.process_sizes import ProcessSize
 
 
 class Description(TypedDict):
     """What a server says of itself and a run.
 
-    `served` are the requests of the run that all processes of the server received; servers with the same
-    `store` share a directory of counts, and each tells the sum over all of them. `kept` says whether the run
-    was announced; `forgotten`, how many names that were not have lost their counts.
+    `served` is the number of requests of the run that all processes of the server received; servers with the
+    same `store` share a directory of counts, and each tells the sum over all of them. `kept` says whether the
+    run was announced; `forgotten` is how many names that nobody announced have lost their counts.
     """
 
     run: str
@@ -34,17 +34,17 @@ class Description(TypedDict):
 
 
 class Describe(Protocol):
-    """Makes the description of a run."""
+    """Describes a run."""
 
     def __call__(self, run: str, *, announces: bool) -> Description:
-        """Describe a run, and announce it first where that is asked; may raise `OSError`."""
+        """Describe a run, and announce it first if asked to; may raise `OSError`."""
 
 
 _log = logging.getLogger(__name__)
 
 
-def answer_question(name: bytes, target: bytes, describe: Describe) -> Answer:
-    """The answer to the question `name`, whose query is in `target`."""
+def answer_admin(name: bytes, target: bytes, describe: Describe) -> Content:
+    """The response to a request for `name`, whose query is in `target`."""
     if name == b"-/healthz":
         return build_text(b"200 OK", b"ok\n")
     if name not in (b"-/served", b"-/announce"):
@@ -60,4 +60,4 @@ def answer_question(name: bytes, target: bytes, describe: Describe) -> Answer:
     except OSError:
         _log.exception("the counts cannot be read")
         return build_text(b"500 Internal Server Error", b"the counts cannot be read\n")
-    return Answer(b"200 OK", json.dumps(description).encode(), b"application/json")
+    return Content(b"200 OK", json.dumps(description).encode(), b"application/json")

@@ -1,17 +1,17 @@
-"""The request heads that the server has parsed already: a client that makes load sends them again and again.
+"""A cache of the request heads that the server has parsed: a load generator sends them again and again.
 
-Only the first line of its requests changes, by the index. What a parser makes of the lines after it depends
-on their bytes alone, as long as method and version are the same: a request in one piece whose lines are known
-needs no parser.
+Only the first line of its requests changes, with the index. What a parser makes of the lines after it depends
+on their bytes alone, as long as method and version are the same: a request in one piece whose lines are
+cached needs no parser.
 """
 
 from collections.abc import Callable
 
-from oku_server.http.reply import Reply
+from oku_server.http.response import Response
 
 MOST = 256
 LONGEST_BYTES = 2048
-"""How many are remembered, and how long they may be: half a megabyte at the most."""
+"""How many heads are cached, and how long they may be: half a megabyte at most."""
 
 _METHOD = b"GET /"
 _VERSION = b" HTTP/1.1\r\n"
@@ -19,22 +19,22 @@ _NAME_BYTES = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz/.
 """What a plain name consists of: no byte of it means anything to a parser, or begins a query."""
 
 
-FindReply = Callable[[bytes], Reply]
-"""Gives the reply to a plain request for a name."""
+FindResponse = Callable[[bytes], Response]
+"""Finds the response to a plain request for a name."""
 
 
 class HeadCache:
-    """What follows the first line of plain requests, each with the run that it names and who replies to it.
+    """What follows the first line of plain requests, with the run that it names and what finds the response.
 
-    A plain request is a `GET` of HTTP/1.1 for a plain name which leaves its connection open and came whole,
-    in one piece with nothing before or behind it.
+    A plain request is a `GET` of HTTP/1.1 for a plain name that leaves its connection open and arrived whole,
+    in one piece with nothing before or after it.
     """
 
     def __init__(self) -> None:
-        self._known_by_lines: dict[bytes, tuple[str, FindReply]] = {}
+        self._known_by_lines: dict[bytes, tuple[str, FindResponse]] = {}
 
-    def find(self, data: bytes) -> tuple[bytes, tuple[str, FindReply]] | None:
-        """Name of a plain request whose lines are known, and what that is; None for all other data."""
+    def find(self, data: bytes) -> tuple[bytes, tuple[str, FindResponse]] | None:
+        """The name in a plain request, and what is cached of its lines; None for all other data."""
         first, _, lines = data.partition(_VERSION)
         known = self._known_by_lines.get(lines)
         if known is None or first[:5] != _METHOD:
@@ -42,20 +42,20 @@ class HeadCache:
         name = first[5:]
         return (name, known) if name.isalnum() or is_plain(name) else None
 
-    def add(self, data: bytes, run: str, find_reply: FindReply) -> None:
-        """Remember the lines of a request that a parser found to be plain, but for its name."""
+    def add(self, data: bytes, run: str, find_response: FindResponse) -> None:
+        """Cache the lines of a request that a parser found to be plain, apart from its name."""
         first, _, lines = data.partition(_VERSION)
         if len(lines) > LONGEST_BYTES or not first.startswith(_METHOD) or not is_plain(first[5:]):
             return
         if len(self._known_by_lines) >= MOST:
             self._known_by_lines.clear()
-        self._known_by_lines[lines] = run, find_reply
+        self._known_by_lines[lines] = run, find_response
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """How many heads are cached."""
         return len(self._known_by_lines)
 
 
 def is_plain(name: bytes) -> bool:
-    """Whether `name` is plain."""
+    """Whether a parser would read `name` as it is written."""
     return not name.translate(None, _NAME_BYTES)

@@ -1,8 +1,8 @@
 """Requests from the bytes of one connection, by the parser of httptools (llhttp).
 
-Each request is counted as soon as its head is complete, and given when all of it came; its body is dropped.
-What cannot be read ends in a refusal, and nothing is read after it, nor after a request that closes its
-connection.
+Each request is counted as soon as its head is complete, and handed on when all of it has arrived; its body is
+dropped. What cannot be read ends in a refusal, and nothing is read after it, nor after a request that closes
+its connection.
 """
 
 from collections import deque
@@ -11,15 +11,15 @@ from typing import NamedTuple
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
-from oku_server.behaviour.overrides import NO_WISH, Overrides, OverridesError, parse_overrides
+from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides, OverridesError, parse_overrides
 from oku_server.behaviour.plan import find_name
 from oku_server.counts.count_table import NO_RUN, CountTable
-from oku_server.http.answer import CLOSE, KEEP_ALIVE
+from oku_server.http.response import CLOSE, KEEP_ALIVE
 
-OWN_PREFIX = b"-/"
-"""Names that begin so are questions to the server itself: neither counted nor delayed."""
+ADMIN_PREFIX = b"-/"
+"""Requests for names with this prefix are for the server itself: neither counted nor delayed."""
 LONGEST_HEAD_BYTES = 65_536
-"""Target and headers (and trailers) of a request; also what may come without being either or body."""
+"""Of target, headers and trailers of a request; also of what may arrive that is neither these nor body."""
 
 _RUN, _DELAY, _SEED = (name.lower().encode() for name in (RUN_HEADER, DELAY_HEADER, SEED_HEADER))
 _BAD_REQUEST = b"400 Bad Request"
@@ -35,7 +35,7 @@ class Request(NamedTuple):
         name: in its target.
         is_head: whether its method is HEAD.
         connection: what its answer says on the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
-        wish: what it wishes in place of the server's own delay and seed.
+        overrides: its own delay and seed.
         refusal: the status with which it is refused, if it is.
         reason: of the refusal, in one line, where there is more to say than the status does.
     """
@@ -44,7 +44,7 @@ class Request(NamedTuple):
     name: bytes
     is_head: bool
     connection: bytes
-    wish: Overrides = NO_WISH
+    overrides: Overrides = NO_OVERRIDES
     refusal: bytes = b""
     reason: bytes = b""
 
@@ -54,28 +54,41 @@ class HeadTooLargeError(Exception):
 
 
 class RequestReader:
-    """See the module.
+    """Reads the requests of one connection.
 
     Args:
         counts: counts what is received.
 
     Attributes:
-        requests: those that are complete, in their order; whoever answers them takes them away.
+        requests: those that are complete, in order; whoever responds to them takes them away.
         run: of the last head.
-        wish: of the last head.
+        overrides: of the last head.
         is_partial: whether a request has begun and is not complete.
         is_over: whether nothing more is read.
         must_continue: whether the client waits for leave to send the body of the partial request.
     """
 
     __slots__ = (
-        "_counts", "_delay", "_hosts", "_parser", "_request", "_seed", "_size", "_target", "_unaccounted",
-        "is_over", "is_partial", "must_continue", "requests", "run", "wish",
+        "_counts",
+        "_delay",
+        "_hosts",
+        "_parser",
+        "_request",
+        "_seed",
+        "_size",
+        "_target",
+        "_unaccounted",
+        "is_over",
+        "is_partial",
+        "must_continue",
+        "overrides",
+        "requests",
+        "run",
     )  # fmt: skip
 
     def __init__(self, counts: CountTable) -> None:
         self.requests: deque[Request] = deque()
-        self.run, self.wish = NO_RUN, NO_WISH
+        self.run, self.overrides = NO_RUN, NO_OVERRIDES
         self.is_partial = self.is_over = self.must_continue = False
         self._counts = counts
         self._unaccounted = 0
@@ -122,7 +135,7 @@ class RequestReader:
     def on_message_begin(self) -> None:
         """The parser: a request begins."""
         self.is_partial = True
-        self.run, self.wish = NO_RUN, NO_WISH
+        self.run, self.overrides = NO_RUN, NO_OVERRIDES
         self._target = b""
         self._delay: bytes | None = None
         self._seed: bytes | None = None
@@ -165,9 +178,11 @@ class RequestReader:
         connection = (KEEP_ALIVE if is_old else b"") if parser.should_keep_alive() else CLOSE
         self.must_continue &= not is_old
         name = find_name(self._target)
-        self.wish = parse_overrides(self._delay, self._seed)
-        self._request = Request(self._target, name, parser.get_method() == b"HEAD", connection, self.wish)
-        if not name.startswith(OWN_PREFIX):
+        self.overrides = parse_overrides(self._delay, self._seed)
+        self._request = Request(
+            self._target, name, parser.get_method() == b"HEAD", connection, self.overrides
+        )
+        if not name.startswith(ADMIN_PREFIX):
             self._counts.add(self.run)
 
     def on_body(self, _piece: bytes) -> None:
@@ -192,5 +207,5 @@ class RequestReader:
 
 def _take_once(name: str, before: bytes | None, value: bytes) -> bytes:
     if before is not None:
-        raise OverridesError(f"{name}: stands there twice")
+        raise OverridesError(f"{name}: is given twice")
     return value.strip()

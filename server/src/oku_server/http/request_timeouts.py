@@ -1,18 +1,18 @@
-"""Requests that have begun to arrive and are not complete: whose sender takes too long is told so.
+"""Timeouts of requests that have begun to arrive and are not complete.
 
 A load test opens thousands of connections from one address, and none of them is too many. But it sends the
-head of a request at once: unfinished heads are few, and those that were begun first make room for others.
+head of a request at once: incomplete heads are few, and the oldest of too many are refused.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
 HEAD_S = 10.0
-"""A head must be complete so soon after its first byte."""
+"""How long after its first byte a head must be complete."""
 BODY_S = 60.0
-"""A body may pause for so long."""
+"""How long a body may pause."""
 MOST_HEADS = 1024
-"""Of one process; each takes some kB, and as much as its sender sends of it up to the longest head."""
+"""How many incomplete heads a process holds; each takes some kB, and what its sender has sent of it."""
 _LOOK_S = 1.0
 
 
@@ -20,11 +20,11 @@ class Sender(Protocol):
     """A connection whose request is not complete."""
 
     def refuse_slow(self) -> bool:
-        """Answer that it took too long; False when it is the server that makes it wait."""
+        """Refuse the request, which took too long; False when it is the server that makes it wait."""
 
 
-class PendingRequests:
-    """Those of one process, in the order in which their time is up.
+class RequestTimeouts:
+    """The incomplete requests of one process, in the order in which their time is up.
 
     Args:
         set_timer: `call_later` of the event loop: calls a function after so many seconds.
@@ -41,11 +41,11 @@ class PendingRequests:
         self._is_watching = False
 
     def __len__(self) -> int:
-        """How many there are."""
+        """How many requests are incomplete."""
         return len(self._head_due_at) + len(self._body_due_at)
 
     def note_head(self, sender: Sender) -> None:
-        """A part of a head came, the first or a further one."""
+        """A part of a head has arrived, the first or another one."""
         if sender in self._head_due_at:
             return
         self._body_due_at.pop(sender, None)
@@ -55,7 +55,7 @@ class PendingRequests:
         self._watch()
 
     def note_body(self, sender: Sender) -> None:
-        """A head is complete and its body is not, a part of which may have come."""
+        """A head is complete and its body is not; a part of the body may have arrived."""
         self.remove(sender)
         self._body_due_at[sender] = self._clock() + BODY_S
         self._watch()

@@ -10,12 +10,13 @@ import sys
 from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 
 
 def run(url: str, requests: int, concurrency: int, engine: Engine) -> int:
     """Send all requests; how many were ok."""
     worker = EngineWorker()
-    spec = Spec(urls=(url,), requests=requests, concurrency=concurrency, engine=engine)
+    spec = Spec(urls=(Url(url),), requests=requests, concurrency=concurrency, engine=engine)
     report = asyncio.run(worker.run(spec, requests))
     worker.close()
     return report.outcomes[0]

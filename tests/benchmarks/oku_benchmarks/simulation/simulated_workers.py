@@ -28,18 +28,17 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, build_latency
 from oku_core.messaging.celery_app import (
-    LEASE_SLOTS,
     LEASES_QUEUE,
     ORDERS_EXCHANGE,
     PROGRESS_EVENT,
     REPORTS_QUEUE,
     build_app,
-    send_message,
 )
 from oku_core.messaging.codec import decode_lease, decode_order, seal_message, seal_progress
-from oku_core.messaging.lease import Claim, Lease, Report
+from oku_core.messaging.lease import LEASE_SLOTS, Claim, Lease, Report
 from oku_core.messaging.order import HeartbeatInterval
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.sending import send_message
 from oku_core.messaging.signing import Signer
 
 _BYTES_OF_ANSWER = 13

@@ -38,7 +38,7 @@ def test_without_flags_a_server_has_the_default_settings(served: list[ServerSett
     default = ServerSettings()
     for name in ("host", "port", "processes", "seed", "body", "faults", "counts_dir", "ready_file"):
         assert getattr(settings, name) == getattr(default, name)
-    assert settings.delay.text == default.delay.text
+    assert settings.delay == default.delay
 
 
 def test_every_flag_has_its_place_in_the_settings(served: list[ServerSettings]) -> None:
@@ -63,7 +63,7 @@ def test_every_flag_has_its_place_in_the_settings(served: list[ServerSettings]) 
     )
     (settings,) = served
     assert (settings.host, settings.port, settings.processes) == ("::", 0, 2)
-    assert (settings.delay.text, settings.seed, len(settings.body)) == ("0..3s", 7, 9)
+    assert (settings.delay, settings.seed, len(settings.body)) == ("0..3s", 7, 9)
     assert settings.faults == FaultRates(error=0.1, reset=0.2, stall=0.3, truncate=0.4)
     assert (settings.counts_dir, settings.ready_file) == (Path("counts"), Path("ready"))
 

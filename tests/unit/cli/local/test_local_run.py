@@ -4,7 +4,9 @@ import pytest
 
 from oku_cli.local import local_run
 from oku_core.errors import UserError
+from oku_core.spec.delay import parse_delay
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 
 @pytest.fixture
@@ -20,9 +22,9 @@ def test_half_the_processors_send_and_half_answer() -> None:
     """Unless the spec says; without delay servers of our own, none is started."""
     plan = local_run.build_plan(Spec())
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
-    plan = local_run.build_plan(Spec(workers=2, servers=1, delay="1s", seed=3))
+    plan = local_run.build_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (2, 1, "1s", 3)
-    assert local_run.build_plan(Spec(urls=("http://h/",))).servers == 0
+    assert local_run.build_plan(Spec(urls=(Url("http://h/"),))).servers == 0
 
 
 @pytest.mark.usefixtures("processors")
@@ -34,7 +36,7 @@ def test_half_the_processors_send_and_half_answer() -> None:
         ({"workers": 4, "concurrency": 16_000}, 4, True),
         ({"workers": 5, "concurrency": 15_000}, 5, True),
         ({"workers": 4, "concurrency": 15_000, "servers": 6}, 6, True),
-        ({"workers": 4, "concurrency": 15_000, "urls": ("http://h/",)}, 0, False),
+        ({"workers": 4, "concurrency": 15_000, "urls": (Url("http://h/"),)}, 0, False),
     ],
 )
 def test_many_connections_take_more_servers_and_addresses(

@@ -13,6 +13,8 @@ from tests.kit.runs.specs import specs
 
 from oku_cli.options.spec_file import LARGEST_BYTES, decode_yaml, read_spec_file
 from oku_core.errors import UserError
+from oku_core.spec.expected_status import parse_expect_status
+from oku_core.spec.header import parse_headers
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.strict_json import decode_json
@@ -95,8 +97,9 @@ def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
         "header: {X-Version: 1.10, X-Id: 007, X-On: on}\ninsecure: true\nconcurrency: 1k\n"
     )
     assert read(path) == Spec(
-        requests=10, name="2020-01-01", body="no", timeout_s=10.0, expect_status=("200", "404"),
-        headers=("X-Version: 1.10", "X-Id: 007", "X-On: on"), insecure=True, concurrency=1000,
+        requests=10, name="2020-01-01", body="no", timeout_s=10.0,
+        expect_status=parse_expect_status("200,404"),
+        headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]), insecure=True, concurrency=1000,
     )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.quantity import format_bytes, format_duration
 from oku_core.results.sample import Sample
 from oku_core.results.summary import (
     Flag,
@@ -31,6 +30,7 @@ from oku_core.results.summary import (
     build_latency_summary,
 )
 from oku_core.results.tick import Tick
+from oku_core.spec.quantity import format_bytes, format_duration
 from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]

@@ -20,6 +20,7 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 SETTINGS = KubeSettings(namespace="oku", workers="w", servers="s", max_workers=8, max_servers=4)
 
@@ -32,7 +33,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 
 async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """It begins as soon as it is started."""
-    ledger.runs.create("r1", Spec(urls=("http://h/",), workers=3), 0.0)
+    ledger.runs.create("r1", Spec(urls=(Url("http://h/"),), workers=3), 0.0)
     facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     facade.start(Supervisor())
     async with asyncio.timeout(5):
@@ -81,7 +82,7 @@ def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
 ) -> None:
     """Then a run waits for its delay servers to be there, and to be seen."""
     parts = Assembly(
-        dataclasses.replace(coordinator_settings, server_urls=("http://127.0.0.1:1",), kube=SETTINGS)
+        dataclasses.replace(coordinator_settings, server_urls=(Url("http://127.0.0.1:1"),), kube=SETTINGS)
     )
     run = parts.ledger.runs.create("r1", Spec(), 0.0)
     assert parts.kube is not None

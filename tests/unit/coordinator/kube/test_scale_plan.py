@@ -10,11 +10,12 @@ from oku_coordinator.kube.scale_plan import (
 from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 SETTINGS = KubeSettings(
     namespace="oku", workers="w", servers="s", default_workers=3, max_workers=8, max_servers=4
 )
-OWN_TARGET = ("http://h/",)
+OWN_TARGET = (Url("http://h/"),)
 
 
 @pytest.mark.parametrize(("workers", "pods"), [(None, 3), (1, 1), (8, 8), (9, 8)])

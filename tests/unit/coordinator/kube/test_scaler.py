@@ -21,6 +21,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 IDLE_S = 60.0
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "no node has room. More words."}
@@ -49,7 +50,9 @@ class World:
 
     def submit(self, run: str = "r1", **spec: Any) -> RunRecord:
         """A run that waits for its turn; its target is somebody else's."""
-        return self.ledger.runs.create(run, Spec(requests=10, **{"urls": ("http://h/",)} | spec), self.now)
+        return self.ledger.runs.create(
+            run, Spec(requests=10, **{"urls": (Url("http://h/"),)} | spec), self.now
+        )
 
     def change(self, state: RunState, run: str = "r1") -> RunRecord:
         """Put it into a state."""

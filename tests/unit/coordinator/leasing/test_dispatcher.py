@@ -14,7 +14,9 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.lease import Lease, Report
 from oku_core.messaging.progress import Progress
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 MakeReport = Callable[..., Report]
 
@@ -96,7 +98,7 @@ def test_each_free_hand_takes_a_lease_the_emptiest_first(
 
 def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: Callable[..., RunRecord]) -> None:
     """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
-    run = begin_run("r1", headers=("A: b",), concurrency=7)
+    run = begin_run("r1", headers=(Header("A: b"),), concurrency=7)
     spec = build_sent_spec(run, ["http://s1:1", "http://s2:2/"])
     assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
     assert spec.headers == ("A: b", "Oku-Run: r1")
@@ -122,7 +124,7 @@ def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
 
 def test_a_target_of_others_is_told_nothing(begin_run: Callable[..., RunRecord]) -> None:
     """Its spec is sent as it was written."""
-    run = begin_run("r1", urls=("http://example.org/{i}",), delay="1s", seed=1)
+    run = begin_run("r1", urls=(Url("http://example.org/{i}"),), delay="1s", seed=1)
     assert build_sent_spec(run, ["http://s1:1"]) == run.spec
 
 

@@ -10,6 +10,7 @@ from oku_coordinator.servers.server_watch import LONGEST_GAP_S, UNSEEN, ServerWa
 from oku_core.accounting.run_state import RunState
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 Begin = Callable[..., RunRecord]
 
@@ -91,7 +92,7 @@ async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> Non
 
 def test_a_run_with_a_target_of_its_own_needs_no_look(world: World) -> None:
     """It has no servers."""
-    run = world.ledger.runs.create("r1", Spec(requests=10, urls=("http://h/",)), 0.0)
+    run = world.ledger.runs.create("r1", Spec(requests=10, urls=(Url("http://h/"),)), 0.0)
     assert world.watch.may_begin(run)
 
 

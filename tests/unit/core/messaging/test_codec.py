@@ -29,10 +29,13 @@ from oku_core.messaging.rejection import (
     Rejection,
 )
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Spec, encode_part
+from oku_core.spec.url import Url
 
 SIGNER = Signer(b"a key of this test")
-LEASE = Lease(id="r1.7.aa", run="r1", start=5, stop=10**15, start_by=1.7e9, spec=Spec(urls=("http://h/{i}",)))
+LEASE = Lease(
+    id="r1.7.aa", run="r1", start=5, stop=10**15, start_by=1.7e9, spec=Spec(urls=(Url("http://h/{i}"),))
+)
 CLAIM = Claim(lease="r1.7.aa", execution="e1", worker="w1", incarnation="b1", at=1.7e9)
 REPORT = Report(
     lease="r1.7.aa",
@@ -112,7 +115,7 @@ def test_what_is_not_signed_is_malformed() -> None:
     with pytest.raises(MalformedMessageError):
         decode_message(SIGNER, as_task(msgspec.to_builtins(REPORT)))
     with pytest.raises(MalformedMessageError):
-        decode_lease(SIGNER, msgspec.to_builtins(LEASE))
+        decode_lease(SIGNER, msgspec.to_builtins(LEASE, enc_hook=encode_part))
 
 
 @given(JSON_VALUES)
@@ -190,7 +193,7 @@ def test_a_lease_of_another_protocol_is_known_and_cannot_be_read() -> None:
 )
 def test_a_lease_with_a_part_that_is_not_understood_cannot_be_read(change: dict[str, object]) -> None:
     """An unknown key of a spec would send other requests than were asked for."""
-    sealed = seal(MessageKind.LEASE, msgspec.to_builtins(LEASE) | change)
+    sealed = seal(MessageKind.LEASE, msgspec.to_builtins(LEASE, enc_hook=encode_part) | change)
     with pytest.raises(UnreadableLeaseError, match=r"^the lease cannot be read: [^\n]+$") as caught:
         decode_lease(SIGNER, sealed)
     assert caught.value.head.id == LEASE.id

@@ -1,9 +1,13 @@
-import pytest
+import re
 
-from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.parser import Source, SpecError, parse_spec
+from oku_core.spec.placeholder import INDEX_PLACEHOLDER
 from oku_core.spec.spec import Spec
-from oku_core.spec.target import INDEX_PLACEHOLDER
 
 KEYS = [field.key for field in FIELDS]
 
@@ -148,3 +152,45 @@ def test_a_long_value_is_cut() -> None:
     assert fault.endswith(" is not a name of up to 100 printable characters")
     assert len(fault) < 200
     assert read_fault(Source(None, {"name": "x" * 101})).startswith("--name: 'xxx")
+
+
+@pytest.mark.parametrize(
+    ("value", "method"), [("GET", "GET"), ("get", "GET"), ("Post", "POST"), ("PURGE", "PURGE")]
+)
+def test_a_method_is_sent_in_capitals(value: str, method: str) -> None:
+    """Users need not press shift, and a method that we never heard of is one."""
+    assert FIELD_BY_KEY["method"].parse(value) == method
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("", "'' is not a method such as GET or POST"),
+        ("GET /", "GET / is not a method such as GET or POST"),
+        ("GET\r\n", r"'GET\r\n' is not a method such as GET or POST"),
+        ("connect", "connect is not a method such as GET or POST"),
+        ("po\u017ft", "po\u017ft is not a method such as GET or POST"),
+        ("ß", "ß is not a method such as GET or POST"),
+        (True, "true is not text, put it in quotes"),
+        (None, "null is not text"),
+        (["GET"], "['GET'] is not text"),
+    ],
+)
+def test_what_is_no_method_is_named(value: object, fault: str) -> None:
+    """Letters that only become ASCII in capitals, and what YAML makes of `on`, are no method."""
+    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
+        FIELD_BY_KEY["method"].parse(value)
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.key)
+@given(value=st.text() | st.text(alphabet="http:/[]{}i@?#. x2,AGET0\n٣"))
+def test_any_text_is_read_or_refused_in_one_line(field: Field, value: str) -> None:
+    """No reader raises another exception, and what it has read it reads again."""
+    message = "no error"
+    try:
+        read = field.parse(value)
+    except ValueError as error:
+        message = str(error)
+    else:
+        assert field.parse(read) == read
+    assert message.isprintable()

@@ -2,16 +2,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
 from oku_core.errors import UserError
+from oku_core.spec.delay import parse_delay
+from oku_core.spec.expected_status import ExpectedStatus, list_codes
 from oku_core.spec.fields import FIELDS
+from oku_core.spec.header import Header
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
-from oku_core.spec.spec import Engine, Spec, build_expected_statuses
+from oku_core.spec.spec import Engine, Spec, decode_spec, encode_spec
+from oku_core.spec.url import Url
 
 KEYS = [field.key for field in FIELDS]
 OWN_SERVERS_KEYS = [field.key for field in FIELDS if field.own_servers_only]
@@ -72,29 +75,29 @@ def test_every_key_fills_its_attribute() -> None:
     expected = Spec(
         requests=1_000_000,
         method="POST",
-        headers=("A: b",),
+        headers=(Header("A: b"),),
         body="x",
         concurrency=1000,
         workers=3,
         engine=Engine.AIOHTTP,
         timeout_s=0.5,
         grace_s=0.0,
-        expect_status=("2xx", "404"),
+        expect_status=(ExpectedStatus("2xx"), ExpectedStatus("404")),
         range_size=10_000,
         servers=2,
-        delay="0..3s",
+        delay=parse_delay("0..3s"),
         seed=7,
         name="night",
         cacert="ca.pem",
         cert="me.pem",
         key="me.key",
         insecure=True,
-        proxy="http://proxy:3128",
+        proxy=Url("http://proxy:3128"),
         max_redirects=5,
         cookies=True,
     )
     assert parse_spec(Source(None, written)) == expected
-    assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(urls=("http://h/{i}",))
+    assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(urls=(Url("http://h/{i}"),))
     assert set(KEYS) == {*written, "url"}
 
 
@@ -223,8 +226,8 @@ def check_reading(values: Mapping[str, object]) -> None:
         fault = str(error)
     else:
         assert parse_spec(Source("again", build_mapping(spec))) == spec
-        assert msgspec.json.decode(msgspec.json.encode(spec), type=Spec) == spec
-        assert build_expected_statuses(spec)
+        assert decode_spec(encode_spec(spec)) == spec
+        assert list_codes(spec.expect_status)
     assert fault.startswith("spec.yaml: ")
     assert fault.isprintable()
     assert len(fault) < 2000

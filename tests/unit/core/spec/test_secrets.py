@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from oku_core.process.redaction import redact
+from oku_core.spec.header import Header
 from oku_core.spec.secrets import SecretError, SecretSource, list_secrets, reads_sources
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 
 HIDDEN = "hunter2-0815"
 
@@ -31,10 +33,14 @@ def refuse(source: SecretSource, spec: Spec) -> str:
 def test_values_come_to_stand_where_their_names_were(source: SecretSource) -> None:
     """In a URL percent-encoded, else as they are; the line break at the end of a file is not meant."""
     spec = Spec(
-        urls=("http://me:{file:key.txt}@h/{i}?t={env:TOKEN}", "http://h/"),
-        headers=("A: Bearer {env:TOKEN}", "B: {file:key.txt}{file:key.txt}", "C: {i}"),
+        urls=(Url("http://me:{file:key.txt}@h/{i}?t={env:TOKEN}"), Url("http://h/")),
+        headers=(
+            Header("A: Bearer {env:TOKEN}"),
+            Header("B: {file:key.txt}{file:key.txt}"),
+            Header("C: {i}"),
+        ),
         body="{file:key.txt} {i} {x}",
-        proxy="http://{file:key.txt}@proxy:1",
+        proxy=Url("http://{file:key.txt}@proxy:1"),
     )
     filled = source.fill_in(spec)
     assert filled.urls == (f"http://me:a%26b%2Fc%20d@h/{{i}}?t={HIDDEN}", "http://h/")
@@ -46,7 +52,7 @@ def test_values_come_to_stand_where_their_names_were(source: SecretSource) -> No
 
 def test_a_spec_without_secrets_stays_as_it_is() -> None:
     """Nothing is read, and nothing has to be allowed."""
-    spec = Spec(urls=("http://h/{i}",), headers=("A: b",), body="{env}")
+    spec = Spec(urls=(Url("http://h/{i}"),), headers=(Header("A: b"),), body="{env}")
     assert SecretSource().fill_in(spec) is spec
     assert not reads_sources(spec)
     assert reads_sources(Spec(body="{env:A}"))
@@ -58,7 +64,7 @@ def test_only_what_was_allowed_can_be_named(source: SecretSource, tmp_path: Path
     assert refuse(source, Spec(body="{env:OTHER}")) == (
         "{env:OTHER} may not be used here: --allow-env OTHER allows it"
     )
-    assert refuse(SecretSource(), Spec(headers=("A: {file:x}",))) == (
+    assert refuse(SecretSource(), Spec(headers=(Header("A: {file:x}"),))) == (
         "{file:x} may not be used here: --secrets-dir FOLDER allows it"
     )
     (tmp_path / "outside").write_text(HIDDEN)
@@ -81,7 +87,7 @@ def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> Non
     """Whoever writes a Secret writes no requests."""
     assert source.folder is not None
     (source.folder / "bad").write_text(value)
-    reason = refuse(source, Spec(headers=("A: {file:bad}",)))
+    reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
     assert reason == "{file:bad}: its value has a line break or a control character, no header can"
 
 
@@ -90,7 +96,7 @@ def test_no_value_says_where_a_request_ends(source: SecretSource, header: str) -
     """What a spec may not say itself, no value may say for it."""
     assert source.folder is not None
     (source.folder / "n").write_text(HIDDEN)
-    assert "headers contradict the body" in refuse(source, Spec(headers=(header,)))
+    assert "headers contradict the body" in refuse(source, Spec(headers=(Header(header),)))
 
 
 def test_a_value_is_no_template(source: SecretSource) -> None:

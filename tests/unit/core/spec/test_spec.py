@@ -1,9 +1,12 @@
+import json
+
 import msgspec
 import pytest
 from hypothesis import given
 from tests.kit.runs.specs import specs
 
-from oku_core.spec.spec import Engine, Spec, build_expected_statuses
+from oku_core.spec.expected_status import list_codes
+from oku_core.spec.spec import Engine, Spec, decode_spec, encode_part, encode_spec
 
 
 def test_without_a_word_a_spec_is_complete() -> None:
@@ -12,19 +15,19 @@ def test_without_a_word_a_spec_is_complete() -> None:
     assert (spec.requests, spec.method, spec.brings_servers) == (100_000, "GET", True)
     assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, None, None)
     assert (spec.engine, spec.insecure, spec.max_redirects, spec.cookies) == (Engine.AIOHTTP, False, 0, False)
-    assert build_expected_statuses(spec) == {200}
+    assert list_codes(spec.expect_status) == {200}
 
 
 @given(specs())
 def test_a_spec_survives_the_wire(spec: Spec) -> None:
     """A worker gets the spec that the coordinator has."""
-    assert msgspec.json.decode(msgspec.json.encode(spec), type=Spec) == spec
+    assert decode_spec(encode_spec(spec)) == spec
 
 
 @given(specs())
 def test_what_is_expected_is_a_set_of_statuses(spec: Spec) -> None:
     """Every status of the spec, and every one of the hundred that an `xx` stands for, is in it."""
-    statuses = build_expected_statuses(spec)
+    statuses = list_codes(spec.expect_status)
     expected = {
         code
         for code in range(100, 600)
@@ -39,3 +42,37 @@ def test_what_is_expected_is_a_set_of_statuses(spec: Spec) -> None:
 def test_requests_in_flight_may_go_on_until_their_timeout(grace_s: float | None, drain_s: float) -> None:
     """When a run is stopped, and a second longer, in which that is noticed; unless the spec says how long."""
     assert Spec(timeout_s=7.0, grace_s=grace_s).drain_s == drain_s
+
+
+WRITTEN = (
+    '{"urls":["http://me@h/{i}?a=b"],"headers":["A:b "],"expect_status":["2xx","404"],"delay":"0..3s",'
+    '"proxy":"http://p:1"}'
+)
+
+
+def test_what_a_ledger_has_is_parsed_once() -> None:
+    """Its JSON has each part as it was written; a spec that is read of it has the parts themselves."""
+    spec = decode_spec(WRITTEN)
+    assert (spec.urls[0].host, spec.urls[0].path, spec.urls[0].query) == ("h", "/{i}", "a=b")
+    assert (spec.headers[0].name, spec.headers[0].value) == ("A", "b")
+    assert list_codes(spec.expect_status) == {*range(200, 300), 404}
+    assert spec.delay is not None
+    assert spec.delay.mean_s == 1.5
+    assert spec.proxy is not None
+    assert spec.proxy.authority == "p:1"
+    assert json.loads(WRITTEN).items() <= json.loads(encode_spec(spec)).items()
+
+
+@pytest.mark.parametrize(
+    "part", ['"delay":"soon"', '"expect_status":["6xx"]', '"urls":["http://["]', '"headers":[5]']
+)
+def test_a_part_that_cannot_be_read_is_a_validation_error(part: str) -> None:
+    """Whoever reads messages need not know which parts a spec has."""
+    with pytest.raises(msgspec.ValidationError):
+        decode_spec(f"{{{part}}}")
+
+
+def test_only_the_parts_of_a_spec_are_written_as_text() -> None:
+    """Anything else is a mistake of ours."""
+    with pytest.raises(NotImplementedError):
+        encode_part(object())

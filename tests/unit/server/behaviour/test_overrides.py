@@ -1,21 +1,31 @@
 import pytest
 
-from oku_server.behaviour.overrides import MAX_SEED, MOST, NO_WISH, Overrides, OverridesError, parse_overrides
+from oku_core.spec.delay import parse_delay
+from oku_server.behaviour.overrides import (
+    MAX_SEED,
+    MOST_OVERRIDES,
+    NO_OVERRIDES,
+    Overrides,
+    OverridesError,
+    parse_overrides,
+)
 
 
 @pytest.mark.parametrize(
-    ("delay", "seed", "wish"),
+    ("delay", "seed", "overrides"),
     [
-        (None, None, NO_WISH),
-        (b"0..3s", None, Overrides("0..3s", None)),
+        (None, None, NO_OVERRIDES),
+        (b"0..3s", None, Overrides(parse_delay("0..3s"), None)),
         (None, b"7", Overrides(None, 7)),
-        (b"lognormal:40ms,0.5", b"0", Overrides("lognormal:40ms,0.5", 0)),
-        ("20µs".encode(), str(MAX_SEED).encode(), Overrides("20µs", MAX_SEED)),
+        (b"lognormal:40ms,0.5", b"0", Overrides(parse_delay("lognormal:40ms,0.5"), 0)),
+        ("20µs".encode(), str(MAX_SEED).encode(), Overrides(parse_delay("20µs"), MAX_SEED)),
     ],
 )
-def test_a_wish_is_what_its_headers_say(delay: bytes | None, seed: bytes | None, wish: Overrides) -> None:
+def test_overrides_are_what_the_headers_say(
+    delay: bytes | None, seed: bytes | None, overrides: Overrides
+) -> None:
     """Delays as the flag takes them, seeds in digits; without a header, what the server has."""
-    assert parse_overrides(delay, seed) == wish
+    assert parse_overrides(delay, seed) == overrides
 
 
 @pytest.mark.parametrize(
@@ -52,7 +62,7 @@ def test_a_wish_that_cannot_be_read_is_named_in_one_line(
 
 
 def test_no_more_than_so_many_wishes_are_remembered() -> None:
-    """A client that wishes something else each time does not fill the memory."""
-    for seed in range(2 * MOST):
+    """A client that asks for something else each time does not fill the memory."""
+    for seed in range(2 * MOST_OVERRIDES):
         assert parse_overrides(None, b"%d" % seed) == Overrides(None, seed)
-    assert parse_overrides.cache_info().currsize == MOST
+    assert parse_overrides.cache_info().currsize == MOST_OVERRIDES

@@ -2,7 +2,7 @@ import pytest
 
 from oku_core.spec.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
-from oku_server.behaviour.overrides import NO_WISH, Overrides
+from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides
 from oku_server.behaviour.plan import Plan, Planner, find_name, parse_index
 
 
@@ -66,15 +66,15 @@ def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
     """As far as it says them; the rates of faults stay, and the seed decides on whom they hit."""
     own, faults = parse_delay("0..3s"), FaultRates(error=0.3)
     planner = Planner(own, faults, 5, _no_chance)
-    for wish, delay, seed in [
-        (NO_WISH, own, 5),
+    for overrides, delay, seed in [
+        (NO_OVERRIDES, own, 5),
         (Overrides(seed=6), own, 6),
-        (Overrides("5ms..80ms"), parse_delay("5ms..80ms"), 5),
-        (Overrides("5ms..80ms", 0), parse_delay("5ms..80ms"), 0),
+        (Overrides(parse_delay("5ms..80ms")), parse_delay("5ms..80ms"), 5),
+        (Overrides(parse_delay("5ms..80ms"), 0), parse_delay("5ms..80ms"), 0),
     ]:
-        wished = planner.build_wished(wish)
+        other = planner.override(overrides)
         for index in range(50):
-            assert wished.plan(b"%d" % index) == Plan(delay.draw_s(seed, index), faults.draw(seed, index))
+            assert other.plan(b"%d" % index) == Plan(delay.draw_s(seed, index), faults.draw(seed, index))
 
 
 def test_any_other_name_is_planned_by_chance() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.server.client import Time
 
-from oku_server.behaviour.timing_wheel import LOOK_AHEAD, Wheel
+from oku_server.behaviour.timing_wheel import LOOK_AHEAD, TimingWheel
 
 
 class Sleeper:
@@ -22,7 +22,7 @@ class Sleeper:
 def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[float, float]]) -> None:
     """Not before its delay is over, and within two milliseconds after it."""
     time = Time()
-    wheel = Wheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time.set_timer, time.clock)
     sleepers: list[tuple[Sleeper, float]] = []
     for delay_s, pause_s in waits:
         sleepers.append((Sleeper(time), time.now_s + delay_s))
@@ -39,7 +39,7 @@ def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[floa
 def test_a_waiter_that_is_removed_is_not_woken() -> None:
     """The others of its bucket are, and an empty wheel sets no timer."""
     time = Time()
-    wheel = Wheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time.set_timer, time.clock)
     one, other = Sleeper(time), Sleeper(time)
     tick = wheel.add(one, 0.01)
     assert wheel.add(other, 0.01) == tick
@@ -49,14 +49,14 @@ def test_a_waiter_that_is_removed_is_not_woken() -> None:
     assert (len(one.woken_at), len(other.woken_at)) == (0, 1)
     wheel.remove(other, tick)
     assert time.timers == []
-    assert not wheel._buckets
+    assert len(wheel) == 0
 
 
 @pytest.mark.parametrize("first_s", [0.01, 10.0])
 def test_a_wheel_goes_on_after_it_was_empty(first_s: float) -> None:
     """Whatever it waited for before."""
     time = Time()
-    wheel = Wheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time.set_timer, time.clock)
     gone, sleeper = Sleeper(time), Sleeper(time)
     wheel.remove(gone, wheel.add(gone, first_s))
     time.pass_s(5.0, 0.1)
@@ -70,7 +70,7 @@ def test_a_wheel_goes_on_after_it_was_empty(first_s: float) -> None:
 def test_a_long_wait_needs_few_looks(waiters: int) -> None:
     """While nothing is due, the wheel looks once in so many ticks, or not at all."""
     time = Time()
-    wheel = Wheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time.set_timer, time.clock)
     sleepers = [Sleeper(time) for _ in range(waiters)]
     for number, sleeper in enumerate([Sleeper(time), *sleepers]):
         wheel.add(sleeper, 0.001 if number == 0 else 2.0 + number / 1000)
@@ -88,7 +88,7 @@ def test_a_long_wait_needs_few_looks(waiters: int) -> None:
 def test_whoever_waits_again_when_woken_is_woken_again() -> None:
     """Also without a delay, and never in the same turn of the loop."""
     time = Time()
-    wheel = Wheel(time.set_timer, time.clock)
+    wheel = TimingWheel(time.set_timer, time.clock)
 
     class Restless(Sleeper):
         def wake(self) -> None:

@@ -2,13 +2,13 @@ import json
 
 import pytest
 
-from oku_server.http.admin import Description, answer_question
-from oku_server.http.answer import Answer
+from oku_server.http.admin import Description, answer_admin
+from oku_server.http.response import Content
 
 
-def ask(target: bytes) -> Answer:
+def ask(target: bytes) -> Content:
     """The answer of a server that has served as many requests of a run as its name has letters."""
-    return answer_question(target[1:].partition(b"?")[0], target, describe)
+    return answer_admin(target[1:].partition(b"?")[0], target, describe)
 
 
 def describe(run: str, *, announces: bool = False) -> Description:
@@ -25,7 +25,7 @@ def describe(run: str, *, announces: bool = False) -> Description:
 
 def test_a_healthy_server_says_so() -> None:
     """With status 200."""
-    assert ask(b"/-/healthz") == Answer(b"200 OK", b"ok\n", b"text/plain; charset=utf-8")
+    assert ask(b"/-/healthz") == Content(b"200 OK", b"ok\n", b"text/plain; charset=utf-8")
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_counts_that_cannot_be_read_are_told_and_logged(caplog: pytest.LogCaptur
         assert (run, announces) == ("", False)
         raise OSError("the disk is gone")
 
-    assert answer_question(b"-/served", b"/-/served", fail).status == b"500 Internal Server Error"
+    assert answer_admin(b"-/served", b"/-/served", fail).status == b"500 Internal Server Error"
     assert "the disk is gone" in caplog.text

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.server.client import GET, OK, Server
 
 from oku_server.http import connection
-from oku_server.http.answer import CONTINUE
+from oku_server.http.response import CONTINUE
 
 
 def test_requests_of_one_connection_are_answered_in_order() -> None:

@@ -4,20 +4,20 @@ from hypothesis import strategies as st
 from tests.unit.server.client import GET, LINES, OK, Server
 
 from oku_server.http.head_cache import LONGEST_BYTES, MOST, HeadCache
-from oku_server.http.reply import Reply
+from oku_server.http.response import Response
 
 
-def reply(_: bytes) -> Reply:
-    """What nobody asks for here."""
-    pytest.fail("only a connection replies")
+def find_response(_: bytes) -> Response:
+    """Nobody asks for one here."""
+    pytest.fail("only a connection asks for a response")
 
 
 def test_a_known_request_is_known_by_any_plain_name() -> None:
     """Only the first line differs between the requests of a client."""
     heads = HeadCache()
-    heads.add(GET, "r1", reply)
+    heads.add(GET, "r1", find_response)
     for name in (b"", b"1", b"a/b.c~_"):
-        assert heads.find(b"GET /" + name + b" HTTP/1.1\r\n" + LINES) == (name, ("r1", reply))
+        assert heads.find(b"GET /" + name + b" HTTP/1.1\r\n" + LINES) == (name, ("r1", find_response))
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ def test_a_known_request_is_known_by_any_plain_name() -> None:
 def test_a_first_line_that_is_not_plain_is_left_to_the_parser(first: bytes) -> None:
     """Neither is such a request found, nor does one make its lines known."""
     heads = HeadCache()
-    heads.add(first + b"\r\n" + LINES, "r1", reply)
+    heads.add(first + b"\r\n" + LINES, "r1", find_response)
     assert len(heads) == 0
-    heads.add(GET, "r1", reply)
+    heads.add(GET, "r1", find_response)
     assert heads.find(first + b"\r\n" + LINES) is None
 
 
 def test_lines_that_differ_by_one_byte_are_not_known() -> None:
-    """Whatever the byte: it may mean another run, or another end of the request."""
+    """The byte may mean another run, or another end of the request."""
     heads = HeadCache()
-    heads.add(GET, "r1", reply)
+    heads.add(GET, "r1", find_response)
     for place in range(len(GET) - len(LINES), len(GET)):
         for other in (b"", b" ", b"\r", b"\n", b"x", GET[place : place + 1] * 2):
             changed = GET[:place] + other + GET[place + 1 :]
@@ -63,10 +63,10 @@ def test_no_more_than_so_many_are_remembered() -> None:
     """A client that changes its headers all the time does not fill the memory, nor do long ones."""
     heads = HeadCache()
     for number in range(3 * MOST):
-        heads.add(GET + b"%d" % number, "", reply)
+        heads.add(GET + b"%d" % number, "", find_response)
         assert len(heads) <= MOST
     before = len(heads)
-    heads.add(GET + b"x" * LONGEST_BYTES, "", reply)
+    heads.add(GET + b"x" * LONGEST_BYTES, "", find_response)
     assert len(heads) == before
 
 
@@ -77,7 +77,7 @@ def test_a_trailer_names_no_run_and_wishes_nothing() -> None:
     chunked = b"GET /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
     chunked += b"Oku-Run: r2\r\nOku-Delay: 1s\r\nOku-Seed: x\r\n\r\n"
     assert client.say(chunked, chunked) == 2 * OK
-    assert len(server.service.known_heads) == 1
+    assert len(server.service.head_cache) == 1
     assert (server.count(""), server.count("r2")) == (2, 0)
 
 

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.server.client import build_registry
 
+from oku_core.spec.delay import parse_delay
 from oku_server.behaviour.overrides import Overrides
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable, read_count
-from oku_server.http.answer import CLOSE, KEEP_ALIVE
 from oku_server.http.request_reader import LONGEST_HEAD_BYTES, Request, RequestReader
+from oku_server.http.response import CLOSE, KEEP_ALIVE
 
 STREAM = (
     b"GET /1 HTTP/1.1\r\nHost: a\r\nOku-Seed: 7\r\nOku-Run: r1\r\noku-delay:0..3s \r\n\r\n"
@@ -20,7 +21,7 @@ STREAM = (
     b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 )
 REQUESTS = [
-    Request(b"/1", b"1", is_head=False, connection=b"", wish=Overrides("0..3s", 7)),
+    Request(b"/1", b"1", is_head=False, connection=b"", overrides=Overrides(parse_delay("0..3s"), 7)),
     Request(b"/2?x", b"2", is_head=False, connection=b""),
     Request(b"http://b/3", b"3", is_head=False, connection=b""),
     Request(b"/-/healthz", b"-/healthz", is_head=True, connection=KEEP_ALIVE),
@@ -132,10 +133,10 @@ def test_a_malformed_request_is_refused_and_not_counted(data: bytes) -> None:
         assert reader.count() == 0
 
 
-def test_a_refusal_of_a_wish_has_a_reason() -> None:
+def test_the_refusal_of_an_override_has_a_reason() -> None:
     """Other refusals say what their status says."""
     twice = read(HEAD + b"Oku-Seed: 7\r\nOku-Seed: 7\r\n\r\n")
-    assert twice.requests[-1].reason == b"Oku-Seed: stands there twice"
+    assert twice.requests[-1].reason == b"Oku-Seed: is given twice"
     wrong = read(HEAD + b"Oku-Delay: 2h\r\n\r\n")
     assert wrong.requests[-1].reason == b"Oku-Delay: 2h is not between 0s and 1h"
     assert read(b"GET /1 HTTP/1.1\r\n\r\n").requests[-1].reason == b""

@@ -42,7 +42,7 @@ def test_a_head_that_comes_in_two_pieces_is_answered(server: Server) -> None:
     assert client.say(GET[20:]) == OK
     pass_s(server, 10 * request_timeouts.BODY_S)
     assert client.say(GET) == OK
-    assert len(server.service.unfinished) == 0
+    assert len(server.service.request_timeouts) == 0
 
 
 def test_a_connection_that_says_nothing_stays(server: Server) -> None:
@@ -93,6 +93,6 @@ def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
     for piece in (HALF, POST):
         client: Client = server.connect()
         client.say(piece)
-        assert len(server.service.unfinished) == 1
+        assert len(server.service.request_timeouts) == 1
         client.leave()
-        assert len(server.service.unfinished) == 0
+        assert len(server.service.request_timeouts) == 0

@@ -15,6 +15,7 @@ from oku_core.messaging.codec import seal_lease
 from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 from oku_workers.broker import lease_task
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.leases.reports import WorkerIdentity, build_empty_report
@@ -104,7 +105,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
 def build_document(**changes: Any) -> Any:
     """A lease as it travels."""
     lease = Lease(
-        id="l1", run="r1", start=5, stop=9, start_by=time.time() + 60, spec=Spec(urls=("http://h/",))
+        id="l1", run="r1", start=5, stop=9, start_by=time.time() + 60, spec=Spec(urls=(Url("http://h/"),))
     )
     return seal_lease(SIGNER, msgspec.structs.replace(lease, **changes))
 

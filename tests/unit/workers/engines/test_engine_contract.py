@@ -9,6 +9,7 @@ from tests.kit.workers.engine_benches import BENCHES, EngineBench, settle
 
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.url import Url
 from oku_workers.engines import build_engine
 from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
 from oku_workers.executions.feed import Feed
@@ -47,7 +48,7 @@ async def bench(build_bench: BuildBench) -> EngineBench:
 @pytest.mark.parametrize("is_started", [False, True])
 async def test_an_engine_without_work_can_be_closed(engine: Engine, *, is_started: bool) -> None:
     """Nothing is in flight, whether it has begun or not."""
-    spec = Spec(urls=("http://127.0.0.1/",), engine=engine, concurrency=2)
+    spec = Spec(urls=(Url("http://127.0.0.1/"),), engine=engine, concurrency=2)
     built = build_engine(spec, Feed(), Supervisor())
     if is_started:
         built.start()
@@ -231,7 +232,7 @@ async def test_connections_that_cannot_be_made_hold_nobody_up(bench: EngineBench
 
 async def test_requests_that_cannot_be_written_hold_nobody_up(build_bench: BuildBench) -> None:
     """They do not fill the stack either."""
-    bench = build_bench(urls=("http://h:port/{i}",))
+    bench = build_bench(urls=(Url("http://h:port/{i}"),))
     execution = bench.add(0, 2000)
     await settle()
     assert 0 < execution.ended < 2000

@@ -8,10 +8,11 @@ from tests.kit.servers.certificates import Certificates
 
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.tls import build_tls
 
-URLS = ("https://h/",)
+URLS = (Url("https://h/"),)
 
 
 def build(**fields: Any) -> ssl.SSLContext:
@@ -71,14 +72,14 @@ BAD_FILES: dict[str, Callable[[Certificates], dict[str, Any]]] = {
 @pytest.mark.parametrize("urls", [("http://h/", "HTTPS://h/"), ("https://h/{i}",)])
 def test_one_https_target_is_enough(urls: tuple[str, ...]) -> None:
     """It may stand among others, and be spelt in any case."""
-    assert build(urls=urls).check_hostname
+    assert build(urls=tuple(map(Url, urls))).check_hostname
 
 
 def test_what_comes_to_speak_no_tls_has_no_settings() -> None:
     """The certificates of the system are not loaded for nothing; a redirection may lead to https."""
     urls = ("http://https/https:",)
-    assert build_tls(Spec(urls=urls), EVERYWHERE) is None
-    assert build(urls=urls, max_redirects=1).check_hostname
+    assert build_tls(Spec(urls=tuple(map(Url, urls))), EVERYWHERE) is None
+    assert build(urls=tuple(map(Url, urls)), max_redirects=1).check_hostname
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
@@ -87,7 +88,7 @@ def test_a_file_that_cannot_be_used(files: Certificates, case: str) -> None:
     fields = BAD_FILES[case](files)
 
     with pytest.raises(EngineError) as caught:
-        build_tls(Spec(urls=("http://h/",), **fields), EVERYWHERE)
+        build_tls(Spec(urls=(Url("http://h/"),), **fields), EVERYWHERE)
 
     message = str(caught.value)
     assert message.isprintable()

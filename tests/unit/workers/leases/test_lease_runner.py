@@ -10,6 +10,7 @@ from oku_core.messaging.order import Stop
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 from oku_workers.engines import window
 from oku_workers.executions.execution import DISCONNECTED, Execution
 from oku_workers.executions.feed import Feed
@@ -21,9 +22,9 @@ from oku_workers.leases.reports import WorkerIdentity, build_empty_report
 from oku_workers.leases.worker_meter import WorkerMeter
 
 WORKER = WorkerIdentity("w1", "b1")
-SPEC = Spec(urls=("http://127.0.0.1/",), concurrency=3)
-OTHER_SPEC = Spec(urls=("http://127.0.0.1/other",), concurrency=3)
-THIRD_SPEC = Spec(urls=("http://127.0.0.1/third",), concurrency=3)
+SPEC = Spec(urls=(Url("http://127.0.0.1/"),), concurrency=3)
+OTHER_SPEC = Spec(urls=(Url("http://127.0.0.1/other"),), concurrency=3)
+THIRD_SPEC = Spec(urls=(Url("http://127.0.0.1/third"),), concurrency=3)
 
 
 class FakeEngine:

@@ -11,10 +11,11 @@ from typing import Any
 
 from celery import Task
 
-from oku_core.messaging.celery_app import LEASE_TASK, App, send_message
+from oku_core.messaging.celery_app import LEASE_TASK, App
 from oku_core.messaging.codec import LeaseHead, UnreadableLeaseError, decode_lease
 from oku_core.messaging.lease import LONGEST_REFUSAL, Lease
 from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.sending import send_message
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.reports import WorkerIdentity, build_claim, build_empty_report

@@ -12,10 +12,11 @@ from typing import Any
 from celery import bootsteps
 from kombu.messaging import Consumer
 
-from oku_core.messaging.celery_app import App, build_orders_queue, read_json_body
+from oku_core.messaging.celery_app import App, build_orders_queue
 from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import HeartbeatInterval, Order, Stop
 from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.transport import read_json_body
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread

@@ -4,9 +4,11 @@ Path and query are sent as they are written; what a URL cannot contain is percen
 """
 
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from yarl import URL
+
+from oku_core.spec.url import Url
 
 _KEPT = "/%:@!$&'()*+,;=?[]{}"
 """What is sent as it is written, beside letters, digits and `-._~` (RFC 3986, section 2), and the index."""
@@ -19,15 +21,13 @@ class Target(NamedTuple):
     query: str
 
 
-def parse_origin(url: str) -> URL:
+def build_origin(url: Url) -> URL:
     """Scheme, user, host and port of a URL; `ValueError` when there is nobody to ask."""
-    split = urlsplit(url)
-    if split.scheme not in ("http", "https") or not split.hostname:
-        raise ValueError(f"{url} is no URL of http or https with a host")
-    return URL(f"{split.scheme}://{split.netloc}")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"{url} is not a URL of http or https with a host")
+    return URL(f"{url.scheme}://{url.authority}")
 
 
-def parse_target(url: str) -> Target:
+def build_target(url: Url) -> Target:
     """What to ask for; the path is at least `/`."""
-    split = urlsplit(url)
-    return Target(quote(split.path or "/", safe=_KEPT), quote(split.query, safe=_KEPT))
+    return Target(quote(url.path or "/", safe=_KEPT), quote(url.query, safe=_KEPT))

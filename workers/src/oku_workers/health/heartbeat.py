@@ -9,9 +9,10 @@ import threading
 import time
 from typing import Any
 
-from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, App, build_beat_transport_options
+from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, App
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
+from oku_core.messaging.transport import build_heartbeat_transport_options
 from oku_core.process.supervision import Health, keep_going
 from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
@@ -50,7 +51,7 @@ class Heartbeat(threading.Thread):
         super().__init__(name=health.name, daemon=True)
         self._app = app
         self._health = health
-        self._transport_options = build_beat_transport_options(app)
+        self._transport_options = build_heartbeat_transport_options(app)
         self._loop_thread = loop_thread
         self._runner = runner
         self._watchdog = watchdog

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.kit.workers.engine_benches import LAST_ANSWER, HttptoolsBench, settle
 
+from oku_core.spec.url import parse_urls
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
 from oku_workers.executions.execution import OK, TIMEOUT
@@ -110,7 +111,7 @@ async def test_an_idle_connection_that_ends_counts_as_nothing(bench: HttptoolsBe
 
 async def test_each_url_has_connections_of_its_own(build_bench: BuildBench) -> None:
     """Two URLs of one origin share theirs."""
-    bench = build_bench(urls=("http://a/{i}", "http://b/{i}", "http://a/{i}"), concurrency=1)
+    bench = build_bench(urls=parse_urls(["http://a/{i}", "http://b/{i}", "http://a/{i}"]), concurrency=1)
     execution = bench.add(0, 60)
     while not execution.finished.done():
         await settle()

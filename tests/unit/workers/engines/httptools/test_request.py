@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
+from oku_core.spec.url import Url
 from oku_workers.engines.httptools.request import build_request
-from oku_workers.engines.urls import parse_origin
+from oku_workers.engines.urls import build_origin
 
 INDICES = st.integers(0, 10**15)
 TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
@@ -17,9 +19,10 @@ TEXTS = st.lists(st.sampled_from(["{i}", "%", "%d", "%%", "%b", "ü", "{", "}", 
 )
 
 
-def build(index: int, url: str = "http://h/", **fields: Any) -> bytes:
+def build(index: int, text: str = "http://h/", **fields: Any) -> bytes:
     """The bytes of one request."""
-    return build_request(Spec(urls=(url,), **fields), url, parse_origin(url))(index)
+    url = Url(text)
+    return build_request(Spec(urls=(url,), **fields), url, build_origin(url))(index)
 
 
 def split(request: bytes) -> tuple[str, list[tuple[str, str]], bytes]:
@@ -80,7 +83,9 @@ def test_a_body_has_its_length(index: int, body: str) -> None:
 )
 def test_headers_are_those_of_the_spec(index: int, headers: list[tuple[str, str]], body: str | None) -> None:
     """Order and spelling are kept; Oku's own are sent where the spec has none of that name."""
-    _, sent, _ = split(build(index, headers=tuple(f"{name}: {value}" for name, value in headers), body=body))
+    _, sent, _ = split(
+        build(index, headers=tuple(Header(f"{name}: {value}") for name, value in headers), body=body)
+    )
     named = {name.lower() for name, _ in headers}
     expected = [(name, value.replace("{i}", str(index))) for name, value in headers]
     assert [(name, value) for name, value in sent if name.lower() in named] == expected
@@ -116,7 +121,7 @@ def test_the_host_is_that_of_the_url(url: str, host: str) -> None:
 def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
     """It becomes an Authorization header, unless the spec has one."""
     assert dict(split(build(0, f"http://{user}@h/"))[1])["Authorization"] == f"Basic {credentials}"
-    _, headers, _ = split(build(0, f"http://{user}@h/", headers=("authorization: mine",)))
+    _, headers, _ = split(build(0, f"http://{user}@h/", headers=(Header("authorization: mine"),)))
     assert [value for name, value in headers if name.lower() == "authorization"] == ["mine"]
 
 
@@ -128,7 +133,7 @@ def test_a_method_that_has_a_body_says_when_there_is_none(method: str) -> None:
 
 def test_a_length_that_the_spec_gives_stands() -> None:
     """It may be wrong: that may be what is to be tested."""
-    _, headers, body = split(build(0, method="POST", body="abc", headers=("Content-Length: 2",)))
+    _, headers, body = split(build(0, method="POST", body="abc", headers=(Header("Content-Length: 2"),)))
     assert [value for name, value in headers if name == "Content-Length"] == ["2"]
     assert body == b"abc"
 
@@ -137,12 +142,12 @@ def test_a_length_that_the_spec_gives_stands() -> None:
 def test_a_line_that_would_be_two_cannot_be_sent(header: str) -> None:
     """It is refused when the engine is built, not when it is too late."""
     with pytest.raises(ValueError, match="has a line break or NUL"):
-        build(0, headers=(header,))
+        build(0, headers=(Header(header),))
 
 
 @given(INDICES, INDICES)
 def test_what_has_no_index_is_written_once(first: int, second: int) -> None:
     """Each request is the same object, not an equal one."""
-    spec = Spec(urls=("http://h/",), method="POST", body="x")
-    request = build_request(spec, "http://h/", URL("http://h"))
+    spec = Spec(urls=(Url("http://h/"),), method="POST", body="x")
+    request = build_request(spec, spec.urls[0], URL("http://h"))
     assert request(first) is request(second)

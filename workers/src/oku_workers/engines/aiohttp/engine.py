@@ -11,7 +11,8 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from oku_core.process.supervision import Health, Supervisor
-from oku_core.spec.spec import Spec, build_expected_statuses
+from oku_core.spec.expected_status import list_codes
+from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.request import build_arguments, build_urls
@@ -83,7 +84,7 @@ class AiohttpEngine:
         """Slots that have failed and will begin again."""
         self._method = spec.method
         self._limit_ns = int(spec.timeout_s * 1e9)
-        self._expected = build_expected_statuses(spec)
+        self._expected = list_codes(spec.expect_status)
         self._build_url = build_urls(spec)
         self._build_arguments = build_arguments(spec)
         self._window = choose_window(spec)

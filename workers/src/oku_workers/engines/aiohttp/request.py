@@ -7,12 +7,13 @@ when a request is asked for, not here, so that each request ends in an outcome.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from yarl import URL
 
-from oku_core.spec.request import build_headers, build_template, is_constant
+from oku_core.spec.header import Header, build_headers
+from oku_core.spec.placeholder import build_template, is_constant
 from oku_core.spec.spec import Spec
-from oku_workers.engines.urls import parse_origin, parse_target
+from oku_core.spec.url import Url
+from oku_workers.engines.urls import build_origin, build_target
 
 
 def build_urls(spec: Spec) -> Callable[[int], URL]:
@@ -39,7 +40,7 @@ def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
     without any, but for `allow_redirects=False`: that is the quicker call.
     """
     _, own = _split_headers(spec)
-    headers = build_headers(own) if own.headers else None
+    headers = build_headers(own) if own else None
     body = None if spec.body is None else build_template(spec.body)
     if headers is None and body is None and not spec.max_redirects:
         return None
@@ -57,9 +58,9 @@ def build_arguments(spec: Spec) -> Callable[[int], Mapping[str, Any]] | None:
     return build
 
 
-def _build_url(template: str) -> Callable[[int], URL]:
+def _build_url(template: Url) -> Callable[[int], URL]:
     try:
-        origin, target = parse_origin(template), parse_target(template)
+        origin, target = build_origin(template), build_target(template)
     except ValueError:
         return lambda _: URL(template)
     scheme, authority, build = origin.scheme, origin.raw_authority, URL.build
@@ -76,20 +77,16 @@ def _build_url(template: str) -> Callable[[int], URL]:
     return lambda _: url
 
 
-def _split_headers(spec: Spec) -> tuple[Spec, Spec]:
-    """The spec with those headers only that all requests share, and with the others.
+def _split_headers(spec: Spec) -> tuple[list[Header], list[Header]]:
+    """The headers of the spec that all requests share, and the others.
 
     A name goes to one side as a whole, for what a request says replaces what all share.
     """
     if spec.max_redirects:
         # What a session has goes to everybody, wherever a redirection leads.
-        return msgspec.structs.replace(spec, headers=()), spec
-    own = {_name(header) for header in spec.headers if not is_constant(header)}
+        return [], list(spec.headers)
+    own = {header.name.lower() for header in spec.headers if not is_constant(header)}
     return (
-        msgspec.structs.replace(spec, headers=tuple(h for h in spec.headers if _name(h) not in own)),
-        msgspec.structs.replace(spec, headers=tuple(h for h in spec.headers if _name(h) in own)),
+        [header for header in spec.headers if header.name.lower() not in own],
+        [header for header in spec.headers if header.name.lower() in own],
     )
-
-
-def _name(header: str) -> str:
-    return header.partition(":")[0].lower()

@@ -21,7 +21,7 @@ from aiohttp import (
 from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
-from oku_core.spec.framing import asks_to_close
+from oku_core.spec.header import asks_to_close
 from oku_core.spec.spec import Spec
 from oku_workers.engines.addresses import Addresses
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING
 
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
-from oku_core.spec.framing import asks_to_close
-from oku_core.spec.spec import Spec, build_expected_statuses
+from oku_core.spec.expected_status import list_codes
+from oku_core.spec.header import asks_to_close
+from oku_core.spec.spec import Spec
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import ResponseCache
-from oku_workers.engines.urls import parse_origin
+from oku_workers.engines.urls import build_origin
 from oku_workers.engines.window import FILES_BESIDE, choose_window
 from oku_workers.executions.execution import CONNECT_ERROR, TIMEOUT, Execution
 from oku_workers.executions.feed import Feed
@@ -56,7 +57,7 @@ class HttptoolsEngine:
     ) -> None:
         self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
-        self.expected = build_expected_statuses(spec)
+        self.expected = list_codes(spec.expect_status)
         self.has_bodies = spec.method != "HEAD"
         self.keeps_connections = not asks_to_close(spec.headers)
         self.known = ResponseCache()
@@ -249,7 +250,7 @@ def _build_urls(
     urls: list[tuple[BuildRequest, Origin[Connection] | None]] = []
     for url in spec.urls:
         try:
-            origin = parse_origin(url)
+            origin = build_origin(url)
             build = build_request(spec, url, origin)
         except ValueError as error:
             _log.warning("requests to %s cannot be sent: %s", url, error)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 
 from yarl import URL
 
+from oku_core.spec.placeholder import INDEX_PLACEHOLDER
 from oku_core.spec.spec import Spec
-from oku_core.spec.target import INDEX_PLACEHOLDER
+from oku_core.spec.url import Url
 from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
-from oku_workers.engines.urls import parse_target
+from oku_workers.engines.urls import build_target
 
 BuildRequest = Callable[[int], bytes]
 
@@ -20,7 +21,7 @@ _MALFORMED = re.compile(r"[\r\n\0]")
 _PLACEHOLDER = INDEX_PLACEHOLDER.encode()
 
 
-def build_request(spec: Spec, url: str, origin: URL) -> BuildRequest:
+def build_request(spec: Spec, url: Url, origin: URL) -> BuildRequest:
     """A function from an index to the bytes of its request; `ValueError` when it cannot be written down.
 
     Args:
@@ -46,8 +47,8 @@ def build_request(spec: Spec, url: str, origin: URL) -> BuildRequest:
     return build
 
 
-def _build_target(url: str) -> str:
-    target = parse_target(url)
+def _build_target(url: Url) -> str:
+    target = build_target(url)
     return f"{target.path}?{target.query}" if target.query else target.path
 
 
@@ -63,12 +64,11 @@ def _list_headers(spec: Spec, origin: URL) -> Iterator[str]:
         if not _has_header(spec, name.lower()):
             yield f"{name}: {value}"
     for header in spec.headers:
-        name, _, value = header.partition(":")
-        yield f"{name}: {value.strip()}"
+        yield f"{header.name}: {header.value}"
 
 
 def _has_header(spec: Spec, name: str) -> bool:
-    return any(header.partition(":")[0].lower() == name for header in spec.headers)
+    return any(header.is_named(name) for header in spec.headers)
 
 
 def _build_template(text: str) -> BuildRequest:

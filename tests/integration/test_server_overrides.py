@@ -1,4 +1,4 @@
-"""Delay and seed by request: what `oku run --delay --seed` says to servers that were started without them."""
+"""Delay and seed by request: how `oku run --delay --seed` overrides what servers were started with."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.kit.servers.delay_server import PATIENCE_S, DelayServer, Start
 
 TIMER_ERROR_S = 0.002
 """The event loop counts in milliseconds."""
-WISHES: list[dict[str, str]] = [
+OVERRIDES: list[dict[str, str]] = [
     {},
     {"Oku-Delay": "1ms..40ms"},
     {"Oku-Seed": "7"},
@@ -50,8 +50,8 @@ async def fetch_delays(server: DelayServer, headers: Mapping[str, str]) -> list[
         return await asyncio.gather(*(fetch_delay(index) for index in range(40)))
 
 
-async def test_one_server_gives_each_request_the_delay_that_it_wishes(start: Start) -> None:
-    """At the same time, and the same delays as servers that were started with the flags."""
+async def test_one_server_gives_each_request_its_own_delay(start: Start) -> None:
+    """It does so at the same time, and gives the same delays as servers that were started with the flags."""
     flags = [
         ("--delay", "0ms..20ms", "--seed", "3"),
         ("--delay", "1ms..40ms", "--seed", "3"),
@@ -59,14 +59,14 @@ async def test_one_server_gives_each_request_the_delay_that_it_wishes(start: Sta
         ("--delay", "1ms..40ms", "--seed", "7"),
     ]
     server = start(*flags[0], "--processes", "2")
-    by_header = await asyncio.gather(*(fetch_delays(server, wish) for wish in WISHES))
+    by_header = await asyncio.gather(*(fetch_delays(server, overrides) for overrides in OVERRIDES))
     by_flag = [await fetch_delays(start(*of_server), {}) for of_server in flags]
     assert by_header == by_flag
-    assert len({tuple(delays) for delays in by_header}) == len(WISHES)
+    assert len({tuple(delays) for delays in by_header}) == len(OVERRIDES)
 
 
-def test_a_wish_that_cannot_be_read_is_refused(start: Start) -> None:
-    """With status 400, one line and the end of the connection; it is not counted, and others are served."""
+def test_an_override_that_is_not_valid_is_refused(start: Start) -> None:
+    """It gets status 400, one line and the end of the connection, and is not counted; others are served."""
     server = start()
     for header, message in [
         (b"Oku-Delay: soon", b"Oku-Delay: soon is not a delay such as 20ms, 0..3s, "),
@@ -87,7 +87,7 @@ def test_a_wish_that_cannot_be_read_is_refused(start: Start) -> None:
 
 @pytest.mark.parametrize("engine", ["aiohttp", "httptools"])
 def test_a_run_elsewhere_has_the_delays_that_it_asks_for(tmp_path: Path, start: Start, engine: str) -> None:
-    """Whatever the servers were started with; a run that asks for none has theirs."""
+    """What the servers were started with does not matter; a run that asks for no delay has theirs."""
     server = start("--delay", "1s")
     with (
         run_broker(tmp_path) as broker_url,

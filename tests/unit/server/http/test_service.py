@@ -2,7 +2,7 @@ import pytest
 from tests.unit.server.client import Client, Server
 
 from oku_core.spec.delay import parse_delay
-from oku_server.behaviour.overrides import MOST, NO_WISH, Overrides
+from oku_server.behaviour.overrides import MOST_OVERRIDES, NO_OVERRIDES, Overrides
 
 LINES = b"Host: a\r\nOku-Run: r1\r\n"
 
@@ -39,16 +39,14 @@ def fetch_delays(server: Server, headers: bytes, *, known: bool) -> list[float]:
         (b"Oku-Delay: 0s\r\n", "0s", 0),
     ],
 )
-def test_a_request_gets_the_delay_that_it_wishes(
-    headers: bytes, text: str, seed: int, *, known: bool
-) -> None:
-    """Delay and seed are those of its headers, where they say one, and else those of the server."""
+def test_a_request_may_override_delay_and_seed(headers: bytes, text: str, seed: int, *, known: bool) -> None:
+    """Delay and seed are those of its headers, or of the server where the headers do not say."""
     delays = fetch_delays(Server(delay="0..2s"), headers, known=known)
     assert delays == pytest.approx([parse_delay(text).draw_s(seed, index) for index in range(20)])
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_requests_of_other_wishes_do_not_change_each_other(*, known: bool) -> None:
+def test_requests_with_other_overrides_do_not_change_each_other(*, known: bool) -> None:
     """One server serves several runs, request by request."""
     server = Server(delay="0s")
     first = fetch_delays(server, b"Oku-Delay: 0..3s\r\n", known=known)
@@ -58,8 +56,8 @@ def test_requests_of_other_wishes_do_not_change_each_other(*, known: bool) -> No
     assert len(set(first)) > 1
 
 
-def test_a_wish_changes_no_fault_rate() -> None:
-    """How often a server misbehaves is its own matter; which index it hits, the seed says."""
+def test_overrides_change_no_fault_rate() -> None:
+    """How often a server misbehaves is its own matter; the seed decides which index it hits."""
     server = Server(error=0.5)
 
     def find_errors(headers: bytes) -> list[bool]:
@@ -78,8 +76,8 @@ def test_a_wish_changes_no_fault_rate() -> None:
 @pytest.mark.parametrize(
     "headers", [b"Oku-Delay: soon\r\n", b"Oku-Seed: -1\r\n", b"Oku-Seed: 1\r\nOku-Seed: 1\r\n"]
 )
-def test_a_wish_that_cannot_be_read_is_refused(headers: bytes) -> None:
-    """With status 400 and a line that says why, each time; it is not counted and its connection is closed."""
+def test_an_override_that_is_not_valid_is_refused(headers: bytes) -> None:
+    """It gets status 400 and a line that says why, is not counted, and its connection is closed."""
     server = Server()
     for _ in range(2):
         client = server.connect()
@@ -91,15 +89,15 @@ def test_a_wish_that_cannot_be_read_is_refused(headers: bytes) -> None:
         assert body.endswith(b"\n")
         assert client.closed
     assert server.count("r1") == 0
-    assert len(server.service.known_heads) == 0
+    assert len(server.service.head_cache) == 0
 
 
-def test_who_replies_to_a_wish_is_kept_for_the_last_ones() -> None:
-    """A server has a planner for each wish, and no more of them than so many."""
+def test_the_responses_of_the_last_overrides_are_kept() -> None:
+    """A server has a planner for each delay and seed that is asked for, and a bounded number of them."""
     service = Server().service
-    first = service.find_responder(Overrides("1s", 0))
-    assert service.find_responder(Overrides("1s", 0)) is first
-    assert service.find_responder(NO_WISH) is service.find_responder(Overrides(None, None)) is not first
-    for seed in range(1, MOST + 1):
-        service.find_responder(Overrides("1s", seed))
-    assert service.find_responder(Overrides("1s", 0)) is not first
+    first = service.find_responses(Overrides(parse_delay("1s"), 0))
+    assert service.find_responses(Overrides(parse_delay("1s"), 0)) is first
+    assert service.find_responses(NO_OVERRIDES) is service.find_responses(Overrides(None, None)) is not first
+    for seed in range(1, MOST_OVERRIDES + 1):
+        service.find_responses(Overrides(parse_delay("1s"), seed))
+    assert service.find_responses(Overrides(parse_delay("1s"), 0)) is not first

@@ -1,0 +1,120 @@
+"""The headers of a spec: their names and values, and which of them contradict their request.
+
+A header that contradicts the body makes the target read a part of one request as the beginning of the next
+(RFC 9112, section 6), and nothing that is counted after it is true.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self
+
+from oku_core.errors import format_value
+from oku_core.spec.placeholder import INDEX_PLACEHOLDER, build_template, check_secrets
+from oku_core.spec.scalar import list_values, parse_scalar, parse_text
+
+# RFC 9110, sections 5.6.2 and 5.5: a token, and a value without control characters other than the tab.
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+_SINGLE = frozenset({"host", "content-length"})
+_REFUSED = {
+    "transfer-encoding": "bodies are sent whole, with their length; leave the header out",
+    "expect": "bodies are sent at once; leave the header out",
+    "upgrade": "connections speak HTTP/1.1 only; leave the header out",
+    "http2-settings": "connections speak HTTP/1.1 only; leave the header out",
+}
+_CONNECTION_OPTIONS = frozenset({"close", "keep-alive"})
+_CLOSE = "close"
+
+
+class Header(str):
+    """A header as it was written, `Name: value`.
+
+    Attributes:
+        name: what stands before the colon.
+        value: what stands behind it, without the white space around it; it may have placeholders.
+    """
+
+    __slots__ = ("name", "value")
+    name: str
+    value: str
+
+    def __new__(cls, text: str) -> Self:
+        """Split the text; nothing is checked here."""
+        header = super().__new__(cls, text)
+        header.name, _, value = text.partition(":")
+        header.value = value.strip()
+        return header
+
+    def is_named(self, name: str) -> bool:
+        """Whether it has this name, which is given in lower case."""
+        return self.name.lower() == name
+
+
+def parse_headers(value: object) -> tuple[Header, ...]:
+    """`Name: value`, once or several times, or a mapping of names to values."""
+    if isinstance(value, Mapping):
+        texts = [f"{parse_text(name)}: {parse_scalar(content)}" for name, content in value.items()]
+    else:
+        texts = [parse_text(item) for item in list_values(value)]
+    return tuple(map(_parse_header, texts))
+
+
+def build_headers(headers: Iterable[Header]) -> Callable[[int], list[tuple[str, str]]]:
+    """A function from an index to the names and values that its request is sent with, in this order."""
+    templates = [(header.name, build_template(header.value)) for header in headers]
+    return lambda index: [(name, build_value(index)) for name, build_value in templates]
+
+
+def find_framing_fault(headers: Sequence[Header], body: str | None) -> str | None:
+    """What is wrong with the headers of a spec beside its body, or None.
+
+    Args:
+        headers: of each request.
+        body: of each request, perhaps with `{i}` in it; None without one.
+    """
+    counts = Counter(header.name.lower() for header in headers)
+    for header in headers:
+        name, value = header.name.lower(), header.value
+        shown = format_value(f"{header.name}: {value}")
+        if why := _REFUSED.get(name):
+            return f"{shown}: {why}"
+        if name in _SINGLE and counts[name] > 1:
+            return f"{header.name}: is given twice"
+        if name == "content-length" and (why := _find_length_fault(value, body)):
+            return f"{shown}: {why}; leave the header out, Oku sends it"
+        if name == "connection" and not set(_split_options(value)) <= _CONNECTION_OPTIONS:
+            return f"{shown}: only {' and '.join(sorted(_CONNECTION_OPTIONS))} are allowed"
+    return None
+
+
+def asks_to_close(headers: Iterable[Header]) -> bool:
+    """Whether each request is to be the last one on its connection."""
+    return any(header.is_named("connection") and _CLOSE in _split_options(header.value) for header in headers)
+
+
+def _parse_header(text: str) -> Header:
+    name, colon, value = text.partition(":")
+    if not name or not colon:
+        raise ValueError(f"{format_value(text)} is not of the form 'Name: value'")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{format_value(name)} is not the name of a header: ASCII letters, digits and -")
+    if not _VALUE.fullmatch(value):
+        raise ValueError(f"{format_value(text)} has line breaks or control characters in its value")
+    check_secrets(value)
+    return Header(text)
+
+
+def _find_length_fault(value: str, body: str | None) -> str | None:
+    text = body or ""
+    if INDEX_PLACEHOLDER in text:
+        return f"the length of a body with {INDEX_PLACEHOLDER} in it varies"
+    length = len(text.encode())
+    if not re.fullmatch("[0-9]{1,18}", value) or int(value) != length:
+        return f"the body has {length} bytes"
+    return None
+
+
+def _split_options(value: str) -> list[str]:
+    return [option.strip().lower() for option in value.split(",")]

@@ -1,0 +1,104 @@
+"""The URLs of a spec: what a user may write, and the parts that every engine needs of it."""
+
+import re
+from typing import Self
+from urllib.parse import urlsplit
+
+from oku_core.errors import format_value
+from oku_core.process.redaction import redact
+from oku_core.spec.placeholder import (
+    INDEX_PLACEHOLDER,
+    KNOWN_PLACEHOLDERS,
+    SECRET_PLACEHOLDER,
+    check_secrets,
+)
+from oku_core.spec.scalar import list_values, parse_text
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
+
+
+class Url(str):
+    """A URL as it was written, with the placeholders in it.
+
+    Attributes:
+        scheme: in lower case.
+        authority: user, host and port.
+        host: in lower case; empty when there is none.
+        path: as it was written, perhaps empty.
+        query: as it was written, without the question mark.
+    """
+
+    __slots__ = ("authority", "host", "path", "query", "scheme")
+    scheme: str
+    authority: str
+    host: str
+    path: str
+    query: str
+
+    def __new__(cls, text: str) -> Self:
+        """Split the text; `ValueError` when that is not possible. Nothing else is checked here."""
+        url, parts = super().__new__(cls, text), urlsplit(text)
+        url.scheme, url.authority, url.path, url.query = parts.scheme, parts.netloc, parts.path, parts.query
+        url.host = parts.hostname or ""
+        return url
+
+
+def parse_urls(value: object) -> tuple[Url, ...]:
+    """One URL or several: `http` or `https`, `{i}` only in path and query, no secret in the host."""
+    urls = tuple(_parse_url(parse_text(item)) for item in list_values(value))
+    if not urls:
+        raise ValueError("there is no URL")
+    return urls
+
+
+def parse_proxy(value: object) -> Url:
+    """The URL of an HTTP proxy: scheme `http`, host and port, perhaps a user."""
+    url = _parse_url(parse_text(value))
+    if url.scheme != "http" or url.path not in ("", "/") or url.query:
+        raise ValueError(
+            f"{format_value(redact(url, queries=False))} is not a proxy such as http://proxy.example:3128"
+        )
+    return url
+
+
+def _parse_url(text: str) -> Url:
+    shown = format_value(redact(text, queries=False))
+    if " " in text or not text.isprintable():
+        raise ValueError(f"{shown} has white space or control characters in it")
+    if not _SCHEME.match(text):
+        raise ValueError(f"{shown} has no scheme, write http://{format_value(text.lstrip(':/') or 'host/')}")
+    check_secrets(text)
+    authority = re.split(r"[/?#]", text.partition("://")[2], maxsplit=1)[0]
+    if SECRET_PLACEHOLDER.search(authority.rpartition("@")[2]):
+        raise ValueError(f"{shown} has a secret in its host; it may stand in user, path and query")
+    public = SECRET_PLACEHOLDER.sub("0", text)
+    _check_host(public, shown)
+    if "#" in public:
+        raise ValueError(f"{shown} has a fragment (#), which is never sent")
+    if unknown := _PLACEHOLDER.search(public.replace(INDEX_PLACEHOLDER, "0")):
+        name = format_value(unknown[0])
+        raise ValueError(f"{shown} has the unknown placeholder {name}; there are {KNOWN_PLACEHOLDERS}")
+    return Url(text)
+
+
+def _check_host(text: str, shown: str) -> None:
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        host.encode("idna")  # a label that is empty or too long has no address
+    except ValueError as error:
+        raise ValueError(f"{shown} has an invalid host") from error
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f"{shown} has the scheme {parts.scheme}; only http and https are supported")
+    if not host:
+        raise ValueError(f"{shown} has no host")
+    if INDEX_PLACEHOLDER in parts.netloc:
+        # A host for each index would let resolver and connection pool grow with the number of requests.
+        raise ValueError(f"{shown} has {INDEX_PLACEHOLDER} in its host; it may stand in path and query")
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(f"{shown} has a port that is not between 1 and 65535")

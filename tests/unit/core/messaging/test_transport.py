@@ -1,0 +1,87 @@
+import socket
+import zlib
+
+import pytest
+from kombu import compression
+from tests.kit.brokers.message_key import MESSAGE_KEY
+
+from oku_core.messaging.celery_app import build_app
+from oku_core.messaging.rejection import MalformedMessageError
+from oku_core.messaging.transport import (
+    KEEP_IDLE,
+    LONGEST_MESSAGE,
+    build_heartbeat_transport_options,
+    build_reports_transport_options,
+    read_json_body,
+)
+
+REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
+AMQP_URLS = ["amqp://host//", "amqps://host//"]
+
+
+@pytest.mark.parametrize("url", REDIS_URLS)
+def test_redis_gives_reports_back_soon_and_leases_late(url: str) -> None:
+    """The short visibility timeout of reports has keys of its own, so that no lease is given out by it."""
+    leases = build_app(url, MESSAGE_KEY).conf.broker_transport_options
+    reports = build_reports_transport_options(build_app(url, MESSAGE_KEY))
+    assert [queue.queue_arguments for queue in build_app(url, MESSAGE_KEY).conf.task_queues] == [None, None]
+    assert reports["visibility_timeout"] < 60
+    assert leases["visibility_timeout"] > 3600
+    for key in ("unacked_key", "unacked_index_key", "unacked_mutex_key"):
+        assert reports[key] not in {None, leases.get(key), "unacked", "unacked_index", "unacked_mutex"}
+
+
+@pytest.mark.parametrize("url", REDIS_URLS)
+def test_no_call_to_redis_waits_for_ever(url: str) -> None:
+    """A connection that is dead but not closed is given up, where silence counts as death before that."""
+    app = build_app(url, MESSAGE_KEY)
+    options = app.conf.broker_transport_options
+    assert 0 < options["socket_connect_timeout"] <= options["socket_timeout"] <= 60
+    assert 0 < build_heartbeat_transport_options(app)["socket_timeout"] < 5
+
+
+@pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
+def test_a_subscriber_is_not_connected_again_behind_our_back(url: str) -> None:
+    """redis-py would wait on a connection that has subscribed to nothing."""
+    app = build_app(url, MESSAGE_KEY)
+    assert "retry_on_timeout" not in app.conf.broker_transport_options
+
+
+@pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
+def test_the_kernel_asks_a_silent_peer_within_seconds(url: str) -> None:
+    """Its own default is two hours."""
+    options = build_app(url, MESSAGE_KEY).conf.broker_transport_options
+    keepalive = options.get("socket_keepalive_options") or options["socket_settings"]
+    assert keepalive[KEEP_IDLE] + keepalive[socket.TCP_KEEPINTVL] * keepalive[socket.TCP_KEEPCNT] < 15
+
+
+@pytest.mark.parametrize("kind", ["application/x-gzip", "gzip", "zlib", "bzip2"])
+def test_nothing_is_unpacked(kind: str) -> None:
+    """A message of a megabyte would become one of a gigabyte before anybody has looked at it."""
+    build_app("memory://", MESSAGE_KEY)
+    with pytest.raises(ValueError, match="compressed"):
+        compression.decompress(zlib.compress(b"x"), kind)
+
+
+class Envelope:
+    """What kombu gives of a message."""
+
+    def __init__(self, body: object, content_type: str = "application/json") -> None:
+        self.body = body
+        self.content_type = content_type
+
+
+@pytest.mark.parametrize(
+    ("envelope", "fault"),
+    [
+        (Envelope(b"x", "application/x-python-serialize"), "is of type 'application/x-python-serialize'"),
+        (Envelope(b"x", "x" * 1000), "is of type 'x{39}$"),
+        (Envelope(None), "has no body"),
+        (Envelope({}), "has no body"),
+        (Envelope(b"x" * (LONGEST_MESSAGE + 1)), "is longer than 32,000,000 bytes"),
+    ],
+)
+def test_what_is_not_a_text_of_bounded_length_is_malformed(envelope: Envelope, fault: str) -> None:
+    """It is not even decoded."""
+    with pytest.raises(MalformedMessageError, match=fault):
+        read_json_body(envelope)

@@ -1,0 +1,126 @@
+from collections.abc import Callable
+
+import pytest
+
+from oku_core.spec.placeholder import KNOWN_PLACEHOLDERS
+from oku_core.spec.url import Url, parse_proxy, parse_urls
+
+
+def read_fault(value: object, parse: Callable[[object], object] = parse_urls) -> str:
+    """What a reader says of a wrong value."""
+    with pytest.raises(ValueError, match=r".") as caught:
+        parse(value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost",
+        "http://localhost:80/",
+        "https://example.com/items/{i}",
+        "http://example.com/?id={i}&again={i}",
+        "http://[::1]:80/{i}",
+        "http://127.0.0.1:65535/a%20b",
+        "http://user:secret@example.com/",
+        "http://bücher.example/ä",
+        "HTTP://EXAMPLE.COM./",
+        "http://example.com:/",
+    ],
+)
+def test_a_url_stays_as_it_was_written(url: str) -> None:
+    """Alone or in a list, `{i}` in path or query or none at all."""
+    assert parse_urls(url) == (url,)
+    assert parse_urls([url, url]) == (url, url)
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("", "'' has no scheme, write http://host/"),
+        ("example.com/{i}", "example.com/{i} has no scheme, write http://example.com/{i}"),
+        ("//example.com/", "//example.com/ has no scheme, write http://example.com/"),
+        ("://example.com/", "://example.com/ has no scheme, write http://example.com/"),
+        ("x?y=http://z", "x?y=http://z has no scheme, write http://x?y=http://z"),
+        ("ftp://example.com/", "ftp://example.com/ has the scheme ftp; only http and https are supported"),
+        ("http://", "http:// has no host"),
+        ("http:///path", "http:///path has no host"),
+        ("http://:80/", "http://:80/ has no host"),
+        ("http://user@/", "http://***@/ has no host"),
+        ("http://[::1/", "http://[::1/ has an invalid host"),
+        ("http://[nonsense]/", "http://[nonsense]/ has an invalid host"),
+        ("http://a..b/", "http://a..b/ has an invalid host"),
+        ("http://\u2100/", "http://\u2100/ has an invalid host"),
+        ("http://h:0/", "http://h:0/ has a port that is not between 1 and 65535"),
+        ("http://h:65536/", "http://h:65536/ has a port that is not between 1 and 65535"),
+        ("http://h:-1/", "http://h:-1/ has a port that is not between 1 and 65535"),
+        ("http://h:x/", "http://h:x/ has a port that is not between 1 and 65535"),
+        ("http://h:٣/", "http://h:٣/ has a port that is not between 1 and 65535"),
+        ("http://{i}.h/", "http://{i}.h/ has {i} in its host; it may stand in path and query"),
+        ("http://h:{i}/", "http://h:{i}/ has {i} in its host; it may stand in path and query"),
+        ("http://h/{n}", f"http://h/{{n}} has the unknown placeholder {{n}}; there are {KNOWN_PLACEHOLDERS}"),
+        ("http://h/{i", f"http://h/{{i has the unknown placeholder {{i; there are {KNOWN_PLACEHOLDERS}"),
+        ("http://h/i}", f"http://h/i}} has the unknown placeholder }}; there are {KNOWN_PLACEHOLDERS}"),
+        (
+            "http://h/{{i}}",
+            f"http://h/{{{{i}}}} has the unknown placeholder {{0}}; there are {KNOWN_PLACEHOLDERS}",
+        ),
+        ("http://h/#part", "http://h/#part has a fragment (#), which is never sent"),
+        ("http://h/a b", "http://h/a b has white space or control characters in it"),
+        ("http://h/\t", r"'http://h/\t' has white space or control characters in it"),
+        ("http://h/\r\nHost: x", r"'http://h/\r\nHost: x' has white space or control characters in it"),
+        ("http://h/\x00", r"'http://h/\x00' has white space or control characters in it"),
+        ("http://h/\u2028", r"'http://h/\u2028' has white space or control characters in it"),
+        ("http://h/\ud800", r"'http://h/\ud800' has characters that UTF-8 cannot encode"),
+        ([], "there is no URL"),
+        (["http://h/", "h"], "h has no scheme, write http://h"),
+        (["http://h/", None], "null is not text"),
+        (None, "null is not text"),
+        (5, "5 is not text, put it in quotes"),
+        ({"http": "//h"}, "{'http': '//h'} is not text"),
+    ],
+)
+def test_a_wrong_url_is_told_what_is_wrong_with_it(url: object, fault: str) -> None:
+    """Each fault has its sentence, with the URL in it."""
+    assert read_fault(url) == fault
+
+
+def test_a_url_has_its_parts() -> None:
+    """They were split once and are there for whoever sends requests; the text stays as it was written."""
+    url = Url("HTTP://me:{env:P}@Example.COM:8080/a b/{i}?q={i}")
+    assert (url.scheme, url.authority, url.host) == ("http", "me:{env:P}@Example.COM:8080", "example.com")
+    assert (url.path, url.query) == ("/a b/{i}", "q={i}")
+    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
+        Url("http://[::1/")
+    assert (Url("http://h").path, Url("http://h").query, Url("/x").host) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]
+)
+def test_a_proxy_stays_as_it_was_written(url: str) -> None:
+    """With a user perhaps."""
+    assert parse_proxy(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("https://h:3128", "https://h:3128 is not a proxy such as http://proxy.example:3128"),
+        ("http://h/path", "http://h/path is not a proxy such as http://proxy.example:3128"),
+        ("http://h/?q", "http://h/?q is not a proxy such as http://proxy.example:3128"),
+        ("socks5://h:1080", "socks5://h:1080 has the scheme socks5; only http and https are supported"),
+        ("h:3128", "h:3128 has no scheme, write http://h:3128"),
+        ("http://h:3128/{i}", "http://h:3128/{i} is not a proxy such as http://proxy.example:3128"),
+        (["http://h"], "['http://h'] is not text"),
+    ],
+)
+def test_what_is_no_proxy_is_named(url: object, fault: str) -> None:
+    """Only plain HTTP is spoken to proxies, and nothing is asked of the proxy itself."""
+    assert read_fault(url, parse_proxy) == fault
+
+
+@pytest.mark.parametrize("host", ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"])
+def test_no_secret_stands_in_a_host(host: str) -> None:
+    """It would be shown to every resolver on the way."""
+    assert "has a secret in its host" in read_fault(f"http://{host}/x@y")

@@ -1,0 +1,83 @@
+from itertools import count
+
+import pytest
+
+from oku_core.spec.delay import parse_delay
+from oku_server.behaviour.fault import Fault, FaultRates
+from oku_server.behaviour.overrides import Overrides
+from oku_server.behaviour.plan import Planner
+from oku_server.http.response import Ending, Response
+from oku_server.http.response_plan import MOST_READY, READY_LIMIT_BYTES, PlannedResponses
+
+
+def build_responses(delay: str = "0s", body: bytes = b"!", fault: Fault | None = None) -> PlannedResponses:
+    """The responses of a server on which each request meets the same fault, if any."""
+    rates = FaultRates() if fault is None else FaultRates(**{fault.value: 1.0})
+    return PlannedResponses(Planner(parse_delay(delay), rates, 0, lambda: 0.0), body)
+
+
+@pytest.mark.parametrize(
+    ("delay", "told"), [("0s", b"0"), ("2s", b"2"), ("20ms", b"0.02"), ("333.3333333333ms", b"0.333333333")]
+)
+def test_a_response_tells_its_delay(delay: str, told: bytes) -> None:
+    """Whole seconds have no fraction, others have at most nine digits."""
+    response = build_responses(delay).find_plain(b"1")
+    assert response == Response(
+        parse_delay(delay).mean_s,
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nDelay: %b\r\n\r\n!" % told,),
+        Ending.OPEN,
+    )
+
+
+def test_all_connections_share_the_response_of_a_delay() -> None:
+    """Thousands that wait for the same delay wait for one object, whatever was overridden."""
+    responses = build_responses("0..3s")
+    by_delay = {
+        response.delay_s: response for response in map(responses.find_plain, [b"1", b"2", b"3", b"4"])
+    }
+    assert len(by_delay) > 1
+    overridden = responses.override(Overrides(None, 1))
+    for index in range(20):
+        response = overridden.find_plain(b"%d" % index)
+        assert response is by_delay.setdefault(response.delay_s, response)
+
+
+@pytest.mark.parametrize("length", [0, READY_LIMIT_BYTES, READY_LIMIT_BYTES + 1])
+def test_the_number_of_responses_kept_ready_is_bounded(length: int) -> None:
+    """Neither many different delays nor long bodies fill the memory."""
+    numbers = count()
+    planner = Planner(parse_delay("0ms..1000s"), FaultRates(), 0, lambda: next(numbers) / 10_000)
+    responses = PlannedResponses(planner, b"x" * length)
+    seen = {responses.find_plain(b"not an index").delay_s for _ in range(3 * MOST_READY)}
+    assert len(seen) == 3 * MOST_READY
+    assert len(responses) == (MOST_READY if length <= READY_LIMIT_BYTES else 0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "ending", "end"),
+    [
+        (Fault.ERROR, Ending.OPEN, b"--error-rate\n"),
+        (Fault.RESET, Ending.RESET, b""),
+        (Fault.STALL, Ending.NEVER, b""),
+        (Fault.TRUNCATE, Ending.CLOSE, b"Connection: close\r\n\r\n01"),
+    ],
+)
+def test_each_fault_has_its_ending(fault: Fault, ending: Ending, end: bytes) -> None:
+    """What is never written has no bytes; plain requests and others get the same."""
+    responses = build_responses("500ms", b"01234", fault)
+    response = responses.find_plain(b"1")
+    assert response == responses.build(b"1", is_head=False, connection=b"")
+    assert response.ending is ending
+    assert b"".join(response.buffers).endswith(end)
+    assert bool(response.buffers) is bool(end)
+    assert response.delay_s >= 0.5
+    if fault is Fault.ERROR:
+        assert response.buffers[0].startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+
+
+@pytest.mark.parametrize("fault", [None, Fault.ERROR, Fault.TRUNCATE])
+def test_a_response_to_head_has_no_body(fault: Fault | None) -> None:
+    """It announces one all the same."""
+    response = build_responses("0s", b"01234", fault).build(b"1", is_head=True, connection=b"")
+    assert response.buffers[0].endswith(b"\r\n\r\n")
+    assert b"\r\nContent-Length: 0\r\n" not in response.buffers[0]
