@@ -155,6 +155,36 @@ CREATE TABLE deletions (
     run TEXT PRIMARY KEY              -- is in `runs` no more, and is being removed from the other tables
 ) WITHOUT ROWID;
 """
+TALLY_TRIGGERS = """
+CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
+    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+CREATE TEMP TRIGGER slice_removed AFTER DELETE ON slices BEGIN
+    SELECT note_slice(-1, old.run, old.start, old.stop, old.state); END;
+CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
+    SELECT note_slice(-1, old.run, old.start, old.stop, old.state);
+    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+CREATE TEMP TRIGGER lease_added AFTER INSERT ON leases BEGIN
+    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
+        new.execution, new.worker, new.incarnation); END;
+CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases BEGIN
+    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
+        old.execution, old.worker, old.incarnation); END;
+CREATE TEMP TRIGGER lease_changed AFTER UPDATE ON leases BEGIN
+    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
+        old.execution, old.worker, old.incarnation);
+    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
+        new.execution, new.worker, new.incarnation); END;
+CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
+    SELECT note_worker(new.run, new.requests); END;
+CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
+    SELECT note_worker(old.run, -old.requests); END;
+CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
+    SELECT note_worker(old.run, -old.requests);
+    SELECT note_worker(new.run, new.requests); END;
+CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
+    SELECT forget_run(old.run); END;
+"""
+"""Tell a `Tally` of each row that this connection adds, removes or changes."""
 _FROM_VERSION_8 = """
 ALTER TABLE leases RENAME COLUMN boot TO incarnation;
 ALTER TABLE moments RENAME TO samples;

@@ -11,41 +11,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.schema import TALLY_TRIGGERS
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
-
-_TRIGGERS = """
-CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
-    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
-CREATE TEMP TRIGGER slice_removed AFTER DELETE ON slices BEGIN
-    SELECT note_slice(-1, old.run, old.start, old.stop, old.state); END;
-CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
-    SELECT note_slice(-1, old.run, old.start, old.stop, old.state);
-    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
-CREATE TEMP TRIGGER lease_added AFTER INSERT ON leases BEGIN
-    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
-        new.execution, new.worker, new.incarnation); END;
-CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases BEGIN
-    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
-        old.execution, old.worker, old.incarnation); END;
-CREATE TEMP TRIGGER lease_changed AFTER UPDATE ON leases BEGIN
-    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
-        old.execution, old.worker, old.incarnation);
-    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
-        new.execution, new.worker, new.incarnation); END;
-CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
-    SELECT note_worker(new.run, new.requests); END;
-CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
-    SELECT note_worker(old.run, -old.requests); END;
-CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
-    SELECT note_worker(old.run, -old.requests);
-    SELECT note_worker(new.run, new.requests); END;
-CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
-    SELECT forget_run(old.run); END;
-"""
 
 
 class Tally:
@@ -162,7 +133,7 @@ def watch(database: sqlite3.Connection, tallies: dict[str, Tally], specs: dict[s
 
     for function, arguments in ((note_slice, 5), (note_lease, 11), (note_worker, 2), (forget_run, 1)):
         database.create_function(function.__name__, arguments, function)
-    database.executescript(_TRIGGERS)
+    database.executescript(TALLY_TRIGGERS)
 
 
 def _add(counter: Counter[_T], key: _T, count: int) -> None:
