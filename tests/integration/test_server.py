@@ -42,7 +42,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(force_close=True, limit=0)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         # Else it silently repeats a GET whose connection is reset, and the counts disagree.
-        session._retry_connection = False
+        session._retry_connection = False  # noqa: SLF001  # aiohttp has no other switch for it
         yield session
 
 

@@ -18,7 +18,7 @@ from oku_core.results.event import Event, EventType
 _log = logging.getLogger(__name__)
 
 BATCH_LINES, BATCH_BYTES = 1000, 512_000
-_LOOK_S = 0.5
+LOOK_S = 0.5
 """How often an empty outbox is checked."""
 _EARLY = "it says that lines are from the future: the clock of this machine or that of Loki is wrong"
 EARLY_PAUSE_S = 1.0
@@ -101,7 +101,7 @@ class Publisher:
                 lines = await asyncio.to_thread(self._take)
                 if not lines:
                     health.note_well()
-                    await asyncio.sleep(_LOOK_S)
+                    await asyncio.sleep(LOOK_S)
                     continue
                 entries = {_build_entry(line): line for line in lines}
                 refusals = await pusher.push(list(entries))

@@ -48,7 +48,7 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
     except OSError as error:
         for listening in sockets:
             listening.close()
-        raise UserError(_explain(error, host, port)) from error
+        raise UserError(explain_failure(error, host, port)) from error
     return sockets
 
 
@@ -92,7 +92,8 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     return family, address
 
 
-def _explain(error: OSError, host: str, port: int) -> str:
+def explain_failure(error: OSError, host: str, port: int) -> str:
+    """The flag that cannot be listened on, its value and why."""
     if error.errno == errno.EADDRINUSE:
         return f"--port: {port} is in use on {host}"
     if error.errno == errno.EACCES:

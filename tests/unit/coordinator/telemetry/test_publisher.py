@@ -56,7 +56,7 @@ def pusher(monkeypatch: pytest.MonkeyPatch) -> type[FakePusher]:
     FakePusher.taken, FakePusher.refuses, FakePusher.trouble = [], lambda _: False, ""
     FakePusher.reason = "too far behind"
     monkeypatch.setattr(publisher_module, "LokiPusher", FakePusher)
-    monkeypatch.setattr(publisher_module, "_LOOK_S", 0.01)
+    monkeypatch.setattr(publisher_module, "LOOK_S", 0.01)
     return FakePusher
 
 

@@ -38,7 +38,7 @@ def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text:
 )
 def test_what_keeps_a_server_from_listening_is_one_line(number: int, message: str) -> None:
     """The flag, its value and what is wrong with it."""
-    assert listener._explain(OSError(number, os.strerror(number)), "a", 80) == message
+    assert listener.explain_failure(OSError(number, os.strerror(number)), "a", 80) == message
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -18,7 +18,7 @@ def test_the_peak_stands_in_where_the_system_does_not_tell(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Outside Linux there is no other figure."""
-    monkeypatch.setattr(memory, "_STATM", tmp_path / "missing")
+    monkeypatch.setattr(memory, "STATM", tmp_path / "missing")
     assert measure_rss_mb() == measure_peak_rss_mb()
 
 
@@ -26,7 +26,7 @@ def test_the_peak_has_two_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     """The process's own on Linux, else what the system tells; the same within a page or so here."""
     ballast = b"x" * 30_000_000
     own_mb = measure_peak_rss_mb()
-    monkeypatch.setattr(memory, "_STATUS", tmp_path / "missing")
+    monkeypatch.setattr(memory, "STATUS", tmp_path / "missing")
     assert len(ballast) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
     (tmp_path / "missing").write_text("Name:\tpython\n")
     assert measure_peak_rss_mb() > len(ballast) / 1e6
