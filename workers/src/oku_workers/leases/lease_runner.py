@@ -21,7 +21,7 @@ from oku_workers.leases.worker_meter import WorkerMeter
 
 
 class LeaseRunner:
-    """Has all leases that are under way; what is called in it runs in the thread of the event loop.
+    """Has the leases that are under way; all but `fill_slot` belongs to the thread of the event loop.
 
     Args:
         worker: whose leases they are.
