@@ -66,7 +66,7 @@ def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path
                 app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=sealed)
             time.sleep(0.2)
             notices = api.summary(run)["notices"]
-            return any("newer (protocol 2)" in notice for notice in notices)
+            return any(f"newer (protocol {PROTOCOL + 1})" in notice for notice in notices)
 
         wait_until(is_told, 20, "the worker of another version is reported")
         assert api.summary(run)["state"] == "pending"

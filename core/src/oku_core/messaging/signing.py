@@ -12,7 +12,7 @@ import msgspec
 
 from oku_core.messaging.rejection import ForgedMessageError
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of what messages say. It rises when a coordinator or worker of before would misread them; what this
 module does with a message stays the same in every version."""
 SHORTEST_KEY = 16

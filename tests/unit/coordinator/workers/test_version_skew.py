@@ -19,20 +19,20 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
     version_skew = VersionSkew(Clock())
     assert version_skew.describe() == ""
     for _ in range(10):
-        version_skew.note(OtherProtocolError("w7", 2))
+        version_skew.note(OtherProtocolError("w7", 3))
     assert version_skew.describe() == (
-        "workers of another version get no leases; this coordinator speaks protocol 1: w7 (protocol 2);"
+        "workers of another version get no leases; this coordinator speaks protocol 2: w7 (protocol 3);"
         " run the same version of Oku on all"
     )
     [record] = caplog.records
-    assert record.getMessage() == "worker w7 speaks protocol 2, this coordinator 1: it gets no leases"
+    assert record.getMessage() == "worker w7 speaks protocol 3, this coordinator 2: it gets no leases"
 
 
 def test_one_that_has_gone_is_forgotten() -> None:
     """It is forgotten after a minute of silence."""
     clock = Clock()
     version_skew = VersionSkew(clock)
-    version_skew.note(OtherProtocolError("w7", 2))
+    version_skew.note(OtherProtocolError("w7", 3))
     clock.now += 61
     assert version_skew.describe() == ""
 
@@ -41,7 +41,7 @@ def test_many_are_some_and_a_number() -> None:
     """A notice is a line, and what is kept of such workers has a bound."""
     version_skew = VersionSkew(Clock())
     for number in range(5000):
-        version_skew.note(OtherProtocolError(f"w{number:04}", 2))
+        version_skew.note(OtherProtocolError(f"w{number:04}", 3))
     assert (
-        "w0000 (protocol 2), w0001 (protocol 2), w0002 (protocol 2) and 997 more;" in version_skew.describe()
+        "w0000 (protocol 3), w0001 (protocol 3), w0002 (protocol 3) and 997 more;" in version_skew.describe()
     )

@@ -231,7 +231,7 @@ def test_a_refusal_is_understood_in_every_protocol() -> None:
 )
 def test_a_worker_of_another_protocol_is_named(read: Callable[[], object]) -> None:
     """So that people can be told which one it is."""
-    with pytest.raises(OtherProtocolError, match=r"^worker w[19] speaks protocol 9, this coordinator 1$"):
+    with pytest.raises(OtherProtocolError, match=r"^worker w[19] speaks protocol 9, this coordinator 2$"):
         read()
 
 
