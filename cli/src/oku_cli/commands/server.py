@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from oku_cli.options.log_options import log_options
 from oku_cli.options.option_parser import Parsed, naming
-from oku_cli.process.logs import log_options
 from oku_core.errors import UserError
 from oku_core.spec.delay import parse_delay
 from oku_core.spec.quantity import parse_count

@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from oku_cli.options.allow_options import files_dir_option, secret_options
+from oku_cli.options.log_options import log_options
 from oku_cli.options.message_key import message_key_option, read_message_key
 from oku_cli.options.option_parser import Parsed
-from oku_cli.process.logs import add_context, log_options
+from oku_cli.process.logs import add_context
 from oku_core.errors import UserError
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.quantity import parse_duration_s

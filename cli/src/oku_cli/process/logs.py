@@ -7,10 +7,7 @@ form as what Oku says itself.
 import logging
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING
 
 from oku_cli.process.log_line import JsonFormatter, TextFormatter
 from oku_cli.terminal.printable import write_error
@@ -30,24 +27,6 @@ LEVELS = {
 _PACKAGES = ("oku_core", "oku_coordinator", "oku_workers", "oku_server", "oku_cli")
 
 _log = logging.getLogger(__name__)
-_Command = Callable[..., Any]
-
-
-def log_options(command: _Command) -> _Command:
-    """`--log-format` and `--log-level`, which take effect before other options are read."""
-    command = click.option(
-        "--log-level", type=click.Choice(list(LEVELS)), default="info", show_default=True,
-        envvar="OKU_LOG_LEVEL", is_eager=True, expose_value=False,
-        callback=lambda _context, _parameter, value: set_level(value),
-        help="Lowest level to log; libraries log only warnings and errors, with debug more.",
-    )(command)  # fmt: skip
-    option = click.option(
-        "--log-format", type=click.Choice(FORMATS), default="auto", show_default=True,
-        envvar="OKU_LOG_FORMAT", is_eager=True, expose_value=False,
-        callback=lambda _context, _parameter, value: set_format(value),
-        help="Log format on standard error; auto is text in a terminal, otherwise JSON.",
-    )  # fmt: skip
-    return option(command)
 
 
 def set_format(name: str) -> None:

@@ -12,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from oku_cli.options.log_options import log_options
 from oku_cli.process import logs
 
 Read = Callable[[], list[dict[str, str]]]
@@ -184,7 +185,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @click.command()
 @click.option("--port", type=int)
-@logs.log_options
+@log_options
 def command(port: int) -> None:
     """A process with logs."""
 
