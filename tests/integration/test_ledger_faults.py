@@ -37,7 +37,7 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
 ) -> None:
     """Whatever fails, the run completes, its followers are told so, and the account balances."""
     faults = LedgerFaults()
-    monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", faults.connect)
+    monkeypatch.setattr("oku_coordinator.ledger.storage.schema.sqlite3.connect", faults.connect)
     monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr("oku_core.process.supervision.STEADY_S", 0.0)  # no pause grows
     runs: list[str] = []

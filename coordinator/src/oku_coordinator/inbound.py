@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.accounting.message_verdict import MessageVerdict

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from oku_coordinator.inbound import Inbound
-from oku_coordinator.ledger.records import BreachError
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_coordinator.rounds import Rounds
 from oku_core.process.supervision import Health
 

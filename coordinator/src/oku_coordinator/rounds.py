@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.queue_watch import QueueWatch

@@ -1,7 +1,7 @@
 """Leases that a test wants to have in a ledger."""
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 
 
 def cut_lease(ledger: Ledger, run: str, size: int, now: float) -> LeaseRecord | None:

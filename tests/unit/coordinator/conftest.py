@@ -11,7 +11,7 @@ from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState

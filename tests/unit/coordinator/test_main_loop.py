@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from oku_coordinator.assembly import Assembly
-from oku_coordinator.ledger.records import BreachError
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_core.process.supervision import Health
 
 

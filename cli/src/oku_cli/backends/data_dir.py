@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from oku_cli.remote.endpoint import Endpoint
-from oku_coordinator.ledger.file_lock import FileLock
+from oku_coordinator.ledger.storage.file_lock import FileLock
 from oku_core.errors import UserError
 from oku_core.process.private_files import (
     NotPrivateError,

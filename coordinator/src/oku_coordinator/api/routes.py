@@ -28,7 +28,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.ledger import UnknownRunError
-from oku_coordinator.ledger.records import RunInUseError
+from oku_coordinator.ledger.storage.records import RunInUseError
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics

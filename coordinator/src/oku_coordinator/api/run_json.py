@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from oku_coordinator.ledger.records import RunRecord, RunRow
+from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.runs.summaries import format_time
 from oku_core.spec.parser import build_mapping
 

@@ -11,7 +11,7 @@ from oku_coordinator.kube.pod_servers import PodServers
 from oku_coordinator.kube.scale_plan import check_bounds
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import is_one_server
 from oku_coordinator.settings import KubeSettings
 from oku_core.process.supervision import Supervisor

@@ -27,7 +27,7 @@ from oku_coordinator.kube.pod_readiness import (
 from oku_coordinator.kube.pods import Pod
 from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.settings import KubeSettings
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.process.supervision import Health, Supervisor, cancel

@@ -15,7 +15,7 @@ import msgspec
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.sizing import size_lease
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState

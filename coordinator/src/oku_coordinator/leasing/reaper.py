@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason

@@ -6,6 +6,6 @@
 """
 
 from oku_coordinator.ledger.ledger import Ledger
-from oku_coordinator.ledger.records import UnknownRunError
+from oku_coordinator.ledger.storage.records import UnknownRunError
 
 __all__ = ["Ledger", "UnknownRunError"]

@@ -7,13 +7,13 @@ fails.
 
 from pathlib import Path
 
-from oku_coordinator.ledger import conservation
 from oku_coordinator.ledger.ledger_deletions import LedgerDeletions
 from oku_coordinator.ledger.ledger_history import LedgerHistory
 from oku_coordinator.ledger.ledger_leases import LedgerLeases
 from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
 from oku_coordinator.ledger.ledger_runs import LedgerRuns
-from oku_coordinator.ledger.transaction import LedgerFile
+from oku_coordinator.ledger.rules import conservation
+from oku_coordinator.ledger.storage.transaction import LedgerFile
 from oku_core.accounting.interval import Lengths
 
 

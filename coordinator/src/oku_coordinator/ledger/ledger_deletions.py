@@ -1,7 +1,7 @@
 """The deletions of a ledger: which runs are due, and how one is removed, some rows at a time."""
 
-from oku_coordinator.ledger import deletion, outbox_table
-from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.tables import deletion_table, outbox_table
 
 DELETED_AT_ONCE = 500
 """Rows; deleting them takes a few milliseconds."""
@@ -26,22 +26,22 @@ class LedgerDeletions:
         """
 
         def begin(transaction: Transaction) -> int:
-            deletion.begin_deletion(transaction, run)
+            deletion_table.begin_deletion(transaction, run)
             return outbox_table.count_lines(transaction, run)
 
         return self._file.change(begin)
 
     def find(self) -> str | None:
         """A deleted run that still has rows; None when there is none."""
-        return self._file.read(deletion.find_deletion)
+        return self._file.read(deletion_table.find_deletion)
 
     def delete_some(self, run: str) -> bool:
         """Remove some rows of a deleted run; gives whether there may be more."""
-        return self._file.change(lambda transaction: deletion.delete_some(transaction, run, DELETED_AT_ONCE))
+        return self._file.change(lambda change: deletion_table.delete_some(change, run, DELETED_AT_ONCE))
 
     def find_surplus(self, most: int | None, ended_before: float | None) -> list[str]:
         """Some of the runs that ended before a time, or that are over in excess of `most`."""
-        return self._file.read(lambda transaction: deletion.find_surplus(transaction, most, ended_before))
+        return self._file.read(lambda read: deletion_table.find_surplus(read, most, ended_before))
 
     def give_back(self) -> bool:
         """Give some free space back to the file system; gives whether there may be more.

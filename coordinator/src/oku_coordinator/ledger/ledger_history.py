@@ -3,9 +3,9 @@
 import functools
 from collections.abc import Iterable, Iterator
 
-from oku_coordinator.ledger import account_table, history_table, outbox_table, slice_table
-from oku_coordinator.ledger.records import History
-from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.storage.records import History
+from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.tables import account_table, history_table, outbox_table, slice_table
 from oku_core.accounting.interval import Slice
 from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan

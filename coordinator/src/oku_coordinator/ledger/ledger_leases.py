@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from oku_coordinator.ledger import conservation, intake, lease_table, reclaim, slice_table
-from oku_coordinator.ledger.records import LeaseRecord
-from oku_coordinator.ledger.transaction import LedgerFile
+from oku_coordinator.ledger.rules import conservation, intake, reclaim
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.transaction import LedgerFile
+from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict

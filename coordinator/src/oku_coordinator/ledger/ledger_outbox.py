@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from oku_coordinator.ledger import history_table, outbox_table, run_table
-from oku_coordinator.ledger.outbox_table import OutboxLine, OutboxSize
-from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.tables import history_table, outbox_table, run_table
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine, OutboxSize
 from oku_core.results.event import Event
 from oku_core.results.lines import Fields, LineKind
 

@@ -4,19 +4,11 @@ import functools
 import logging
 from collections.abc import Iterable
 
-from oku_coordinator.ledger import (
-    account_table,
-    conservation,
-    lease_table,
-    lifecycle,
-    reclaim,
-    run_table,
-    server_table,
-    slice_table,
-)
-from oku_coordinator.ledger.records import BreachError, RunRecord, RunRow, Snapshot, Standing
-from oku_coordinator.ledger.run_account import Account
-from oku_coordinator.ledger.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim
+from oku_coordinator.ledger.storage.records import BreachError, RunRecord, RunRow, Snapshot, Standing
+from oku_coordinator.ledger.storage.run_account import Account
+from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
+from oku_coordinator.ledger.tables import account_table, lease_table, run_table, server_table, slice_table
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Report

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError
+from oku_coordinator.ledger.storage.records import BreachError
 from oku_core.results.tick import Tick
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.quantity import format_duration
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.liveness import Roster

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord, RunRow
+from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from oku_coordinator.ledger.records import Snapshot
+from oku_coordinator.ledger.storage.records import Snapshot
 from oku_core.accounting import hdr
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.results.summary import (

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.process.supervision import Health, Supervisor, cancel

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.outbox_table import OutboxLine
+from oku_coordinator.ledger.tables.outbox_table import OutboxLine
 from oku_coordinator.loki import Entry, LokiPusher, LokiTarget, Refusal
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.process.clock import SteadyClock

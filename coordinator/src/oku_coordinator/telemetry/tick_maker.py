@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from oku_coordinator.ledger.records import Standing
+from oku_coordinator.ledger.storage.records import Standing
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import Progress

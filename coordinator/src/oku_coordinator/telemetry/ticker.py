@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import BreachError, RunRecord
+from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics

@@ -15,7 +15,7 @@ from yarl import URL
 
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter

@@ -14,7 +14,7 @@ from oku_coordinator.kube.pod_servers import PodServers, build_url
 from oku_coordinator.kube.pods import COST_ANNOTATION, find_cost_changes
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import Address, NotFoundError
 from oku_coordinator.settings import KubeSettings
 from oku_core.accounting.run_state import RunState

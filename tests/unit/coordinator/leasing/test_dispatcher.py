@@ -8,7 +8,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.dispatcher import Dispatcher, build_sent_spec, find_free_slots
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.celery_app import build_app

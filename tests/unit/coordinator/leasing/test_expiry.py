@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from oku_coordinator.leasing.expiry import ExpiryRule
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.messaging.progress import Progress

@@ -6,7 +6,7 @@ import pytest
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason

@@ -5,7 +5,7 @@ import pytest
 from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict

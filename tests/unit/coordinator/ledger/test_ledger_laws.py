@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord, RunRecord, Snapshot
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord, Snapshot
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import SliceState, check_partition
 from oku_core.accounting.lease_state import ExpiryReason

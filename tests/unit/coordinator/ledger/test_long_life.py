@@ -11,14 +11,14 @@ from tests.kit.coordinators.leases import cut_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.run_account import Account
+from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 
 if TYPE_CHECKING:
-    from oku_coordinator.ledger.records import LeaseRecord
+    from oku_coordinator.ledger.storage.records import LeaseRecord
 
 LATER = 1_770_000_000.0
 _GRAIN = 10
@@ -30,7 +30,7 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._done = 0
-        monkeypatch.setattr("oku_coordinator.ledger.schema.sqlite3.connect", self._open)
+        monkeypatch.setattr("oku_coordinator.ledger.storage.schema.sqlite3.connect", self._open)
 
     def _open(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
         database: sqlite3.Connection = _connect(*arguments, **options)

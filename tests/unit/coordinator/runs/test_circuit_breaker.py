@@ -4,8 +4,8 @@ import pytest
 from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.lifecycle import fail
-from oku_coordinator.ledger.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.rules.lifecycle import fail
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.interval import Lengths

@@ -6,7 +6,7 @@ from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.readiness import LONGEST_NOTICE, QueueFullError, Readiness
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState

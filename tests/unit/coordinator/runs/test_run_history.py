@@ -8,7 +8,7 @@ import pytest
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.messaging.lease import Report

@@ -6,7 +6,7 @@ import pytest
 from tests.kit.coordinators.leases import cut_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal

@@ -8,8 +8,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from oku_coordinator.ledger.records import RunRecord, Snapshot
-from oku_coordinator.ledger.run_account import Account
+from oku_coordinator.ledger.storage.records import RunRecord, Snapshot
+from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.records import RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter, ServerCount
 from oku_coordinator.servers.server_watch import LONGEST_GAP_S, UNSEEN, ServerWatch
 from oku_core.accounting.run_state import RunState

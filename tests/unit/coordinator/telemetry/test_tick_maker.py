@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from oku_coordinator.ledger.records import RunRecord, Standing
+from oku_coordinator.ledger.storage.records import RunRecord, Standing
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.interval import Lengths

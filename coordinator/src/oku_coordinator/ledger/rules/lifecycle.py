@@ -1,0 +1,81 @@
+"""The lifecycle of a run: how it enters the states of `oku_core.accounting.run_state`, each with its event.
+
+The windows of time in which it was active open when a worker begins, and close when it leaves those states.
+"""
+
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.slice_table import sum_lengths
+from oku_core.accounting.run_state import (
+    ACTIVE_STATES,
+    FINAL_STATES,
+    RunState,
+    TransitionError,
+    check_transition,
+)
+from oku_core.results.event import Event, EventType
+
+_CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
+
+
+def enter_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str = "") -> None:
+    """Put a run into another state; `TransitionError` when it cannot get there from where it is."""
+    record = fetch_run(transaction, run)
+    check_transition(run, record.state, state)
+    if record.is_broken:
+        raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
+    run_table.write_state(transaction, run, state, reason, ended_at=now if state in FINAL_STATES else None)
+    if state == RunState.PENDING:
+        run_table.put_last(transaction, run, now)
+        run_table.forget_served(transaction, run)
+    if state not in ACTIVE_STATES:
+        run_table.close_window(transaction, run, now)
+    _note_state(transaction, run, state, now, reason)
+    transaction.touched.add(run)
+    transaction.tallies.pop(run, None)  # so that all of it is checked
+
+
+def note_submission(transaction: Transaction, run: str, now: float) -> None:
+    """Note that a run was submitted: it begins pending."""
+    _note_state(transaction, run, RunState.PENDING, now, "")
+
+
+def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None:
+    """Put a pending run at the end of the queue; does nothing if it is not pending any more."""
+    if fetch_run(transaction, run).state != RunState.PENDING:
+        return
+    run_table.put_last(transaction, run, now)
+    text = f"the run gives its turn to the next: {reason}"
+    note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
+
+
+def follow_up(transaction: Transaction, run: str, now: float) -> None:
+    """Enter the state that follows by itself once no lease is active, or no request is left."""
+    record = fetch_run(transaction, run)
+    if record.state not in ACTIVE_STATES:
+        return
+    lengths = sum_lengths(transaction, run)
+    if lengths.accounted == record.requests:
+        enter_state(transaction, run, RunState.COMPLETED, now)
+    elif lengths.leased == 0 and record.state in _CLOSING_STATES:
+        enter_state(transaction, run, _CLOSING_STATES[record.state], now)
+
+
+def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
+    """Fail a run because a check found a breach, past all transitions; a run that is over stays as it is."""
+    if fetch_run(transaction, run).state in FINAL_STATES:
+        return
+    run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
+    run_table.mark_broken(transaction, run)
+    run_table.close_window(transaction, run, now)
+    _note_state(transaction, run, RunState.FAILED, now, reason)
+
+
+def _note_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str) -> None:
+    text = f"the run is {state}: {reason}" if reason else f"the run is {state}"
+    event = Event(at=now, type=EventType.STATE, text=text, state=state, reason=reason or None)
+    note(transaction, run, event)
+    if fetch_run(transaction, run).is_at_rest:
+        run_table.owe_summary(transaction, run)

@@ -1,0 +1,166 @@
+"""The file of the ledger and its transactions: one at a time, whatever thread asks for it.
+
+A change ends with a check; if that or anything else fails, all of it is rolled back. A change that has
+returned survives the process and the machine.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from oku_coordinator.ledger.storage.run_account import Account
+from oku_coordinator.ledger.storage.schema import open_database
+from oku_coordinator.ledger.storage.tally import Tally, watch
+from oku_core.spec.spec import Spec
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known of rows as long as nobody else writes them, by run.
+
+    Attributes:
+        accounts: the folded accounts.
+        tallies: the sums of their rows.
+        specs: the decoded specs.
+    """
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    specs: dict[str, Spec] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Read everything anew."""
+        self.accounts.clear()
+        self.tallies.clear()
+        self.specs.clear()
+
+
+class Transaction:
+    """What one change, or several reads of one state, see of the file.
+
+    Args:
+        database: the open file.
+        memory: what is kept from one transaction to the next.
+    """
+
+    def __init__(self, database: sqlite3.Connection, memory: Memory) -> None:
+        self._database = database
+        self.accounts = memory.accounts
+        self.tallies = memory.tallies
+        self.specs = memory.specs
+        self.touched: set[str] = set()
+        """Runs whose slices, leases or account have changed; they are checked at the end."""
+        self.reported: set[str] = set()
+        """Runs whose account has changed in memory; it is written at the end."""
+
+    def execute(self, sql: str, *values: Any) -> int:
+        """Change rows; gives how many were changed."""
+        return self._database.execute(sql, values).rowcount
+
+    def execute_each(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Execute a statement once for each tuple of values."""
+        self._database.executemany(sql, rows)
+
+    def select(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        return self._database.execute(sql, values).fetchall()
+
+    def select_one(self, sql: str, *values: Any) -> sqlite3.Row | None:
+        """The first row of a query."""
+        row: sqlite3.Row | None = self._database.execute(sql, values).fetchone()
+        return row
+
+
+class LedgerFile:
+    """An open ledger file. Safe to use from several threads.
+
+    Args:
+        path: where the file is.
+        check: called at the end of every change; the change is rolled back if it raises.
+        read_only: whether only `read` will be called; another process may write meanwhile.
+    """
+
+    def __init__(self, path: Path, check: Callable[[Transaction], None], *, read_only: bool) -> None:
+        self._database = open_database(path, read_only=read_only)
+        self._check = check
+        self._mutex = threading.RLock()
+        self._memory = Memory()
+        if not read_only:
+            watch(self._database, self._memory.tallies, self._memory.specs)
+        self._version = self._read_version()
+
+    def close(self) -> None:
+        """Close the file as soon as nobody uses it."""
+        with self._mutex:
+            self._database.close()
+
+    def change(self, work: Callable[[Transaction], _T]) -> _T:
+        """Do `work` in one durable transaction, or not at all.
+
+        Raises:
+            sqlite3.Error: the file cannot be written; nothing was changed.
+        """
+        with self._mutex:
+            self._roll_back()
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                transaction = self._begin()
+                result = work(transaction)
+                self._check(transaction)
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._memory.forget()
+                self._roll_back()
+                raise
+            return result
+
+    def read(self, work: Callable[[Transaction], _T]) -> _T:
+        """Do `work`, which only reads, on one state of the file."""
+        with self._mutex:
+            self._roll_back()
+            self._database.execute("BEGIN")
+            try:
+                return work(self._begin())
+            finally:
+                self._roll_back()
+
+    def give_back(self, pages: int) -> bool:
+        """Give at most so many free pages back to the file system; gives whether more can be given back."""
+        with self._mutex:
+            before = self._count_free()
+            if before == 0:
+                return False
+            # Each step of this statement frees one page, and `execute` takes a single one.
+            self._database.executescript(f"PRAGMA incremental_vacuum({pages})")
+            return 0 < self._count_free() < before
+
+    def rebuild(self) -> None:
+        """Write the file anew without free pages, unless it can give them back as it is."""
+        with self._mutex:
+            if self._database.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
+                self._database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                self._database.execute("VACUUM")
+
+    def _count_free(self) -> int:
+        return int(self._database.execute("PRAGMA freelist_count").fetchone()[0])
+
+    def _begin(self) -> Transaction:
+        # What is in memory holds only as long as nobody else has written.
+        if (version := self._read_version()) != self._version:
+            self._version = version
+            self._memory.forget()
+        return Transaction(self._database, self._memory)
+
+    def _read_version(self) -> int:
+        """A number that changes when another connection has written (PRAGMA data_version of SQLite)."""
+        return int(self._database.execute("PRAGMA data_version").fetchone()[0])
+
+    def _roll_back(self) -> None:
+        # A COMMIT that failed may have ended the transaction already, and a ROLLBACK that failed has not.
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")

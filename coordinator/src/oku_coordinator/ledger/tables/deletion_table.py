@@ -1,0 +1,75 @@
+"""Deletes runs: the row of a run goes at once, everything else in batches.
+
+So nobody finds the run after the first transaction, no transaction takes long, and whoever opens the ledger
+next removes what a crash left behind.
+"""
+
+from oku_coordinator.ledger.storage.records import RunInUseError
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.run_table import fetch_run
+
+_ROWS = {
+    "samples": ("at", "run = ?1"),
+    "events": ("id", "run = ?1"),
+    "slices": ("start", "run = ?1"),
+    "workers": ("worker", "run = ?1"),
+    # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
+    "strays": ("(lease, execution)", "lease > ?1 || '.' AND lease < ?1 || '/'"),
+    "leases": ("id", "id > ?1 || '.' AND id < ?1 || '/' AND run = ?1"),
+    "servers": ("store", "run = ?1"),
+    "processes": ("process", "run = ?1"),
+    "flags": ("flag", "run = ?1"),
+    "streams": ("kind", "run = ?1"),
+}
+"""For each table, the key of its rows and the condition that selects those of a run."""
+_STATEMENTS = [
+    f"DELETE FROM {table} WHERE {rows} AND {key} IN"  # noqa: S608  # names of our own
+    f" (SELECT {key.strip('()')} FROM {table} WHERE {rows} LIMIT ?2)"
+    for table, (key, rows) in _ROWS.items()
+]
+"""Each of them removes a limited number of rows of a run."""
+
+
+def begin_deletion(transaction: Transaction, run: str) -> None:
+    """Remove a run, so that nobody finds it; `RunInUseError` when it is not at rest."""
+    record = fetch_run(transaction, run)
+    if not record.is_at_rest:
+        raise RunInUseError(run, record.state)
+    for table in ("runs", "specs", "histories"):
+        transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
+    transaction.execute("INSERT INTO deletions VALUES (?)", run)
+
+
+def find_deletion(transaction: Transaction) -> str | None:
+    """A deleted run that still has rows; None when there is none."""
+    row = transaction.select_one("SELECT run FROM deletions LIMIT 1")
+    return row["run"] if row else None
+
+
+def delete_some(transaction: Transaction, run: str, most: int) -> bool:
+    """Remove at most so many rows of a deleted run; gives whether some may be left."""
+    left = most - outbox_table.remove_some(transaction, run, most)
+    for statement in _STATEMENTS:
+        if left <= 0:
+            return True
+        left -= transaction.execute(statement, run, left)
+    if left <= 0:
+        return True
+    transaction.execute("DELETE FROM deletions WHERE run = ?", run)
+    return False
+
+
+def find_surplus(transaction: Transaction, most: int | None, ended_before: float | None) -> list[str]:
+    """Runs that ended before a time, or that are over in excess of `most`; the oldest first.
+
+    Runs whose lines still wait for Loki are not among them.
+    """
+    rows = transaction.select(
+        "SELECT run FROM (SELECT run, ended_at, owes_summary, row_number() OVER (ORDER BY ended_at DESC) AS"
+        " place FROM runs WHERE state IN ('completed', 'cancelled', 'failed')) AS ended"
+        " WHERE (place > ?1 OR ended_at < ?2) AND NOT owes_summary"
+        " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.run = ended.run) ORDER BY ended_at LIMIT 100",
+        most, ended_before,
+    )  # fmt: skip
+    return [row["run"] for row in rows]

@@ -1,0 +1,134 @@
+"""The history of runs in the ledger: samples, events, and what became of each lease."""
+
+import math
+import sqlite3
+
+import msgspec
+
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables.run_table import fetch_state
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.results.event import Event
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.lines import LineKind
+from oku_core.results.sample import (
+    MOST_SAMPLES,
+    Sample,
+    choose_step_s,
+    decode_kept,
+    encode_kept,
+    merge_steps,
+)
+
+MOST_EVENTS = 10_000
+"""Kept for one run. Loki gets further ones all the same."""
+_MERGED_AT_ONCE = 64
+"""Samples; merging them takes a few milliseconds."""
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack_event = msgspec.msgpack.Decoder(Event).decode
+
+
+def note(transaction: Transaction, run: str, event: Event) -> None:
+    """Keep an event and put it into the outbox, unless its run was deleted."""
+    if fetch_state(transaction, run) is None:
+        return
+    transaction.execute(
+        "INSERT INTO histories (run, events) VALUES (?, 1) ON CONFLICT DO UPDATE SET events = events + 1", run
+    )
+    if _fetch_history(transaction, run)["events"] <= MOST_EVENTS:
+        transaction.execute("INSERT INTO events (run, body) VALUES (?, ?)", run, _pack(event))
+    fields = {name: value for name, value in msgspec.to_builtins(event).items() if name != "at"}
+    outbox_table.put(transaction, run, LineKind.EVENT, event.at, [fields])
+
+
+def keep_sample(transaction: Transaction, run: str, sample: Sample) -> None:
+    """Keep a sample.
+
+    When a run has too many, they are merged into half as many, a few with each sample that comes: to merge
+    all of them at once would take half a second.
+    """
+    _insert_samples(transaction, run, [sample])
+    transaction.execute(
+        "INSERT INTO histories (run, samples) VALUES (?, 1) ON CONFLICT DO UPDATE SET samples = samples + 1",
+        run,
+    )
+    history = _fetch_history(transaction, run)
+    if history["step_s"]:
+        _merge_some(transaction, run, history)
+    elif history["samples"] > MOST_SAMPLES:
+        _begin_merging(transaction, run)
+
+
+def _begin_merging(transaction: Transaction, run: str) -> None:
+    ends = [row["at"] for row in transaction.select("SELECT at FROM samples WHERE run = ? ORDER BY at", run)]
+    transaction.execute(
+        "UPDATE histories SET samples = ?, step_s = ?, merged_to = ?, merge_until = ? WHERE run = ?",
+        len(ends), choose_step_s(ends, MOST_SAMPLES), -math.inf, ends[-1], run,
+    )  # fmt: skip
+
+
+def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> None:
+    """Merge the oldest samples that have not been merged yet.
+
+    The last merged sample is merged again next time: its step may go on in the samples that follow.
+    """
+    rows = transaction.select(
+        "SELECT at, body FROM samples WHERE run = ? AND at > ? AND at <= ? ORDER BY at LIMIT ?",
+        run, history["merged_to"], history["merge_until"], _MERGED_AT_ONCE,
+    )  # fmt: skip
+    merged = merge_steps((decode_kept(row["body"]) for row in rows), history["step_s"])
+    transaction.execute_each(
+        "DELETE FROM samples WHERE run = ? AND at = ?", [(run, row["at"]) for row in rows]
+    )
+    _insert_samples(transaction, run, merged)
+    is_last = len(rows) < _MERGED_AT_ONCE
+    transaction.execute(
+        "UPDATE histories SET samples = samples - ?, step_s = ?, merged_to = ? WHERE run = ?",
+        len(rows) - len(merged),
+        0 if is_last else history["step_s"],
+        history["merged_to"] if len(merged) < 2 else merged[-2].at,
+        run,
+    )
+
+
+def _fetch_history(transaction: Transaction, run: str) -> sqlite3.Row:
+    return transaction.select("SELECT * FROM histories WHERE run = ?", run)[0]
+
+
+def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
+    """The samples of a run, oldest first."""
+    rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
+    return [decode_kept(row["body"]) for row in rows]
+
+
+def fetch_events(transaction: Transaction, run: str) -> list[Event]:
+    """The events of a run, oldest first."""
+    rows = transaction.select("SELECT body FROM events WHERE run = ? ORDER BY id", run)
+    return [_unpack_event(row["body"]) for row in rows]
+
+
+def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int) -> list[LeaseSpan]:
+    """What became of the next leases of a run, in the order of their ids and so of their cuts.
+
+    Args:
+        transaction: to read in.
+        run: its id.
+        after: the id of the lease before them; empty for the first ones.
+        most: the largest number of leases.
+    """
+    rows = transaction.select(
+        # The id of a lease is that of its run, a dot, and more; "/" is the character after the dot.
+        "SELECT id, start, stop, state, reason, worker, cut_at, closed_at FROM leases"
+        " WHERE id > ? AND id < ? AND run = ? ORDER BY id LIMIT ?",
+        after or f"{run}.", f"{run}/", run, most,
+    )  # fmt: skip
+    return [LeaseSpan(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
+
+
+def _insert_samples(transaction: Transaction, run: str, samples: list[Sample]) -> None:
+    transaction.execute_each(
+        "INSERT OR REPLACE INTO samples (run, at, body) VALUES (?, ?, ?)",
+        [(run, sample.at, encode_kept(sample)) for sample in samples],
+    )

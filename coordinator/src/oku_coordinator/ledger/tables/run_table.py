@@ -1,0 +1,207 @@
+"""The rows of runs in the ledger."""
+
+import json
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from oku_coordinator.ledger.storage.records import (
+    RunRecord,
+    RunRow,
+    UnknownRunError,
+)
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.slice_table import insert_slices
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError, format_value
+from oku_core.spec.spec import Spec, decode_spec, encode_spec
+
+MOST_SPECS = 8
+"""How many decoded specs are kept; with one more, they are forgotten."""
+_COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name for field in fields(RunRow))
+"""The columns of a `RunRow`; the histogram, which is large, is not among them."""
+
+
+def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
+    """Enter a new run; its whole request space is pending."""
+    transaction.execute(
+        "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
+        " target) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
+        spec.engine, _shorten(spec.urls),
+    )  # fmt: skip
+    transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
+    insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
+    transaction.touched.add(run)
+
+
+def fetch_run(transaction: Transaction, run: str) -> RunRecord:
+    """One run; `UnknownRunError` when there is none with that id."""
+    row = transaction.select_one(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", run)  # noqa: S608  # names of our own
+    if row is None:
+        raise UnknownRunError(run)
+    return RunRecord(**_decode_columns(row), spec=_fetch_spec(transaction, run))
+
+
+def _fetch_spec(transaction: Transaction, run: str) -> Spec:
+    if spec := transaction.specs.get(run):
+        return spec
+    row = transaction.select("SELECT spec FROM specs WHERE run = ?", run)[0]
+    if len(transaction.specs) >= MOST_SPECS:
+        transaction.specs.clear()
+    return transaction.specs.setdefault(run, decode_spec(row["spec"]))
+
+
+def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
+    columns = dict(row)
+    columns["state"] = RunState(row["state"])
+    columns["outcomes"] = json.loads(row["outcomes"])
+    columns["is_broken"] = bool(row["is_broken"])
+    columns["is_published"] = bool(row["is_published"])
+    return columns
+
+
+def fetch_state(transaction: Transaction, run: str) -> RunState | None:
+    """The state of a run; None when there is none with that id."""
+    row = transaction.select_one("SELECT state FROM runs WHERE run = ?", run)
+    return RunState(row["state"]) if row else None
+
+
+def fetch_runs(transaction: Transaction, most: int, after: str) -> list[RunRow]:
+    """Runs, newest first, without their specs, which may be large.
+
+    Args:
+        transaction: to read in.
+        most: the largest number of runs; -1 for all.
+        after: the `cursor` of the run before them; empty for the newest ones.
+
+    Raises:
+        UserError: `after` is not a cursor.
+    """
+    created_at, number = _read_cursor(after)
+    rows = transaction.select(
+        f"SELECT {_COLUMNS} FROM runs WHERE (created_at, rowid) < (?, ?)"  # noqa: S608  # names of our own
+        " ORDER BY created_at DESC, rowid DESC LIMIT ?",
+        created_at, number, most,
+    )  # fmt: skip
+    return [RunRow(**_decode_columns(row)) for row in rows]
+
+
+def _read_cursor(text: str) -> tuple[float, int]:
+    if not text:
+        return math.inf, 0
+    try:
+        created_at, number = text.split("_")
+        return float(created_at), int(number)
+    except ValueError:
+        raise UserError(f"after: {format_value(text)} is not a cursor that a list of runs gave") from None
+
+
+def _shorten(urls: Sequence[str]) -> str:
+    """Scheme, host and port of the first URL, without anything that may be a secret."""
+    if not urls:
+        return ""
+    parts = urlsplit(urls[0])
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def fetch_current_run(transaction: Transaction) -> RunRecord | None:
+    """The active run, else the pending one that has waited longest; None when all runs are at rest."""
+    first = _select_live(transaction, 1)
+    return fetch_run(transaction, first[0]) if first else None
+
+
+def fetch_live_runs(transaction: Transaction) -> list[str]:
+    """The runs that are not at rest, in the order of their turns."""
+    return _select_live(transaction, -1)
+
+
+def _select_live(transaction: Transaction, most: int) -> list[str]:
+    rows = transaction.select(
+        # The index is named because SQLite might go through all runs that there ever were.
+        "SELECT run FROM runs INDEXED BY live_runs"
+        " WHERE state IN ('running', 'pausing', 'cancelling', 'pending')"
+        " ORDER BY state = 'pending', queued_at, rowid LIMIT ?",
+        most,
+    )
+    return [row["run"] for row in rows]
+
+
+def add_resent(transaction: Transaction, run: str, count: int) -> None:
+    """Count more requests that may have been sent again."""
+    transaction.execute("UPDATE runs SET resent_at_most = resent_at_most + ? WHERE run = ?", count, run)
+
+
+def set_served(transaction: Transaction, run: str, served: int) -> None:
+    """Keep what the delay servers counted for a run at rest; does nothing for any other."""
+    if fetch_run(transaction, run).is_at_rest:
+        transaction.execute("UPDATE runs SET served = ? WHERE run = ?", served, run)
+
+
+def set_published(transaction: Transaction, run: str, *, is_published: bool) -> None:
+    """Decide whether lines of a run are kept for Loki from now on."""
+    transaction.execute("UPDATE runs SET is_published = ? WHERE run = ?", is_published, run)
+
+
+def write_state(
+    transaction: Transaction, run: str, state: RunState, reason: str, *, ended_at: float | None
+) -> None:
+    """Put a run into a state, for a reason; `ended_at` says since when it is over, if it is."""
+    transaction.execute(
+        "UPDATE runs SET state = ?, reason = ?, ended_at = ? WHERE run = ?", state, reason, ended_at, run
+    )
+
+
+def mark_broken(transaction: Transaction, run: str) -> None:
+    """Note that the account of a run does not balance."""
+    transaction.execute("UPDATE runs SET is_broken = 1 WHERE run = ?", run)
+
+
+def put_last(transaction: Transaction, run: str, now: float) -> None:
+    """Put a run at the end of the queue."""
+    transaction.execute("UPDATE runs SET queued_at = ? WHERE run = ?", now, run)
+
+
+def forget_served(transaction: Transaction, run: str) -> None:
+    """Forget what the delay servers counted: the run is about to send more."""
+    transaction.execute("UPDATE runs SET served = NULL WHERE run = ?", run)
+
+
+def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
+    """Open a window of activity, as a worker has begun; only for an active run without an open one."""
+    transaction.execute(
+        "UPDATE runs SET active_since = ?1, windows = windows + 1, started_at = coalesce(started_at, ?1)"
+        " WHERE run = ?2 AND active_since IS NULL AND state IN ('running', 'pausing', 'cancelling')",
+        begun_at, run,
+    )  # fmt: skip
+
+
+def close_window(transaction: Transaction, run: str, ended_at: float | None) -> None:
+    """Close the open window, if there is one; with None it counts for nothing."""
+    transaction.execute(
+        "UPDATE runs SET active_s = active_s + max(0, coalesce(?1, active_since) - active_since),"
+        " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",
+        ended_at, run,
+    )  # fmt: skip
+
+
+def owe_summary(transaction: Transaction, run: str) -> None:
+    """Note that a run has come to rest: its summary is to be published, if its lines are."""
+    transaction.execute("UPDATE runs SET owes_summary = is_published WHERE run = ?", run)
+
+
+def settle_summary(transaction: Transaction, run: str) -> bool:
+    """Note that the summary of a run is published; gives whether it was owed."""
+    settled = transaction.execute("UPDATE runs SET owes_summary = 0 WHERE run = ? AND owes_summary = 1", run)
+    return bool(settled)
+
+
+def find_owing(transaction: Transaction) -> list[str]:
+    """The runs at rest whose summary has not been published yet."""
+    rows = transaction.select("SELECT run FROM runs INDEXED BY owing_runs WHERE owes_summary = 1")
+    return [row["run"] for row in rows]

@@ -1,0 +1,213 @@
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.kit.coordinators.leases import cut_lease
+
+from oku_coordinator.inbound import take_in
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
+
+Cut = Callable[..., LeaseRecord]
+MakeReport = Callable[..., Report]
+
+TABLES = ("runs", "slices", "leases", "workers", "flags", "strays")
+CHANGED_BY_FAILING = {"state", "reason", "is_broken", "ended_at", "active_s", "active_since"}
+
+
+@pytest.fixture
+def raw(path: Path, ledger: Ledger) -> Iterator[sqlite3.Connection]:
+    """Change the file directly, past the ledger."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def read_all(raw: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of the file, without the columns of runs that a failure changes."""
+    rows = {table: raw.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
+    columns = [column[1] for column in raw.execute("PRAGMA table_info(runs)")]
+    kept = [index for index, column in enumerate(columns) if column not in CHANGED_BY_FAILING]
+    rows["runs"] = [tuple(row[index] for index in kept) for row in rows["runs"]]
+    return rows
+
+
+TAMPERINGS = {
+    "a slice is gone": "DELETE FROM slices WHERE state = 'pending'",
+    "an accounted slice is gone": "DELETE FROM slices WHERE start = 0",
+    "a leased slice is gone": "DELETE FROM slices WHERE start = 10",
+    "a slice is longer": "UPDATE slices SET stop = stop + 1 WHERE start = 0",
+    "a slice is shorter": "UPDATE slices SET stop = stop - 1 WHERE state = 'pending'",
+    "a slice ends before it starts": "UPDATE slices SET stop = -5 WHERE start = 0",
+    "a slice was begun twice": "INSERT INTO slices VALUES ('r1', 15, 20, 'pending')",
+    "a slice is pending instead of accounted": "UPDATE slices SET state = 'pending' WHERE start = 0",
+    "a slice is in no state": "UPDATE slices SET state = 'lost' WHERE start = 0",
+    "an outcome was added": "UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'",
+    "an outcome became another": "UPDATE runs SET outcomes = '[9, 0, 1, 0, 0, 0]'",
+    "an outcome is missing": "UPDATE runs SET outcomes = '[10]'",
+    "statuses were added": """UPDATE runs SET statuses = '{"200": 10, "404": 1}'""",
+    "the histogram is gone": "UPDATE runs SET histogram = NULL",
+    "the histogram is none": "UPDATE runs SET histogram = x'00112233'",
+    "a worker has another count": "UPDATE workers SET requests = 9",
+    "a lease has another range": "UPDATE leases SET start = start - 1 WHERE start = 20",
+    "two leases have one range": "UPDATE leases SET start = 10, stop = 20 WHERE start = 20",
+    "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
+    "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
+}
+
+
+def assert_breach(ledger: Ledger, raw: sqlite3.Connection, reports: list[Report]) -> None:
+    """Assert that taking these reports in raises, changes nothing, and fails the run."""
+    before = read_all(raw)
+    with pytest.raises(ConservationError, match="run r1 does not balance: ") as caught:
+        ledger.leases.apply(reports, 6.0)
+    assert isinstance(caught.value, BreachError)
+    record = ledger.runs.fetch("r1")
+    assert (record.state, record.reason) == (RunState.FAILED, caught.value.detail)
+    assert (record.ended_at, record.active_since) == (6.0, None)
+    assert read_all(raw) == before
+    assert ledger.runs.fetch_snapshot("r1").breach == caught.value.detail
+
+
+@pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
+def test_a_breach_ends_the_run_and_repairs_nothing(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
+) -> None:
+    """The next change is rolled back as a whole and raises, and the run fails with the reason."""
+    done, out, other = cut(), cut(), cut()
+    ledger.leases.apply([make_report(done)], 5.0)
+    assert raw.execute(tampering).rowcount == 1
+    assert_breach(ledger, raw, [make_report(out), make_report(other)])
+
+
+@pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
+def test_a_breach_that_came_while_nobody_looked_is_found(
+    path: Path, raw: sqlite3.Connection, ledger: Ledger, cut: Cut, make_report: MakeReport, tampering: str
+) -> None:
+    """A coordinator that comes back does not take what it finds for granted."""
+    done, out, other = cut(), cut(), cut()
+    ledger.leases.apply([make_report(done)], 5.0)
+    ledger.close()
+    assert raw.execute(tampering).rowcount == 1
+    again = Ledger(path)
+    assert_breach(again, raw, [make_report(out), make_report(other)])
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ledger, _: cut_lease(ledger, "r1", 10, 6.0),
+        lambda ledger, lease: ledger.leases.expire([lease], ExpiryReason.WORKER_LOST, 6.0),
+        lambda ledger, _: ledger.runs.change_state("r1", RunState.PAUSING, 6.0),
+    ],
+    ids=["cutting", "expiring", "pausing"],
+)
+def test_every_change_of_a_run_ends_with_the_check(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport,
+    change: Callable[[Ledger, str], object],
+) -> None:  # fmt: skip
+    """Whatever a change is about, the whole run must balance after it."""
+    done, out = cut(), cut()
+    ledger.leases.apply([make_report(done)], 5.0)
+    raw.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
+    before = read_all(raw)
+    with pytest.raises(BreachError, match="outcomes sum to 11, but 10 are accounted"):
+        change(ledger, out.id)
+    assert ledger.runs.fetch("r1").state == RunState.FAILED
+    assert read_all(raw) == before
+
+
+def test_a_breach_is_the_end_of_one_run_only(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
+) -> None:
+    """The reports of other runs in the same batch are taken in, and no other run fails."""
+    broken, sound = cut(run="broken"), cut(run="sound")
+    raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'pending'")
+    batch = [make_report(sound, done=5), make_report(broken)]
+    with pytest.raises(BreachError, match="run broken does not balance"):
+        ledger.leases.apply(batch, 5.0)
+    assert ledger.runs.fetch("sound").accounted == 0
+    assert take_in(ledger, batch, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
+    assert ledger.runs.fetch("sound").state == RunState.RUNNING
+    assert ledger.runs.fetch("sound").accounted == 5
+
+
+def test_a_batch_is_taken_in_although_runs_fail_by_it(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
+) -> None:
+    """The rest of a batch is taken in however many runs fail."""
+    leases = [cut(run=run) for run in ("broken-1", "sound", "broken-2")]
+    raw.execute("DELETE FROM slices WHERE run LIKE 'broken%' AND state = 'pending'")
+    verdicts = take_in(ledger, [make_report(lease) for lease in leases], 5.0)
+    assert verdicts == [MessageVerdict.LATE, MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
+    states = {record.run: record.state for record in ledger.runs.fetch_page()}
+    assert states == {
+        "broken-1": RunState.FAILED,
+        "sound": RunState.RUNNING,
+        "broken-2": RunState.FAILED,
+    }
+
+
+def test_a_run_that_fails_closes_its_window(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_claim: Callable[..., Claim]
+) -> None:
+    """A run was active until it failed."""
+    lease = cut()
+    ledger.leases.apply([make_claim(lease)], 5.0)
+    raw.execute("DELETE FROM slices WHERE state = 'pending'")
+    with pytest.raises(BreachError):
+        ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 9.0)
+    record = ledger.runs.fetch("r1")
+    assert (record.active_s, record.active_since, record.ended_at) == (6.0, None, 9.0)
+
+
+def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
+    ledger: Ledger, path: Path, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
+) -> None:
+    """Everybody who looks at the run sees the breach, readers of the file included."""
+    ledger.leases.apply([make_report(cut(100))], 5.0)
+    assert ledger.runs.fetch_snapshot("r1").breach is None
+    raw.execute("UPDATE workers SET requests = 99")
+    reader = Ledger(path, read_only=True)
+    for reading in (ledger, reader):
+        snapshot = reading.runs.fetch_snapshot("r1")
+        assert snapshot.record.state == RunState.COMPLETED
+        assert snapshot.breach == "the workers' requests sum to 99, but 100 are accounted"
+        with pytest.raises(BreachError):
+            reading.check("r1")
+    reader.close()
+
+
+@pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
+def test_a_run_that_does_not_balance_can_be_looked_at(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
+) -> None:
+    """A snapshot has what there is, and says what is wrong."""
+    done, *_ = cut(), cut(), cut()
+    ledger.leases.apply([make_report(done)], 5.0)
+    raw.execute(tampering)
+    snapshot = ledger.runs.fetch_snapshot("r1")
+    assert snapshot.breach
+    assert snapshot.record.accounted == sum(
+        json.loads(raw.execute("SELECT outcomes FROM runs").fetchone()[0])
+    )
+
+
+def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
+    ledger: Ledger, raw: sqlite3.Connection, cut: Cut
+) -> None:
+    """It fails, and the other runs are paused."""
+    for run in ("a", "broken", "c"):
+        cut(run=run)
+    raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
+    ledger.runs.park_interrupted(9.0)
+    states = {record.run: record.state for record in ledger.runs.fetch_page()}
+    assert states == {"a": RunState.PAUSED, "broken": RunState.FAILED, "c": RunState.PAUSED}

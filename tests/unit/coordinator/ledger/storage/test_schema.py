@@ -1,0 +1,157 @@
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.schema import VERSION, open_database
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.messaging.lease import Report
+from oku_core.results.event import EventType
+from oku_core.results.summary import Flag
+
+if TYPE_CHECKING:
+    from oku_coordinator.ledger.storage.records import LeaseRecord
+
+VERSION_8 = (Path(__file__).parent / "version_8.sql").read_text()
+"""A ledger of version 8, as a coordinator left it that was killed in the middle of run r1."""
+
+
+def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
+    """Every commit is synchronised, and readers do not hold the writer up."""
+    database = open_database(path)
+    assert database.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert database.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
+    tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert {"runs", "slices", "leases", "strays", "workers", "flags", "processes", "outbox"} < tables
+    database.close()
+
+
+def test_a_ledger_is_opened_again_as_it_is(path: Path) -> None:
+    """Its tables are made once."""
+    first = open_database(path)
+    first.execute("INSERT INTO flags VALUES ('r1', 'resent', 1, 0)")
+    first.close()
+    second = open_database(path)
+    assert second.execute("SELECT count(*) FROM flags").fetchone()[0] == 1
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        (7, "and upgrades from version 8: move the file away to begin a new one"),
+        (99, "use the newer Oku that wrote it"),
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_that_cannot_be_upgraded_is_refused(
+    path: Path, version: int, advice: str, *, read_only: bool
+) -> None:
+    """The message says which version the ledger has, which one is read, and what to do."""
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {version}")
+    refusal = rf"ledger\.sqlite3: the ledger has version {version}, this Oku reads version {VERSION}"
+    with pytest.raises(UserError, match=f"{refusal}.*{advice}"):
+        open_database(path, read_only=read_only)
+
+
+def test_a_file_that_is_not_a_database_is_not_a_ledger(path: Path) -> None:
+    """The file is left as it is."""
+    path.write_bytes(b"a text of more than a hundred bytes " * 10)
+    with pytest.raises(UserError, match="is not a ledger: file is not a database"):
+        open_database(path)
+    assert path.read_bytes().startswith(b"a text")
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_there_is_nothing_to_read_where_no_ledger_was_made(path: Path, content: bytes | None) -> None:
+    """There may be no file, or an empty one that a coordinator left when it was killed at its start."""
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match="there is no ledger"):
+        open_database(path, read_only=True)
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """The error is one line."""
+    with pytest.raises(UserError, match="No such file or directory"):
+        open_database(tmp_path / "nowhere" / "ledger.sqlite3")
+
+
+@pytest.fixture
+def old(path: Path) -> Path:
+    """A ledger of version 8."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        database.executescript(VERSION_8)
+    return path
+
+
+def test_an_upgraded_ledger_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
+    """Columns have the same names, types and defaults, whatever their order, and so have the indices."""
+    with closing(open_database(old)) as upgraded, closing(open_database(tmp_path / "new")) as new:
+        assert list_schema(upgraded) == list_schema(new)
+
+
+def test_whoever_only_reads_does_not_upgrade_a_ledger(old: Path) -> None:
+    """The message names the command that does, and the ledger stays as it is."""
+    with pytest.raises(UserError, match=r"has version 8, .*: upgrade it with `oku runs`, or start a coord"):
+        open_database(old, read_only=True)
+    with closing(sqlite3.connect(old)) as database:
+        assert database.execute("PRAGMA user_version").fetchone()[0] == 8
+
+
+def test_an_upgraded_ledger_has_its_run_with_account_and_history(old: Path) -> None:
+    """All that version 8 kept of a run is read, packed samples, events and waiting lines included."""
+    with closing(Ledger(old)) as ledger:
+        snapshot = ledger.runs.fetch_snapshot("r1")
+        history = ledger.history.fetch("r1")
+        marks = [mark for page in ledger.history.read_leases("r1") for mark in page]
+        lines = ledger.outbox.take(100, 10**6, 6.0)
+        assert ledger.runs.fetch_servers("r1") == {"store-1": 4.0}
+    assert (snapshot.record.name, snapshot.record.spec.urls) == ("shop", ("http://shop.test/{i}",))
+    assert (snapshot.record.state, snapshot.record.resent_at_most) == (RunState.RUNNING, 20)
+    assert snapshot.lengths == (70, 20, 10)
+    assert (snapshot.account.outcomes, snapshot.account.histogram.total) == ([9, 1, 0, 0, 0, 0], 10)
+    assert [worker.name for worker in snapshot.workers] == ["w1"]
+    assert [process.name for process in snapshot.processes] == ["coordinator"]
+    assert [flag for flag, _, _ in snapshot.flags] == [Flag.CLOCK_SET, Flag.WORKER_LOST]
+    assert [sample.at for sample in history.samples] == [4.0, 5.0]
+    assert {tuple(sample.outcomes) for sample in history.samples} == {(2, 1, 0, 0, 0, 0)}
+    assert {sample.latency.total for sample in history.samples} == {3}
+    assert EventType.LEASE_EXPIRED in {event.type for event in history.events}
+    assert [mark.state for mark in marks] == [
+        LeaseState.REPORTED, LeaseState.EXPIRED, LeaseState.ACTIVE, LeaseState.ACTIVE,
+    ]  # fmt: skip
+    assert len(lines) == 10
+
+
+def test_a_run_of_an_upgraded_ledger_is_resumed_to_its_end(
+    old: Path, make_report: Callable[..., Report]
+) -> None:
+    """Its interrupted leases are taken back, and every request is accounted once."""
+    with closing(Ledger(old)) as ledger:
+        ledger.runs.park_interrupted(6.0)
+        ledger.runs.change_state("r1", RunState.PENDING, 7.0)
+        ledger.runs.change_state("r1", RunState.RUNNING, 8.0)
+        leases: list[LeaseRecord] = ledger.leases.cut("r1", [lambda pending: pending] * 5, 9.0)
+        ledger.leases.apply([make_report(lease) for lease in leases], 10.0)
+        snapshot = ledger.runs.fetch_snapshot("r1")
+    assert (snapshot.record.state, snapshot.breach) == (RunState.COMPLETED, None)
+    assert snapshot.account.accounted == 100
+
+
+def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, frozenset[tuple[object, ...]]]]:
+    """Tables and indices, each with name, type, obligation, default and key of its columns."""
+    rows = database.execute("SELECT type, name FROM sqlite_schema").fetchall()
+    columns = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)'
+    return {
+        (kind, name, frozenset(tuple(row) for row in database.execute(columns, (name,))))
+        for kind, name in rows
+    }

@@ -1,0 +1,133 @@
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.conservation import change
+from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
+from oku_coordinator.ledger.storage.tally import Tally
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.slice_table import fetch_slices
+from oku_core.accounting.interval import ConservationError, Lengths, Slice
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
+
+Cut = Callable[..., LeaseRecord]
+MakeReport = Callable[..., Report]
+
+FAULTS = {
+    "a slice is gone": "DELETE FROM slices WHERE state = 'pending'",
+    "an accounted slice is gone": "DELETE FROM slices WHERE start = 0",
+    "a slice is longer": "UPDATE slices SET stop = stop + 1 WHERE start = 0",
+    "a slice is shorter": "UPDATE slices SET stop = stop - 1 WHERE state = 'pending'",
+    "a slice ends before it starts": "UPDATE slices SET stop = -5 WHERE start = 0",
+    "a slice was begun twice": "INSERT INTO slices VALUES ('r1', 15, 20, 'pending')",
+    "a slice is pending instead of accounted": "UPDATE slices SET state = 'pending' WHERE start = 0",
+    "a slice is in no state": "UPDATE slices SET state = 'lost' WHERE start = 0",
+    "a slice is leased to nobody": "UPDATE slices SET state = 'leased' WHERE state = 'pending'",
+    "a worker has another count": "UPDATE workers SET requests = 9",
+    "a worker is gone": "DELETE FROM workers",
+    "a lease has another range": "UPDATE leases SET start = start - 1 WHERE start = 20",
+    "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
+    "a lease was closed": "UPDATE leases SET state = 'expired' WHERE start = 20",
+    "a lease is gone": "DELETE FROM leases WHERE start = 20",
+    "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
+}
+
+
+def change_unseen(transaction: Transaction, fault: str) -> None:
+    """Execute a statement that no code of ours should, in a transaction that is about the run."""
+    transaction.touched.add("r1")
+    transaction.execute(fault)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_of_our_own_is_found_at_the_commit_that_brings_it(
+    ledger: Ledger, cut: Cut, make_report: MakeReport, fault: str
+) -> None:
+    """Whatever statement did it, nothing of the transaction stays, and the run fails."""
+    done, _, _ = cut(), cut(), cut()
+    ledger.leases.apply([make_report(done)], 5.0)
+    before = ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")
+    with pytest.raises(BreachError):
+        change(ledger.file, lambda transaction: change_unseen(transaction, fault), 6.0)
+    assert (ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")) == before
+    assert ledger.runs.fetch("r1").state == RunState.FAILED
+
+
+def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, cut: Cut) -> None:
+    """The triggers tell of the changed rows."""
+    cut()
+    with pytest.raises(BreachError, match="became slices that cover"):
+        ledger.file.change(lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
+
+
+def test_a_tally_follows_every_change(
+    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+) -> None:
+    """The tally agrees with all rows."""
+    first, second, third = cut(), cut(), cut(15)
+    ledger.leases.apply([make_claim(second), make_claim(third, worker="w2", incarnation="b2")], 4.0)
+    ledger.leases.apply([make_report(first, done=7, unfinished=[2, 5])], 5.0)
+    ledger.leases.expire([third.id], ExpiryReason.WORKER_LOST, 6.0)
+    assert ledger.runs.fetch_standing("r1").lengths == ledger.check("r1") == Lengths(85, 10, 5)
+    assert ledger.runs.fetch_standing("r1").leases == {second.id}
+    assert ledger.leases.count_held("r1") == {"w1": 1}
+    assert [lease.worker for lease in ledger.leases.fetch_active("r1")] == ["w1"]
+
+
+def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, cut: Cut) -> None:
+    """A transaction that fails leaves no trace in memory either."""
+    lease = cut()
+
+    def fail(transaction: Transaction) -> None:
+        transaction.execute("DELETE FROM slices")
+        raise RuntimeError("disk")
+
+    with pytest.raises(RuntimeError, match="disk"):
+        ledger.file.change(fail)
+    assert ledger.runs.fetch_standing("r1").leases == {lease.id}
+    assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
+
+
+def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path, cut: Cut) -> None:
+    """There is no tally after another process has written the file, until the next commit."""
+    lease = cut()
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE leases SET worker = 'w9'")
+    assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
+    assert ledger.leases.count_held("r1") == {"w9": 1}
+    assert [active.id for active in ledger.leases.fetch_active("r1")] == [lease.id]
+
+
+def test_a_tally_costs_no_look_at_other_rows(
+    ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit is checked by what it changed, without reading the run again; a change of state reads all of
+    it.
+    """
+    lease, _ = cut(), cut()
+    looks: list[str] = []
+
+    def look(transaction: Transaction, run: str) -> list[Slice]:
+        looks.append(run)
+        return fetch_slices(transaction, run)
+
+    monkeypatch.setattr("oku_coordinator.ledger.rules.conservation.fetch_slices", look)
+    ledger.leases.apply([make_report(lease)], 5.0)
+    assert looks == []
+    ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
+    assert looks == ["r1"]
+
+
+def test_a_slice_that_changes_twice_is_a_breach() -> None:
+    """A row that is added twice cannot be right."""
+    tally = Tally(Lengths(10, 0, 0), [], 0)
+    tally.note_slice(1, 0, 5, "pending")
+    tally.note_slice(1, 0, 5, "pending")
+    with pytest.raises(ConservationError, match="has changed 2 times"):
+        tally.check()

@@ -1,0 +1,132 @@
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.kit.coordinators.leases import cut_lease
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim, Report
+
+Cut = Callable[..., LeaseRecord]
+MakeReport = Callable[..., Report]
+
+
+def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
+    """Keep the file from growing, or let it grow again."""
+
+    def limit(transaction: Transaction) -> None:
+        pages = transaction.select("PRAGMA page_count")[0][0]
+        transaction.execute(f"PRAGMA max_page_count = {pages if is_full else 1_000_000}")
+
+    ledger.file.read(limit)
+
+
+def test_a_full_disk_is_said_and_loses_nothing(
+    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+) -> None:
+    """What was acknowledged stays; what could not be written can be applied again when there is room."""
+    leases = [cut(1, requests=400) for _ in range(60)]
+    ledger.leases.apply([make_report(lease) for lease in leases[:10]], 5.0)
+    before = ledger.runs.fetch_snapshot("r1")
+    fill_disk(ledger, is_full=True)
+    claims = [make_claim(lease, incarnation="b" * 5000) for lease in leases[10:]]
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        ledger.leases.apply(claims, 6.0)
+    after = ledger.runs.fetch_snapshot("r1")
+    assert (after.record, after.lengths) == (before.record, before.lengths)
+    assert after.account.histogram.counts == before.account.histogram.counts
+    assert all(lease.worker is None for lease in ledger.leases.fetch_active("r1"))
+    fill_disk(ledger, is_full=False)
+    assert ledger.leases.apply(claims, 7.0) == [MessageVerdict.CLAIMED] * 50
+    verdicts = ledger.leases.apply([make_report(lease) for lease in leases], 8.0)
+    assert verdicts.count(MessageVerdict.ACCOUNTED) == 50
+    assert ledger.check("r1").accounted == 60
+
+
+def test_a_locked_file_is_said_and_loses_nothing(
+    ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport
+) -> None:
+    """Another process holds the file for too long; afterwards the ledger goes on."""
+    lease = cut()
+    ledger.file.read(lambda transaction: transaction.execute("PRAGMA busy_timeout = 1"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        ledger.leases.apply([make_report(lease)], 5.0)
+    assert ledger.runs.fetch("r1").accounted == 0
+    other.execute("ROLLBACK")
+    other.close()
+    assert ledger.leases.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
+
+
+def test_a_change_that_fails_half_way_is_undone_as_a_whole(
+    ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is undone in memory, too: the account is as before, and the same reports count afterwards."""
+    reports = [make_report(cut()), make_report(cut())]
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as context:
+        context.setattr("oku_coordinator.ledger.rules.conservation.write_accounts", fail)
+        with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+            ledger.leases.apply(reports, 5.0)
+    snapshot = ledger.runs.fetch_snapshot("r1")
+    assert (snapshot.account.accounted, snapshot.account.histogram.total) == (0, 0)
+    assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
+    assert ledger.leases.apply(reports, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED]
+    assert ledger.runs.fetch_snapshot("r1").account.histogram.total == 20
+
+
+def test_who_only_reads_cannot_write(ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport) -> None:
+    """A command that shows runs leaves the file to its coordinator."""
+    lease = cut()
+    reader = Ledger(path, read_only=True)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.leases.apply([make_report(lease)], 5.0)
+    assert ledger.runs.fetch("r1").accounted == 0
+    reader.close()
+
+
+def test_threads_take_turns(
+    ledger: Ledger, begin_run: Callable[..., object], make_report: MakeReport
+) -> None:
+    """One cuts leases, one takes reports in, two look: the account balances whenever somebody looks."""
+    begin_run(requests=150)
+    out: list[LeaseRecord] = []
+    is_over = threading.Event()
+
+    def deal() -> None:
+        while lease := cut_lease(ledger, "r1", 7, 2.0):
+            out.append(lease)
+
+    def take_in() -> None:
+        try:
+            while ledger.runs.fetch("r1").state == RunState.RUNNING:
+                ledger.leases.apply([make_report(lease) for lease in out[-3:]], 5.0)
+                ledger.leases.apply([make_report(lease) for lease in out], 5.0)
+        finally:
+            is_over.set()
+
+    def look() -> int:
+        looks = 0
+        while not is_over.is_set():
+            snapshot = ledger.runs.fetch_snapshot("r1")
+            assert snapshot.breach is None
+            assert snapshot.account.accounted == snapshot.lengths.accounted == snapshot.record.accounted
+            looks += 1
+        return looks
+
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(work) for work in (deal, take_in, look, look)]
+    assert [future.exception() for future in futures] == [None] * 4
+    assert ledger.runs.fetch("r1").state == RunState.COMPLETED
+    assert ledger.runs.fetch("r1").accounted == 150

@@ -1,0 +1,152 @@
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables.run_table import MOST_SPECS
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
+
+Begin = Callable[..., RunRecord]
+
+
+def find_next(ledger: Ledger) -> str | None:
+    """The id of the run that has its turn."""
+    record = ledger.runs.fetch_current()
+    return record.run if record else None
+
+
+def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
+    """Runs that were created at the same time are in the order of their submission."""
+    assert ledger.runs.fetch_page() == []
+    for run, now in [("a", 1.0), ("c", 2.0), ("b", 2.0)]:
+        ledger.runs.create(run, Spec(requests=1), now)
+    assert [record.run for record in ledger.runs.fetch_page()] == ["b", "c", "a"]
+
+
+def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
+    """Its name does not matter; without runs nobody has a turn."""
+    assert find_next(ledger) is None
+    for run, now in [("b", 1.0), ("a", 2.0)]:
+        ledger.runs.create(run, Spec(requests=1), now)
+    assert find_next(ledger) == "b"
+    ledger.runs.change_state("b", RunState.CANCELLED, 3.0)
+    assert find_next(ledger) == "a"
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
+def test_an_active_run_keeps_its_turn(
+    ledger: Ledger, begin_run: Begin, cut: Callable[..., LeaseRecord], state: RunState
+) -> None:
+    """A run that waits does not get in between, although it was submitted first."""
+    ledger.runs.create("waiting", Spec(requests=1), -1.0)
+    begin_run("r1")
+    cut()
+    if state != RunState.RUNNING:
+        ledger.runs.change_state("r1", state, 2.0)
+    assert ledger.runs.fetch("r1").state == state
+    assert find_next(ledger) == "r1"
+
+
+def test_a_paused_run_lets_others_have_their_turn_and_comes_behind_them(
+    ledger: Ledger, begin_run: Begin
+) -> None:
+    """Resuming puts a run at the end of the queue."""
+    begin_run("first")
+    ledger.runs.create("second", Spec(requests=1), 5.0)
+    ledger.runs.change_state("first", RunState.PAUSING, 6.0)
+    assert find_next(ledger) == "second"
+    ledger.runs.change_state("first", RunState.PENDING, 7.0)
+    assert find_next(ledger) == "second"
+    ledger.runs.change_state("second", RunState.PAUSED, 8.0)
+    assert find_next(ledger) == "first"
+
+
+def test_what_the_servers_counted_is_kept_for_a_run_at_rest(ledger: Ledger, begin_run: Begin) -> None:
+    """While requests are under way, their count would not be of the same instant as the account."""
+    begin_run("r1")
+    ledger.runs.set_served("r1", 5)
+    assert ledger.runs.fetch("r1").served is None
+    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    ledger.runs.set_served("r1", 7)
+    assert ledger.runs.fetch("r1").served == 7
+
+
+def test_what_the_servers_counted_is_forgotten_when_a_run_goes_on(ledger: Ledger, begin_run: Begin) -> None:
+    """The run is about to send more than they have counted."""
+    begin_run("r1")
+    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    ledger.runs.set_served("r1", 7)
+    ledger.runs.change_state("r1", RunState.PENDING, 3.0)
+    assert ledger.runs.fetch("r1").served is None
+    ledger.runs.park_interrupted(4.0)
+    assert ledger.runs.fetch("r1").reason == ExpiryReason.STACK_LOST
+    assert ledger.runs.fetch("r1").served is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
+    """Each run is listed once, the newest first, even if one is submitted in between or several have one
+    time.
+    """
+    times = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 3.0}
+    for run, now in times.items():
+        ledger.runs.create(run, Spec(requests=1), now)
+    page = ledger.runs.fetch_page(size)
+    ledger.runs.create("new", Spec(requests=1), 4.0)
+    seen = list(page)
+    while page := ledger.runs.fetch_page(size, page[-1].cursor):
+        assert len(page) <= size
+        seen += page
+    assert [listed.run for listed in seen] == ["e", "d", "c", "b", "a"]
+
+
+LONG_COLUMNS = {("runs", "histogram"), ("runs", "statuses")}
+
+
+def test_the_state_of_a_run_is_read_without_its_histogram(
+    path: Path, ledger: Ledger, begin_run: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists and ticks do not read it either; the spec is read once, and never for a list."""
+    begin_run("r1")
+    reads: set[tuple[str, str]] = set()
+    connect = sqlite3.connect
+
+    def note(action: int, table: str | None, column: str | None, *_: object) -> int:
+        if action == sqlite3.SQLITE_READ:
+            reads.add((str(table), str(column)))
+        return sqlite3.SQLITE_OK
+
+    def open_noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        database: sqlite3.Connection = connect(*arguments, **options)
+        database.set_authorizer(note)
+        return database
+
+    monkeypatch.setattr("oku_coordinator.ledger.storage.schema.sqlite3.connect", open_noted)
+    reader = ledger.open_reader()
+    assert [row.state for row in reader.runs.fetch_page()] == [RunState.RUNNING]
+    assert not reads & (LONG_COLUMNS | {("specs", "spec")})
+    assert reader.runs.fetch("r1").state == RunState.RUNNING
+    assert ("specs", "spec") in reads
+    reads.clear()
+    reader.runs.fetch_standing("r1")
+    reader.runs.fetch_current()
+    assert not reads & (LONG_COLUMNS | {("specs", "spec")})
+    reader.runs.fetch_snapshot("r1")
+    assert reads >= LONG_COLUMNS
+    reader.close()
+
+
+def test_a_spec_is_decoded_once(ledger: Ledger) -> None:
+    """It never changes; only a few specs are kept decoded."""
+    for number in range(2 * MOST_SPECS):
+        ledger.runs.create(f"r{number}", Spec(requests=1, name=f"number {number}"), 1.0)
+    records = [ledger.runs.fetch(f"r{number}") for number in range(2 * MOST_SPECS)]
+    assert [record.spec.name for record in records] == [record.name for record in records]
+    assert ledger.runs.fetch(records[-1].run).spec is records[-1].spec
+    assert ledger.runs.fetch(records[0].run).spec is not records[0].spec
