@@ -16,7 +16,7 @@ from oku_core.process.supervision import Health, Supervisor
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
-_JUDGE_S = 60.0
+_LOOK_S = 60.0
 """How often the rule is applied."""
 _REST_S = 0.01
 """A pause between two transactions, in which others get their turn."""
@@ -49,7 +49,7 @@ class Retention:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    def judge(self) -> None:
+    def delete_surplus(self) -> None:
         """Delete the runs that the rule does not keep."""
         rule = self._rule
         if rule == RetentionRule():
@@ -72,11 +72,11 @@ class Retention:
             await asyncio.sleep(_REST_S)
 
     async def _work(self, health: Health) -> None:
-        judge_at = 0.0
+        delete_at = 0.0
         while True:
-            if time.monotonic() >= judge_at:
-                self.judge()
-                judge_at = time.monotonic() + _JUDGE_S
+            if time.monotonic() >= delete_at:
+                self.delete_surplus()
+                delete_at = time.monotonic() + _LOOK_S
             await self.clear()
             health.note_well()
             await asyncio.sleep(_LOOK_S)

@@ -38,7 +38,7 @@ async def test_runs_are_kept_as_the_rule_says(
     for number in range(1, 5):
         end_run(ledger, f"r{number}", 10.0 * number)
     retention = Retention(ledger, tmp_path, rule, lambda: 100.0)
-    retention.judge()
+    retention.delete_surplus()
     assert list_runs(ledger) == kept
 
 
@@ -52,7 +52,7 @@ async def test_what_is_left_of_deleted_runs_is_removed(
         (tmp_path / f"{run}.html").write_text("page")
     end_run(ledger, "r3", 3.0)
     retention = Retention(ledger, tmp_path, RetentionRule(keep_runs=2), lambda: 100.0)
-    retention.judge()
+    retention.delete_surplus()
     assert "run r1 is deleted" in caplog.text
     await retention.clear()
     assert ledger.deletions.find() is None

@@ -10,10 +10,10 @@ def test_the_first_of_each_outcome_is_told(caplog: pytest.LogCaptureFixture) -> 
     """It is told in one line with its cause: a count alone would not say what to mend."""
     errors = FirstErrors()
     with caplog.at_level(logging.WARNING):
-        errors.tell(DISCONNECTED, ConnectionResetError("over\nand  out"))
-        errors.tell(DISCONNECTED, ConnectionResetError("again"))
-        errors.tell(CONNECT_ERROR, "nobody listens")
-        errors.tell(CONNECT_ERROR, OSError())
+        errors.report(DISCONNECTED, ConnectionResetError("over\nand  out"))
+        errors.report(DISCONNECTED, ConnectionResetError("again"))
+        errors.report(CONNECT_ERROR, "nobody listens")
+        errors.report(CONNECT_ERROR, OSError())
     assert caplog.messages == [
         "first disconnected: ConnectionResetError: over and out",
         "first connect_error: nobody listens",
@@ -23,7 +23,7 @@ def test_the_first_of_each_outcome_is_told(caplog: pytest.LogCaptureFixture) -> 
 def test_a_long_story_is_cut(caplog: pytest.LogCaptureFixture) -> None:
     """Servers can make an error as long as they like."""
     with caplog.at_level(logging.WARNING):
-        FirstErrors().tell(DISCONNECTED, ValueError("x" * 10_000))
+        FirstErrors().report(DISCONNECTED, ValueError("x" * 10_000))
     assert len(caplog.messages[0]) < 400
 
 
@@ -31,5 +31,5 @@ def test_another_spec_has_errors_of_its_own(caplog: pytest.LogCaptureFixture) ->
     """What was told of one says nothing of the next."""
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            FirstErrors().tell(CONNECT_ERROR, "refused")
+            FirstErrors().report(CONNECT_ERROR, "refused")
     assert len(caplog.messages) == 2

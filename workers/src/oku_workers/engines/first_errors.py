@@ -14,13 +14,13 @@ class FirstErrors:
     """The first errors of one engine, and so of one spec."""
 
     def __init__(self) -> None:
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
-    def tell(self, outcome: int, reason: object) -> None:
+    def report(self, outcome: int, reason: object) -> None:
         """Note that a request ended with an outcome (as an index) for a reason, an exception or a text."""
-        if outcome in self._told:
+        if outcome in self._reported:
             return
-        self._told.add(outcome)
+        self._reported.add(outcome)
         name = f"{type(reason).__name__}: " if isinstance(reason, BaseException) else ""
         text = f"{name}{' '.join(redact(str(reason)).split())}"[
             :_LONGEST

@@ -209,7 +209,7 @@ class AiohttpEngine:
             return
         is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
-        self._errors.tell(outcome, error)
+        self._errors.report(outcome, error)
         execution.fail(outcome)
 
     @staticmethod

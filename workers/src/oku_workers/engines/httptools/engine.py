@@ -139,7 +139,7 @@ class HttptoolsEngine:
         self._drop(connection)
         if execution is None:
             return
-        self._errors.tell(outcome, reason)
+        self._errors.report(outcome, reason)
         self._free += 1
         execution.fail(outcome)
         self._fill()
