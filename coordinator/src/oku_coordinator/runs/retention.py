@@ -16,7 +16,7 @@ from oku_core.process.supervision import Health, Supervisor
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
-_LOOK_S = 60.0
+_SURPLUS_EVERY_S = 60.0
 """How often the rule is applied."""
 _REST_S = 0.01
 """A pause between two transactions, in which others get their turn."""
@@ -76,7 +76,7 @@ class Retention:
         while True:
             if time.monotonic() >= delete_at:
                 self.delete_surplus()
-                delete_at = time.monotonic() + _LOOK_S
+                delete_at = time.monotonic() + _SURPLUS_EVERY_S
             await self.clear()
             health.note_well()
             await asyncio.sleep(_LOOK_S)
