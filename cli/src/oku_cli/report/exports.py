@@ -52,12 +52,10 @@ def build_hgrm_text(history: RunHistory) -> str:
 def decode_latency(summary: Summary) -> HistogramSnapshot:
     """The latencies of a run with their exact ends, for which the exchange format has no place."""
     latency = _decode(summary)
-    figures = summary.latency_ms
-    if figures.min is None or figures.max is None:
+    exact = summary.latency_ms
+    if exact.min is None or exact.max is None:
         return latency
-    return msgspec.structs.replace(
-        latency, min_us=round(figures.min * 1000), max_us=round(figures.max * 1000)
-    )
+    return msgspec.structs.replace(latency, min_us=round(exact.min * 1000), max_us=round(exact.max * 1000))
 
 
 def _decode(summary: Summary) -> HistogramSnapshot:

@@ -1,4 +1,4 @@
-"""The head of a report: which run, its account first, then what may mislead, then its figures."""
+"""The head of a report: which run, its account first, then what may mislead, then its metrics."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -46,7 +46,7 @@ def build_head(summary: Summary) -> Html:
 
 
 def build_account(summary: Summary) -> Html:
-    """How much is accounted, what was sent beside it, whether it balances; then the flags and the figures."""
+    """How much is accounted, what was sent beside it, whether it balances; then the flags and the metrics."""
     missing = summary.requests - summary.accounted
     extent = [
         element("strong", format_count(summary.accounted)),
@@ -62,7 +62,7 @@ def build_account(summary: Summary) -> Html:
         _build_meter(summary),
         element("dl", *(part for fact in _list_context(summary) for part in fact), class_="account"),
         build_flags(summary.validity),
-        element("dl", *(_build_figure(*figure) for figure in _list_figures(summary)), class_="figures"),
+        element("dl", *(_build_metric(*metric) for metric in _list_metrics(summary)), class_="metrics"),
         id_="account",
     )
 
@@ -133,18 +133,18 @@ def _build_flag(validity: Validity) -> Html:
     )
 
 
-def _list_figures(summary: Summary) -> Iterator[tuple[str, str]]:
+def _list_metrics(summary: Summary) -> Iterator[tuple[str, str]]:
     if summary.active_s:
         yield "throughput", format_rate(summary.throughput_rps)
-    figures = summary.latency_ms
-    if figures.min is not None:
-        digits = choose_digits((figures.p50, figures.p99))
+    latency = summary.latency_ms
+    if latency.min is not None:
+        digits = choose_digits((latency.p50, latency.p99))
         for name in ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max"):
-            yield name.replace("_", "."), format_latency(getattr(figures, name), digits)
+            yield name.replace("_", "."), format_latency(getattr(latency, name), digits)
     yield "received", format_bytes(summary.bytes_received)
 
 
-def _build_figure(name: str, value: str) -> Html:
+def _build_metric(name: str, value: str) -> Html:
     return element("div", element("dt", name), element("dd", value))
 
 

@@ -14,11 +14,11 @@ from oku_cli.report.charts.distribution import build_histogram_chart, build_perc
 from oku_cli.report.charts.heatmap import build_heatmap
 from oku_cli.report.charts.over_time import (
     TRACK,
-    Course,
-    build_course,
+    RunOverTime,
     build_load_chart,
     build_quantile_chart,
     build_rate_chart,
+    build_run_over_time,
     build_track,
     build_trouble_chart,
 )
@@ -84,31 +84,31 @@ def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
 
 def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
     timeline = build_timeline(history.samples, history.leases.bands)
-    course = None
+    over_time = None
     if timeline is not None:
-        course = build_course(history.samples, timeline, build_marks(history.events, timeline))
+        over_time = build_run_over_time(history.samples, timeline, build_marks(history.events, timeline))
     yield build_account(history.summary)
-    yield _build_course(history, course, read_out)
+    yield _build_over_time(history, over_time, read_out)
     if distribution := _build_distribution(history, read_out):
         yield distribution
     yield build_outcomes(history.summary)
     if workers := build_workers(history.summary):
         yield workers
-    yield _build_coverage(history, course)
+    yield _build_coverage(history, over_time)
     yield build_events(history.events, timeline.start if timeline else None)
 
 
-def _build_course(history: RunHistory, course: Course | None, read_out: _ReadOut) -> Html:
-    if course is None or not course.columns:
+def _build_over_time(history: RunHistory, over_time: RunOverTime | None, read_out: _ReadOut) -> Html:
+    if over_time is None or not over_time.columns:
         return build_section("Over time", element("p", _NOTHING_OVER_TIME, class_="note"), id_="over-time")
     charts = [
-        build_rate_chart(course),
-        build_trouble_chart(course),
-        build_quantile_chart(course),
-        build_heatmap(history.samples, course),
-        build_load_chart(course),
+        build_rate_chart(over_time),
+        build_trouble_chart(over_time),
+        build_quantile_chart(over_time),
+        build_heatmap(history.samples, over_time),
+        build_load_chart(over_time),
     ]
-    read_out.tracks[TRACK] = build_track(course)
+    read_out.tracks[TRACK] = build_track(over_time)
     return build_section("Over time", *_build_charts(charts, read_out), id_="over-time")
 
 
@@ -133,8 +133,8 @@ def _build_charts(charts: list[Chart | None] | list[Chart], read_out: _ReadOut) 
     return [build_chart(chart) for chart in present]
 
 
-def _build_coverage(history: RunHistory, course: Course | None) -> Html:
-    chart = build_lease_chart(history, course) if course else None
+def _build_coverage(history: RunHistory, over_time: RunOverTime | None) -> Html:
+    chart = build_lease_chart(history, over_time) if over_time else None
     return build_section(
         "Coverage", build_strips(history), *([build_chart(chart)] if chart else []), id_="coverage"
     )

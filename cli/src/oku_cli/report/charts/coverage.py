@@ -6,7 +6,7 @@ from typing import Any
 from oku_cli.formatting import format_count, format_share
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_boxes
 from oku_cli.report.charts.lease_bands import Band
-from oku_cli.report.charts.over_time import Course
+from oku_cli.report.charts.over_time import RunOverTime
 from oku_cli.report.charts.scale import Scale, build_linear_scale, build_ticks, format_compact
 from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html, element, join
@@ -35,7 +35,7 @@ def build_strips(history: RunHistory) -> Html:
     return join(*strips)
 
 
-def build_lease_chart(history: RunHistory, course: Course) -> Chart | None:
+def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | None:
     """Which part of the space was leased when; None without leases."""
     leases = history.leases
     if not leases:
@@ -45,7 +45,9 @@ def build_lease_chart(history: RunHistory, course: Course) -> Chart | None:
     apart = " apart" if len(leases) <= _FEW_LEASES else ""
     kinds = {
         state: [
-            _place(band, course.timeline, space, history.at) for band in leases.bands if band.state == state
+            _place(band, over_time.timeline, space, history.at)
+            for band in leases.bands
+            if band.state == state
         ]
         for state in LeaseState
     }
@@ -64,15 +66,15 @@ def build_lease_chart(history: RunHistory, course: Course) -> Chart | None:
             for state, boxes in kinds.items()
             if boxes
         ],
-        x=course.axis,
+        x=over_time.axis,
         y=Axis(title="index of the request", ticks=build_ticks(space, steps, format_compact)),
         legend=[
             Key(f"lease-{state}", f"{_WORDS[state]}: {counts[state]}")
             for state, boxes in kinds.items()
             if boxes
         ],
-        marks=course.marks,
-        bands=course.timeline.pauses,
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
     )
 
 

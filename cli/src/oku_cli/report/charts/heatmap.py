@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from oku_cli.formatting import format_count, format_latency
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, draw_boxes
-from oku_cli.report.charts.over_time import TRACK, Course
+from oku_cli.report.charts.over_time import TRACK, RunOverTime
 from oku_cli.report.charts.scale import AxisTick, format_axis_latency
 from oku_cli.report.charts.timeline import build_columns
 from oku_cli.report.markup import Html
@@ -22,9 +22,9 @@ _MANY_ROWS = 34
 _BOX = tuple[float, float, float, float]
 
 
-def build_heatmap(samples: Sequence[Sample], course: Course) -> Chart | None:
+def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | None:
     """The heatmap; None when nothing was answered."""
-    steps = build_columns(samples, course.timeline, MOST_STEPS)
+    steps = build_columns(samples, over_time.timeline, MOST_STEPS)
     grid = [count_by_row(sample.latency) for sample in steps]
     rows = sorted({row for counts in grid for row in counts})
     if not rows:
@@ -39,8 +39,8 @@ def build_heatmap(samples: Sequence[Sample], course: Course) -> Chart | None:
     least = min(density for counts in densities for density in counts.values())
     boxes: list[list[_BOX]] = [[] for _ in range(LEVELS)]
     for step, counts in zip(steps, densities, strict=True):
-        left = course.timeline.place(step.at - step.seconds)
-        right = course.timeline.place(step.at)
+        left = over_time.timeline.place(step.at - step.seconds)
+        right = over_time.timeline.place(step.at)
         for level, first, last in _join_rows(counts, least, top):
             boxes[level].append((left, right, (first - low) / (high - low), (last + 1 - low) / (high - low)))
     most = max(range(len(rows)), key=lambda place: sum(counts.get(rows[place], 0) for counts in grid))
@@ -52,17 +52,17 @@ def build_heatmap(samples: Sequence[Sample], course: Course) -> Chart | None:
         "Shades are logarithmic, so that a few slow requests are seen beside very many quick ones.",
         description=f"Most requests took {span}; the slowest up to {format_latency(BOUNDS_MS[rows[-1]])}.",
         shapes=_draw(boxes),
-        x=course.axis,
+        x=over_time.axis,
         y=Axis(title="latency", ticks=list(_build_row_ticks(low, high))),
         legend=[Key(f"heat-{level}", "") for level in range(LEVELS - 1)]
         + [Key(f"heat-{LEVELS - 1}", f"few to {format_count(math.ceil(top))} per second")],
-        marks=course.marks,
-        bands=course.timeline.pauses,
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
         track=TRACK,
         series=[
-            Series("answered", "", [float(sample.latency.total) for sample in course.columns]),
-            Series("p50", "ms", [sample.p50_ms for sample in course.columns]),
-            Series("p99", "ms", [sample.p99_ms for sample in course.columns]),
+            Series("answered", "", [float(sample.latency.total) for sample in over_time.columns]),
+            Series("p50", "ms", [sample.p50_ms for sample in over_time.columns]),
+            Series("p99", "ms", [sample.p99_ms for sample in over_time.columns]),
         ],
     )
 

@@ -27,7 +27,7 @@ _OK = OUTCOMES.index(Outcome.OK)
 
 
 @dataclass(frozen=True)
-class Course:
+class RunOverTime:
     """What all charts over time are made of.
 
     Attributes:
@@ -51,74 +51,74 @@ class Course:
         usual_s = median_low([sample.seconds for sample in self.columns] or [1.0])
         return "each second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
 
-    def place(self, place: int) -> float:
+    def place(self, index: int) -> float:
         """Where the middle of a column stands."""
-        sample = self.columns[place]
+        sample = self.columns[index]
         return self.timeline.place(sample.at - sample.seconds / 2)
 
     def trace(self, read: Callable[[int], float | None]) -> list[list[tuple[float, float]]]:
         """Lines through what `read` says of each column; broken where that is nothing, or time is missing."""
         lines: list[list[int]] = []
-        for places in cut_at_gaps(self.columns, self.timeline):
+        for indices in cut_at_gaps(self.columns, self.timeline):
             lines.append([])
-            for place in places:
-                if read(place) is not None:
-                    lines[-1].append(place)
+            for index in indices:
+                if read(index) is not None:
+                    lines[-1].append(index)
                 elif lines[-1]:
                     lines.append([])
-        return [self._draw(places, read) for places in lines if places]
+        return [self._draw(indices, read) for indices in lines if indices]
 
-    def _draw(self, places: Sequence[int], read: Callable[[int], float | None]) -> list[tuple[float, float]]:
+    def _draw(self, indices: Sequence[int], read: Callable[[int], float | None]) -> list[tuple[float, float]]:
         """A line through the middles of columns, from the begin of the first to the end of the last."""
-        points = [(self.place(place), read(place) or 0.0) for place in places]
-        first, last = self.columns[places[0]], self.columns[places[-1]]
+        points = [(self.place(index), read(index) or 0.0) for index in indices]
+        first, last = self.columns[indices[0]], self.columns[indices[-1]]
         begin, end = self.timeline.place(first.at - first.seconds), self.timeline.place(last.at)
         return [(begin, points[0][1]), *points, (end, points[-1][1])]
 
 
-def build_course(samples: Sequence[Sample], timeline: Timeline, marks: Sequence[Mark]) -> Course:
+def build_run_over_time(samples: Sequence[Sample], timeline: Timeline, marks: Sequence[Mark]) -> RunOverTime:
     """What the charts are made of."""
-    return Course(timeline, build_columns(samples, timeline), marks)
+    return RunOverTime(timeline, build_columns(samples, timeline), marks)
 
 
-def build_track(course: Course) -> Track:
+def build_track(over_time: RunOverTime) -> Track:
     """The columns, to be read out."""
-    start = course.timeline.start
+    start = over_time.timeline.start
     return Track(
-        x=[round(1000 * course.place(place), 1) for place in range(len(course.columns))],
-        heads=[format_since(sample.at - sample.seconds / 2 - start) for sample in course.columns],
+        x=[round(1000 * over_time.place(index), 1) for index in range(len(over_time.columns))],
+        heads=[format_since(sample.at - sample.seconds / 2 - start) for sample in over_time.columns],
     )
 
 
-def build_rate_chart(course: Course) -> Chart:
+def build_rate_chart(over_time: RunOverTime) -> Chart:
     """Requests per second by outcome, stacked."""
-    present = _find_present(course.columns)
-    rates = [_divide(sample) for sample in course.columns]
+    present = _find_present(over_time.columns)
+    rates = [_divide(sample) for sample in over_time.columns]
     totals = [sum(rate) for rate in rates]
     scale, steps = build_linear_scale(max(totals))
-    shapes = _stack(course, present, rates, scale)
+    shapes = _stack(over_time, present, rates, scale)
     return Chart(
         id="rate",
         title="Rate",
-        note=f"Requests that ended, per second, by what became of them; {course.grain}.",
+        note=f"Requests that ended, per second, by what became of them; {over_time.grain}.",
         description=_describe("The rate", totals, format_rate),
-        shapes=[*shapes, *(draw_line(line, "total") for line in _scale(course, totals, scale))],
-        x=course.axis,
+        shapes=[*shapes, *(draw_line(line, "total") for line in _scale(over_time, totals, scale))],
+        x=over_time.axis,
         y=Axis(title="requests per second", ticks=build_ticks(scale, steps, format_compact)),
         legend=[Key(OUTCOMES[number], format_outcome(OUTCOMES[number])) for number in present],
-        marks=course.marks,
-        bands=course.timeline.pauses,
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
         track=TRACK,
         series=[_collect(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present],
     )
 
 
-def build_trouble_chart(course: Course) -> Chart | None:
+def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
     """The same of what was not `ok` alone; None when all was."""
-    present = [number for number in _find_present(course.columns) if number != _OK]
+    present = [number for number in _find_present(over_time.columns) if number != _OK]
     if not present:
         return None
-    rates = [_divide(sample) for sample in course.columns]
+    rates = [_divide(sample) for sample in over_time.columns]
     totals = [sum(rate) - rate[_OK] for rate in rates]
     scale, steps = build_linear_scale(max(totals))
     return Chart(
@@ -126,20 +126,20 @@ def build_trouble_chart(course: Course) -> Chart | None:
         title="What was not ok",
         note="The same without those that were ok, on a scale of its own.",
         description=_describe("The rate of requests that were not ok", totals, format_rate),
-        shapes=_stack(course, present, rates, scale),
-        x=course.axis,
+        shapes=_stack(over_time, present, rates, scale),
+        x=over_time.axis,
         y=Axis(title="requests per second", ticks=build_ticks(scale, steps, format_compact)),
         legend=[Key(OUTCOMES[number], format_outcome(OUTCOMES[number])) for number in present],
-        marks=course.marks,
-        bands=course.timeline.pauses,
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
         track=TRACK,
         series=[_collect(format_outcome(OUTCOMES[n]), "/s", [rate[n] for rate in rates]) for n in present],
     )
 
 
-def build_quantile_chart(course: Course) -> Chart | None:
+def build_quantile_chart(over_time: RunOverTime) -> Chart | None:
     """Quantiles of latency; None when nothing was answered."""
-    values = {name: [getattr(sample, name) for sample in course.columns] for name in QUANTILES}
+    values = {name: [getattr(sample, name) for sample in over_time.columns] for name in QUANTILES}
     known = [max(value, _LEAST_LATENCY_MS) for row in values.values() for value in row if value is not None]
     if not known:
         return None
@@ -148,7 +148,7 @@ def build_quantile_chart(course: Course) -> Chart | None:
     ends = []
     for name, row in values.items():
         class_ = name.removesuffix("_ms")
-        lines = _scale(course, row, scale)
+        lines = _scale(over_time, row, scale)
         shapes += [draw_line(line, class_) for line in lines]
         if lines:
             ends.append(Key(class_, QUANTILE_LABELS[name], lines[-1][-1][1]))
@@ -156,25 +156,25 @@ def build_quantile_chart(course: Course) -> Chart | None:
     return Chart(
         id="quantiles",
         title="Latency",
-        note=f"Quantiles of answered requests, over all workers merged; {course.grain}. "
+        note=f"Quantiles of answered requests, over all workers merged; {over_time.grain}. "
         "The scale is logarithmic.",
         description=f"{_describe('The median', p50, format_latency)} {_describe('p99', p99, format_latency)}",
         shapes=shapes,
-        x=course.axis,
+        x=over_time.axis,
         y=Axis(title="latency", ticks=build_ticks(scale, steps, format_axis_latency)),
         ends=ends,
-        marks=course.marks,
-        bands=course.timeline.pauses,
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
         track=TRACK,
         series=[_collect(QUANTILE_LABELS[name], "ms", row) for name, row in reversed(values.items())],
     )
 
 
-def build_load_chart(course: Course) -> Chart:
+def build_load_chart(over_time: RunOverTime) -> Chart:
     """Requests in flight, and how late event loops were."""
-    in_flight = [sample.in_flight for sample in course.columns]
+    in_flight = [sample.in_flight for sample in over_time.columns]
     scale, steps = build_linear_scale(max(in_flight))
-    lines = _scale(course, in_flight, scale)
+    lines = _scale(over_time, in_flight, scale)
     return Chart(
         id="load",
         title="In flight",
@@ -184,15 +184,15 @@ def build_load_chart(course: Course) -> Chart:
             *(draw_area(line, [(x, 0.0) for x, _ in line], "in-flight") for line in lines),
             *(draw_line(line, "in-flight") for line in lines),
         ],
-        x=course.axis,
+        x=over_time.axis,
         y=Axis(title="requests", ticks=build_ticks(scale, steps, format_compact)),
-        marks=course.marks,
-        bands=course.timeline.pauses,
+        marks=over_time.marks,
+        bands=over_time.timeline.pauses,
         track=TRACK,
         series=[
             _collect("in flight", "", in_flight),
-            _collect("workers", "", [sample.workers for sample in course.columns]),
-            _collect("latest event loop", "ms", [1000 * sample.lag_s for sample in course.columns]),
+            _collect("workers", "", [sample.workers for sample in over_time.columns]),
+            _collect("latest event loop", "ms", [1000 * sample.lag_s for sample in over_time.columns]),
         ],
     )
 
@@ -207,26 +207,28 @@ def _divide(sample: Sample) -> list[float]:
 
 
 def _stack(
-    course: Course, present: Sequence[int], rates: Sequence[Sequence[float]], scale: Scale
+    over_time: RunOverTime, present: Sequence[int], rates: Sequence[Sequence[float]], scale: Scale
 ) -> list[Html]:
     """An area for each outcome, one upon the other, the first at the bottom."""
     tops = [[0.0, *accumulate(rate[number] for number in present)] for rate in rates]
     shapes = []
     for layer, number in enumerate(present):
-        lowers = course.trace(lambda place, layer=layer: scale.place(tops[place][layer]))  # type: ignore[misc]
-        uppers = course.trace(lambda place, layer=layer: scale.place(tops[place][layer + 1]))  # type: ignore[misc]
+        lowers = over_time.trace(lambda index, layer=layer: scale.place(tops[index][layer]))  # type: ignore[misc]
+        uppers = over_time.trace(lambda index, layer=layer: scale.place(tops[index][layer + 1]))  # type: ignore[misc]
         shapes += [
             draw_area(upper, lower, OUTCOMES[number]) for upper, lower in zip(uppers, lowers, strict=True)
         ]
     return shapes
 
 
-def _scale(course: Course, values: Sequence[float | None], scale: Scale) -> list[list[tuple[float, float]]]:
-    def read(place: int) -> float | None:
-        value = values[place]
+def _scale(
+    over_time: RunOverTime, values: Sequence[float | None], scale: Scale
+) -> list[list[tuple[float, float]]]:
+    def read(index: int) -> float | None:
+        value = values[index]
         return None if value is None else scale.place(value)
 
-    return course.trace(read)
+    return over_time.trace(read)
 
 
 def _collect(label: str, unit: str, values: Sequence[float | None]) -> Series:

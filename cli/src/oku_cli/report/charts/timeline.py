@@ -137,11 +137,11 @@ def cut_at_gaps(columns: Sequence[Sample], timeline: Timeline) -> Iterator[list[
     What is missing is a pause, or a time of which the coordinator knows nothing.
     """
     group: list[int] = []
-    for place, sample in enumerate(columns):
-        if group and _are_apart(columns[place - 1], sample, timeline):
+    for index, sample in enumerate(columns):
+        if group and _are_apart(columns[index - 1], sample, timeline):
             yield group
             group = []
-        group.append(place)
+        group.append(index)
     if group:
         yield group
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from tests.unit.cli.report.conftest import Page, make_lease
 
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
-from oku_cli.report.charts.over_time import build_course
+from oku_cli.report.charts.over_time import build_run_over_time
 from oku_cli.report.charts.timeline import build_timeline
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.interval import Slice, SliceState
@@ -49,7 +49,7 @@ def test_leases_are_drawn_by_what_became_of_them(make_history: MakeHistory) -> N
     history = make_history(leases=leases)
     timeline = build_timeline(history.samples, history.leases.bands)
     assert timeline is not None
-    chart = build_lease_chart(history, build_course(history.samples, timeline, []))
+    chart = build_lease_chart(history, build_run_over_time(history.samples, timeline, []))
     assert chart is not None
     assert [key.label for key in chart.legend] == ["out: 1", "reported: 1", "taken back: 1"]
     assert chart.y.ticks[-1].label == "1k"
@@ -61,7 +61,7 @@ def test_a_picture_of_very_many_leases_stays_small(make_history: MakeHistory) ->
     history = make_history(leases=leases)
     timeline = build_timeline(history.samples, history.leases.bands)
     assert timeline is not None
-    chart = build_lease_chart(history, build_course(history.samples, timeline, []))
+    chart = build_lease_chart(history, build_run_over_time(history.samples, timeline, []))
     assert chart is not None
     assert sum(map(len, chart.shapes)) < 100_000
     assert [key.label for key in chart.legend] == ["reported: 100,000"]

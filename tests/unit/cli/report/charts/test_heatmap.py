@@ -3,7 +3,7 @@ from tests.unit.cli.report.conftest import build_latency, make_sample
 
 from oku_cli.report.charts.chart import Chart
 from oku_cli.report.charts.heatmap import LEVELS, build_heatmap, choose_level, count_by_row
-from oku_cli.report.charts.over_time import build_course
+from oku_cli.report.charts.over_time import build_run_over_time
 from oku_cli.report.charts.timeline import build_timeline
 from oku_core.results.lines import BOUNDS_MS, build_latency_lines
 from oku_core.results.sample import Sample
@@ -13,7 +13,7 @@ def build(samples: list[Sample]) -> Chart | None:
     """The heatmap of these samples."""
     timeline = build_timeline(samples, [])
     assert timeline is not None
-    return build_heatmap(samples, build_course(samples, timeline, []))
+    return build_heatmap(samples, build_run_over_time(samples, timeline, []))
 
 
 def test_rows_are_those_of_the_lines_for_loki() -> None:

@@ -4,11 +4,11 @@ from tests.unit.cli.report.conftest import make_sample
 
 from oku_cli.report.charts.chart import Chart, build_chart
 from oku_cli.report.charts.over_time import (
-    Course,
-    build_course,
+    RunOverTime,
     build_load_chart,
     build_quantile_chart,
     build_rate_chart,
+    build_run_over_time,
     build_track,
     build_trouble_chart,
 )
@@ -16,11 +16,11 @@ from oku_cli.report.charts.timeline import build_timeline
 from oku_core.results.sample import Sample
 
 
-def build(samples: Sequence[Sample]) -> Course:
-    """The course of a run of these samples."""
+def build(samples: Sequence[Sample]) -> RunOverTime:
+    """Build the run over time from these samples."""
     timeline = build_timeline(samples, [])
     assert timeline is not None
-    return build_course(samples, timeline, [])
+    return build_run_over_time(samples, timeline, [])
 
 
 def read(chart: Chart) -> dict[str, Sequence[float | None]]:
@@ -49,7 +49,7 @@ def test_trouble_has_a_scale_of_its_own() -> None:
     assert chart.y.ticks[-1].label in ("4", "5")
 
 
-def test_quantiles_are_those_of_the_moments() -> None:
+def test_quantiles_are_those_of_the_samples() -> None:
     """With a label at the end of each line; a second without answers has a gap."""
     chart = build_quantile_chart(
         build([make_sample(1, [1000, 3000]), make_sample(2, []), make_sample(3, [2000])])
@@ -92,9 +92,9 @@ def test_the_load_is_shown() -> None:
 
 def test_a_run_of_one_second_can_be_drawn() -> None:
     """A line of one point has the width of its second."""
-    course = build([make_sample(1)])
-    assert build_track(course).x == [500]
-    assert 'd="M0 ' in build_rate_chart(course).shapes[-1]
+    over_time = build([make_sample(1)])
+    assert build_track(over_time).x == [500]
+    assert 'd="M0 ' in build_rate_chart(over_time).shapes[-1]
 
 
 def test_the_track_says_when() -> None:
