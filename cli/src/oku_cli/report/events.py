@@ -38,14 +38,14 @@ def build_events(events: Sequence[Event], start: float | None) -> Html:
     half = MOST_EVENTS // 2
     rows = [_build_row(event, start, events[0].at) for event in events]
     if len(rows) > MOST_EVENTS:
-        left_out = f"{format_count(len(rows) - 2 * half)} more; oku report --json has all of them"
+        left_out = f"{format_count(len(rows) - 2 * half)} more; oku report --json lists them all"
         gap = element("tr", element("td", left_out, colspan="3", class_="note"))
         rows = [*rows[:half], gap, *rows[-half:]]
-    heads = [element("th", head, scope="col") for head in ("UTC", "after", "what")]
+    heads = [element("th", head, scope="col") for head in ("UTC", "elapsed", "event")]
     table = element(
         "table", element("thead", element("tr", *heads)), element("tbody", *rows), class_="events"
     )
-    content = table if rows else element("p", "No events were kept.", class_="note")
+    content = table if rows else element("p", "No events were recorded.", class_="note")
     return build_section("Events", content, id_="events")
 
 

@@ -71,7 +71,7 @@ def build_flags(flags: list[Validity]) -> Html:
     """What may make a number misleading, in the open."""
     if not flags:
         return element(
-            "p", "No flags: nothing is known that would make these figures misleading.", class_="fine"
+            "p", "No flags: nothing is known that would make these numbers misleading.", class_="fine"
         )
     return element("ul", *(_build_flag(flag) for flag in flags), class_="flags")
 
@@ -83,16 +83,14 @@ def build_outcomes(summary: Summary) -> Html:
     ]
     shown = [row for row in outcomes if row[1] or row[2] == Outcome.OK]
     hidden = [name for name, count, class_ in outcomes if not count and class_ != Outcome.OK]
-    none = f"None was: {', '.join(hidden)}." if hidden else ""
+    none = f"Did not occur: {', '.join(hidden)}." if hidden else ""
     statuses = [(status, count, "status") for status, count in sorted(summary.statuses.items())]
     return build_section(
         "Outcomes",
         element(
             "div",
-            _build_bars("What became of the requests", "outcome", shown, summary.accounted, none),
-            _build_bars(
-                "Statuses of those that were answered", "status", statuses, sum(summary.statuses.values()), ""
-            ),
+            _build_bars("Requests by outcome", "outcome", shown, summary.accounted, none),
+            _build_bars("Responses by status", "status", statuses, sum(summary.statuses.values()), ""),
             class_="pair",
         ),
         id_="outcomes",
@@ -117,11 +115,11 @@ def _list_context(summary: Summary) -> Iterator[tuple[Html, Html]]:
     else:
         is_over = summary.state in FINAL_STATES or summary.state == RunState.PAUSED
         verdict = element("dd", "balances" if is_over else "balances so far", class_="good")
-    yield element("dt", "the account"), verdict
-    yield element("dt", "resent, at most"), element("dd", format_count(summary.resent_at_most))
+    yield element("dt", "account"), verdict
+    yield element("dt", "resent at most"), element("dd", format_count(summary.resent_at_most))
     if summary.servers is not None:
         served = build_served(summary, summary.servers).plain
-        yield element("dt", "the servers counted"), element("dd", served)
+        yield element("dt", "delay servers counted"), element("dd", served)
 
 
 def _build_flag(validity: Validity) -> Html:

@@ -33,8 +33,8 @@ from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
 
 _NOTHING_OVER_TIME = (
-    "Nothing was kept of this run over time: it was too short, or made by a version of Oku that kept "
-    "nothing. Its account and its figures are complete."
+    "There are no samples of this run: it was too short, or an older version of Oku made it. "
+    "Its account and its totals are complete."
 )
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -143,9 +143,9 @@ def _build_coverage(history: RunHistory, over_time: RunOverTime | None) -> Html:
 def _build_spec(spec: Mapping[str, Any], *, show_secrets: bool) -> Html:
     masked = dict(spec) if show_secrets else mask_spec(spec)
     text = yaml.safe_dump(masked, sort_keys=False, allow_unicode=True, default_flow_style=False, width=100)
-    note = "Written to a file, it can be run again: oku run FILE."
+    note = "Save this to a file to run it again: oku run FILE."
     if has_mask(spec, masked):
-        note += f" Where {MASK} stands, there may have been a secret: put it back first."
+        note += f" Each {MASK} hides what may be a secret: put it back first."
     return build_section(
         "Spec",
         element("p", note, class_="note"),

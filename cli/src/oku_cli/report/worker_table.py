@@ -26,13 +26,13 @@ def build_workers(summary: Summary) -> Html | None:
         return None
     lost = [worker for worker in workers if worker.lost]
     told = f"{format_count(len(workers))} worker{'s' if len(workers) > 1 else ''}"
-    told += f", {format_count(len(lost))} of them lost on the way." if lost else ", none was lost."
+    told += f", {format_count(len(lost))} of them lost." if lost else ", none of them lost."
     parts = [element("p", told, class_="note")]
     if len(workers) <= _OPEN_WORKERS:
         parts.append(_build_table(workers, summary.active_s))
     else:
         parts.append(_build_spread(workers))
-        name, shown = ("each of them", workers) if len(workers) <= MOST_WORKERS else ("those lost", lost)
+        name, shown = ("all workers", workers) if len(workers) <= MOST_WORKERS else ("lost workers", lost)
         if shown:
             parts.append(_fold(name, _build_table(shown[:MOST_WORKERS], summary.active_s)))
     if summary.processes:
@@ -54,7 +54,7 @@ def _build_table(workers: Sequence[WorkerSummary], active_s: float) -> Html:
         )
         for worker in workers
     ]
-    return _build_grid(("worker", "requests", "", "rate", "processor", "memory"), rows)
+    return _build_grid(("worker", "requests", "", "rate", "CPU", "peak memory"), rows)
 
 
 def _tell_lost(worker: WorkerSummary) -> Iterator[Html]:
@@ -73,12 +73,12 @@ def _build_spread(workers: Sequence[WorkerSummary]) -> Html:
         )
         for name, pick in _SPREADS
     ]
-    return _build_grid(("each column for itself", "requests", "processor", "memory"), rows)
+    return _build_grid(("each column by itself", "requests", "CPU", "peak memory"), rows)
 
 
 def _build_processes(processes: Sequence[ProcessSummary]) -> Html:
     told = ", ".join(f"{process.name} {process.peak_mb:,.0f} MB" for process in processes)
-    return element("p", f"Memory of the other processes, at most: {told}.", class_="note")
+    return element("p", f"Peak memory of the other processes: {told}.", class_="note")
 
 
 def _build_grid(heads: Sequence[str], rows: Sequence[Html]) -> Html:

@@ -34,7 +34,7 @@ def test_of_very_many_events_the_first_and_the_last_are_shown() -> None:
 
 def test_a_run_without_events_says_so() -> None:
     """It was made by an older Oku."""
-    assert "No events were kept." in Page(build_events([], None)).text
+    assert "No events were recorded." in Page(build_events([], None)).text
 
 
 def test_what_matters_is_marked_in_charts() -> None:

@@ -95,8 +95,8 @@ def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_history: MakeHist
     """All else is there, also when its parts were sent."""
     page = Page(build_page(make_history(samples=[], events=[])))
     assert page.faults == []
-    assert "Nothing was kept of this run over time" in page.text
-    assert "No events were kept." in page.text
+    assert "There are no samples of this run" in page.text
+    assert "No events were recorded." in page.text
     assert [figure["id"] for figure in page.find("figure")] == ["histogram", "percentiles", "leases"]
 
 
@@ -135,14 +135,14 @@ def test_the_spec_can_be_run_again(make_history: MakeHistory) -> None:
     markup = build_page(make_history(spec=spec))
     text = Page(markup).text
     assert "top" not in text.partition("Spec")[2]
-    assert "Where *** stands" in text
+    assert "Each *** hides" in text
     written = re.search(r"<code>(.*?)</code>", markup, re.DOTALL)
     assert written
     assert parse_spec(Source("spec", yaml.safe_load(unescape(written[1])))).timeout_s == 2.5
-    assert "Where ***" not in Page(build_page(make_history())).text
+    assert "Each ***" not in Page(build_page(make_history())).text
     open_text = Page(build_page(make_history(spec=spec), show_secrets=True)).text
     assert "Authorization: top" in open_text
-    assert "Where ***" not in open_text
+    assert "Each ***" not in open_text
 
 
 def test_an_hour_makes_a_page_of_modest_size(make_history: MakeHistory) -> None:

@@ -29,7 +29,7 @@ def build(summary: Summary) -> Page:
 def test_few_workers_have_a_row_each(make_summary: MakeSummary) -> None:
     """With rate, processor time, memory, and whether it was lost."""
     page = build(make_summary(workers=make_workers(3, lost=1)))
-    assert "3 workers, 1 of them lost on the way." in page.text
+    assert "3 workers, 1 of them lost." in page.text
     assert "w0lost" in page.text
     assert len(page.find("tr")) == 4
     assert page.find("details") == []
@@ -46,7 +46,7 @@ def test_more_workers_are_folded_under_their_spread(make_summary: MakeSummary) -
 def test_of_very_many_only_lost_ones_are_named(make_summary: MakeSummary) -> None:
     """The page does not grow with them."""
     page = build(make_summary(workers=make_workers(10_000, lost=2)))
-    assert "those lost" in page.text
+    assert "lost workers" in page.text
     assert len(page.find("tr")) == 1 + 3 + 1 + 2
     assert build(make_summary(workers=make_workers(10_000))).find("details") == []
 

@@ -28,9 +28,9 @@ def build_strips(history: RunHistory) -> Html:
     parts = list(history.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in SliceState}
     told = ", ".join(f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state])
-    strips = [_build_strip("state", f"Of the request space, {told}.", parts, _draw_states)]
+    strips = [_build_strip("state", f"The request space: {told}.", parts, _draw_states)]
     if any(part["again"] for part in parts):
-        note = "Leases that were taken back and may have been sent, by where they lay in the request space."
+        note = "Leases that were taken back and may have been sent, by their place in the request space."
         strips.append(_build_strip("again", note, parts, _draw_again))
     return join(*strips)
 
@@ -54,12 +54,12 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
     steps = [step for step in build_linear_scale(history.summary.requests)[1] if step <= space.high]
     counts = {state: format_count(leases.counts[state]) for state in LeaseState}
     told = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
-    box = "Each box is a lease" if not leases.are_merged else "Each box is one or several leases"
+    box = "Each box is a lease" if not leases.are_merged else "Each box is one or more leases"
     return Chart(
         id="leases",
         title="When each part was sent",
-        note=f"{box}: as high as its part of the request space, and as long as it was out, from when it was "
-        "cut to its report.",
+        note=f"{box}: its height is its part of the request space, its width the time from when it was cut "
+        "to when it was reported.",
         description=f"Leases: {told}.",
         shapes=[
             draw_boxes(boxes, f"lease-{state}{apart}", snap, _LEAST[state])
@@ -67,7 +67,7 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
             if boxes
         ],
         x=over_time.axis,
-        y=Axis(title="index of the request", ticks=build_ticks(space, steps, format_compact)),
+        y=Axis(title="request index", ticks=build_ticks(space, steps, format_compact)),
         legend=[
             Key(f"lease-{state}", f"{_WORDS[state]}: {counts[state]}")
             for state, boxes in kinds.items()
@@ -85,7 +85,7 @@ _LEAST: Mapping[LeaseState, float] = {
 }
 """How large a lease is drawn at least, in parts of `BOX`."""
 _WORDS: Mapping[LeaseState, str] = {
-    LeaseState.ACTIVE: "out",
+    LeaseState.ACTIVE: "active",
     LeaseState.REPORTED: "reported",
     LeaseState.EXPIRED: "taken back",
 }
@@ -141,7 +141,7 @@ def _tell(part: Mapping[str, Any], length: int) -> str:
     counts = ", ".join(
         f"{format_share(part[state], length)} {state}" for state in reversed(SliceState) if part[state]
     )
-    again = f", taken back {format_count(part['again'])}" if part["again"] else ""
+    again = f", {format_count(part['again'])} taken back" if part["again"] else ""
     return f"{format_count(part['start'])} to {format_count(part['stop'] - 1)}: {counts}{again}"
 
 

@@ -76,8 +76,8 @@ def build_histogram_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
         if count
     ]
     heads = [
-        f"{format_latency((bars.low_us + place * bars.step_us) / 1000)} and "
-        f"{format_latency(bars.step_us / 1000)} more"
+        f"{format_latency((bars.low_us + place * bars.step_us) / 1000)} + up to "
+        f"{format_latency(bars.step_us / 1000)}"
         for place in range(len(bars.counts))
     ]
     beyond = (
@@ -89,7 +89,7 @@ def build_histogram_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
     mode = max(range(len(bars.counts)), key=bars.counts.__getitem__)
     chart = Chart(
         id="histogram",
-        title="How often",
+        title="Histogram",
         note=f"All {format_count(latency.total)} answered requests, in bars of "
         f"{format_latency(bars.step_us / 1000)}.{beyond}",
         description=f"The highest bar is at {format_latency((bars.low_us + mode * bars.step_us) / 1000)}.",
@@ -117,13 +117,13 @@ def build_percentile_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
     values_ms = [min(row.value_us, latency.max_us) / 1000 for row in rows]
     places = [_place(row.level, reach) for row in rows]
     points = [(at, scale.place(value_ms)) for at, value_ms in zip(places, values_ms, strict=True)]
-    axis_word = "logarithmic" if scale.is_log else "plain"
+    axis_word = "logarithmic" if scale.is_log else "linear"
     told = [_find(latency, level) for level in (0.5, 0.9, 0.99, 0.999)]
     chart = Chart(
         id="percentiles",
         title="By percentile",
-        note="The latency that so many percent of all answered requests did not exceed; to the right ever "
-        f"closer to all of them, as HdrHistogram draws it. The scale of latency is {axis_word}.",
+        note="The latency that this percentage of all answered requests did not exceed, on the percentile "
+        f"axis of HdrHistogram, which stretches towards 100 %. The latency scale is {axis_word}.",
         description=f"p50 {told[0]}, p90 {told[1]}, p99 {told[2]}, p99.9 {told[3]}, "
         f"max {format_latency(latency.max_us / 1000)}.",
         shapes=[draw_area(points, [(x, 0.0) for x, _ in points], "share"), draw_line(points, "share")],

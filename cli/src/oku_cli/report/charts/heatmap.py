@@ -47,9 +47,9 @@ def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | 
     span = f"{_write_low(rows[most])} to {format_latency(BOUNDS_MS[rows[most]])}"
     return Chart(
         id="heatmap",
-        title="Latency, how often",
-        note="Each column is a step of time; the stronger the colour, the more requests of that latency. "
-        "Shades are logarithmic, so that a few slow requests are seen beside very many quick ones.",
+        title="Latency heatmap",
+        note="Each column is a time step; the stronger the colour, the more requests had that latency. "
+        "Shades are logarithmic, so that a few slow requests show beside very many fast ones.",
         description=f"Most requests took {span}; the slowest up to {format_latency(BOUNDS_MS[rows[-1]])}.",
         shapes=_draw(boxes),
         x=over_time.axis,

@@ -43,13 +43,13 @@ class RunOverTime:
     @property
     def axis(self) -> Axis:
         """The axis below each of them."""
-        return Axis(title="since the start", ticks=self.timeline.build_ticks(), is_shared=True)
+        return Axis(title="time since the start", ticks=self.timeline.build_ticks(), is_shared=True)
 
     @property
     def grain(self) -> str:
         """How long most columns are, in words."""
         usual_s = median_low([sample.seconds for sample in self.columns] or [1.0])
-        return "each second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
+        return "second by second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
 
     def place(self, index: int) -> float:
         """Where the middle of a column stands."""
@@ -100,7 +100,7 @@ def build_rate_chart(over_time: RunOverTime) -> Chart:
     return Chart(
         id="rate",
         title="Rate",
-        note=f"Requests that ended, per second, by what became of them; {over_time.grain}.",
+        note=f"Requests that ended per second, by outcome; {over_time.grain}.",
         description=_describe("The rate", totals, format_rate),
         shapes=[*shapes, *(draw_line(line, "total") for line in _scale(over_time, totals, scale))],
         x=over_time.axis,
@@ -123,8 +123,8 @@ def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
     scale, steps = build_linear_scale(max(totals))
     return Chart(
         id="trouble",
-        title="What was not ok",
-        note="The same without those that were ok, on a scale of its own.",
+        title="Requests that were not ok",
+        note="The same chart without the requests that were ok, on its own scale.",
         description=_describe("The rate of requests that were not ok", totals, format_rate),
         shapes=_stack(over_time, present, rates, scale),
         x=over_time.axis,
@@ -156,7 +156,7 @@ def build_quantile_chart(over_time: RunOverTime) -> Chart | None:
     return Chart(
         id="quantiles",
         title="Latency",
-        note=f"Quantiles of answered requests, over all workers merged; {over_time.grain}. "
+        note=f"Quantiles of all answered requests, merged over all workers; {over_time.grain}. "
         "The scale is logarithmic.",
         description=f"{_describe('The median', p50, format_latency)} {_describe('p99', p99, format_latency)}",
         shapes=shapes,
@@ -178,7 +178,7 @@ def build_load_chart(over_time: RunOverTime) -> Chart:
     return Chart(
         id="load",
         title="In flight",
-        note="Requests that were sent and not yet answered, over all workers.",
+        note="Requests sent but not yet answered, over all workers.",
         description=_describe("The number in flight", in_flight, lambda number: format_count(round(number))),
         shapes=[
             *(draw_area(line, [(x, 0.0) for x, _ in line], "in-flight") for line in lines),
@@ -192,7 +192,7 @@ def build_load_chart(over_time: RunOverTime) -> Chart:
         series=[
             _collect("in flight", "", in_flight),
             _collect("workers", "", [sample.workers for sample in over_time.columns]),
-            _collect("latest event loop", "ms", [1000 * sample.lag_s for sample in over_time.columns]),
+            _collect("worst event loop lag", "ms", [1000 * sample.lag_s for sample in over_time.columns]),
         ],
     )
 
@@ -240,5 +240,5 @@ def _describe(what: str, values: Sequence[float], write: Callable[[float], str])
     if not values:
         return f"{what} is not known."
     return (
-        f"{what} was between {write(min(values))} and {write(max(values))}, at the end {write(values[-1])}."
+        f"{what} ranged from {write(min(values))} to {write(max(values))} and ended at {write(values[-1])}."
     )

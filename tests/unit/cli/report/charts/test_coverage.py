@@ -51,7 +51,7 @@ def test_leases_are_drawn_by_what_became_of_them(make_history: MakeHistory) -> N
     assert timeline is not None
     chart = build_lease_chart(history, build_run_over_time(history.samples, timeline, []))
     assert chart is not None
-    assert [key.label for key in chart.legend] == ["out: 1", "reported: 1", "taken back: 1"]
+    assert [key.label for key in chart.legend] == ["active: 1", "reported: 1", "taken back: 1"]
     assert chart.y.ticks[-1].label == "1k"
 
 
@@ -65,4 +65,4 @@ def test_a_picture_of_very_many_leases_stays_small(make_history: MakeHistory) ->
     assert chart is not None
     assert sum(map(len, chart.shapes)) < 100_000
     assert [key.label for key in chart.legend] == ["reported: 100,000"]
-    assert chart.note.startswith("Each box is one or several leases")
+    assert chart.note.startswith("Each box is one or more leases")

@@ -62,7 +62,7 @@ def test_a_long_tail_has_a_logarithmic_scale() -> None:
     """Else the rest would be a flat line."""
     flat, _ = build_percentile_chart(build_latency([1000, 2000]))
     steep, _ = build_percentile_chart(build_latency([1000] * 9 + [1_000_000]))
-    assert "is plain" in flat.note
+    assert "is linear" in flat.note
     assert "is logarithmic" in steep.note
 
 

@@ -37,7 +37,7 @@ def test_the_rate_is_shown_by_outcome() -> None:
     chart = build_rate_chart(build(samples))
     assert read(chart) == {"ok": [100, 25], "timeout": [3, 0]}
     assert [key.label for key in chart.legend] == ["ok", "timeout"]
-    assert "between 25/s and 103/s" in chart.description
+    assert "from 25/s to 103/s" in chart.description
 
 
 def test_trouble_has_a_scale_of_its_own() -> None:
@@ -76,8 +76,10 @@ def test_latencies_of_nothing_can_be_drawn() -> None:
 def test_the_note_says_how_long_most_steps_are() -> None:
     """One that was held up does not make all others longer."""
     seconds = [make_sample(at) for at in (1, 2, 3)]
-    assert build_rate_chart(build(seconds)).note.endswith("; each second.")
-    assert build_rate_chart(build([*seconds, make_sample(8, seconds=5.0)])).note.endswith("; each second.")
+    assert build_rate_chart(build(seconds)).note.endswith("; second by second.")
+    assert build_rate_chart(build([*seconds, make_sample(8, seconds=5.0)])).note.endswith(
+        "; second by second."
+    )
     long = [make_sample(at, seconds=4.0) for at in (4, 8, 12)]
     assert build_rate_chart(build(long)).note.endswith("; in steps of 4 s.")
 
@@ -87,7 +89,7 @@ def test_the_load_is_shown() -> None:
     chart = build_load_chart(
         build([make_sample(1, in_flight=20.0, lag_s=0.002), make_sample(2, in_flight=0.0)])
     )
-    assert read(chart) == {"in flight": [20, 0], "workers": [2, 2], "latest event loop": [2, 0]}
+    assert read(chart) == {"in flight": [20, 0], "workers": [2, 2], "worst event loop lag": [2, 0]}
 
 
 def test_a_run_of_one_second_can_be_drawn() -> None:
