@@ -1,4 +1,4 @@
-"""What happened, as a list to read, and as marks across the charts over time."""
+"""Shows the events of a run as a table, and as marks across the charts over time."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,22 +10,23 @@ from oku_cli.report.markup import Html, element
 from oku_core.results.event import Event, EventType
 
 MOST_EVENTS = 300
-"""Of more, the first and the last ones are shown."""
+"""If there are more, the page shows the first and the last ones."""
 _MARKED = {
     EventType.STATE: "state",
     EventType.COORDINATOR_STARTED: "trouble",
     EventType.WORKER_LOST: "lost",
     EventType.LEASE_EXPIRED: "lost",
 }
-"""What is marked in charts, and how; what is worse hides what stands at the same place."""
+"""The events that charts mark, with the CSS class of their marks."""
 _RANK = ("state", "trouble", "lost")
+"""From harmless to bad: where marks coincide, the worst one is shown."""
 _MARKS = 120
-"""So many places are told apart."""
+"""How many positions along the axis are told apart; events at the same one share a mark."""
 _MOST_TEXTS = 3
 
 
 def build_marks(events: Sequence[Event], timeline: Timeline) -> list[Mark]:
-    """A mark for each place where something happened."""
+    """Build one mark for each position at which something happened."""
     places: dict[int, list[Event]] = {}
     for event in events:
         if event.type in _MARKED:
@@ -34,7 +35,7 @@ def build_marks(events: Sequence[Event], timeline: Timeline) -> list[Mark]:
 
 
 def build_events(events: Sequence[Event], start: float | None) -> Html:
-    """The list, with times of day and since `start`, where that is known."""
+    """Build the table of events with the time of day and, if `start` is known, the time since then."""
     half = MOST_EVENTS // 2
     rows = [_build_row(event, start, events[0].at) for event in events]
     if len(rows) > MOST_EVENTS:

@@ -1,4 +1,4 @@
-"""Exports for other tools: a history without secrets, samples as CSV, latencies as HdrHistogram text."""
+"""Exports a history for other tools: as JSON without secrets, as CSV, and as HdrHistogram text."""
 
 import base64
 import csv
@@ -22,17 +22,17 @@ CSV_COLUMNS = (
     "active_s", "requests_ended", *OUTCOMES, "bytes_received", "rate_rps", "in_flight", "mean_ms", *QUANTILES,
     "workers", "lag_s",
 )  # fmt: skip
-"""As docs/metrics.md has them; `at` is the Unix time of the end of a sample."""
+"""The columns as docs/metrics.md describes them; `at` is the Unix time at which a sample ended."""
 
 
 def mask_head(line: bytes) -> bytes:
-    """The first line of the history of a run without secrets; nothing after it has any."""
+    """Mask the secrets in the first line of a history; no later line contains any."""
     head = decode_head(line)
     return msgspec.json.encode(msgspec.structs.replace(head, spec=mask_spec(head.spec)))[:-1]
 
 
 def build_csv(history: RunHistory) -> str:
-    """A line for each sample; what is not known is empty."""
+    """Write one line for each sample; unknown values are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -45,12 +45,12 @@ def build_csv(history: RunHistory) -> str:
 
 
 def build_hgrm_text(history: RunHistory) -> str:
-    """The latencies of the whole run, in ms."""
+    """Write the latencies of the whole run as HdrHistogram text, in ms."""
     return build_hgrm(_decode(history.summary))
 
 
 def decode_latency(summary: Summary) -> HistogramSnapshot:
-    """The latencies of a run with their exact ends, for which the exchange format has no place."""
+    """Decode the latencies of a run, with the exact minimum and maximum, which the exchange format lacks."""
     latency = _decode(summary)
     exact = summary.latency_ms
     if exact.min is None or exact.max is None:

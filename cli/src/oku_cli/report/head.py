@@ -1,4 +1,4 @@
-"""The head of a report: which run, its account first, then what may mislead, then its metrics."""
+"""Builds the head of a report: which run it is, then its account, its validity flags and its metrics."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from oku_core.spec.quantity import format_bytes, format_duration
 
 
 def build_head(summary: Summary) -> Html:
-    """Name, id, state, engine and times."""
+    """Build the header with the name, id, state, engine and times of the run."""
     facts = [f"run {summary.run}"] if summary.name else []
     facts.append(f"engine {summary.engine}")
     if summary.started_at:
@@ -46,7 +46,7 @@ def build_head(summary: Summary) -> Html:
 
 
 def build_account(summary: Summary) -> Html:
-    """How much is accounted, what was sent beside it, whether it balances; then the flags and the metrics."""
+    """Build the account: how much is accounted, whether that balances, the validity flags and the metrics."""
     missing = summary.requests - summary.accounted
     extent = [
         element("strong", format_count(summary.accounted)),
@@ -68,7 +68,7 @@ def build_account(summary: Summary) -> Html:
 
 
 def build_flags(flags: list[Validity]) -> Html:
-    """What may make a number misleading, in the open."""
+    """Build the list of validity flags; without any, a sentence says so."""
     if not flags:
         return element(
             "p", "No flags: nothing is known that would make these numbers misleading.", class_="fine"
@@ -77,7 +77,7 @@ def build_flags(flags: list[Validity]) -> Html:
 
 
 def build_outcomes(summary: Summary) -> Html:
-    """Outcomes and statuses with their shares."""
+    """Build the tables of outcomes and of statuses, with the share of each."""
     outcomes = [
         (format_outcome(outcome), getattr(summary.outcomes, outcome), outcome.value) for outcome in Outcome
     ]
@@ -98,7 +98,7 @@ def build_outcomes(summary: Summary) -> Html:
 
 
 def format_utc(iso: str) -> str:
-    """A time of a summary, to the second: `2026-02-01 17:05:12 UTC`."""
+    """Format a time of a summary to the second: `2026-02-01 17:05:12 UTC`."""
     return f"{datetime.fromisoformat(iso).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -169,6 +169,6 @@ def _build_bars(title: str, what: str, rows: list[tuple[str, int, str]], whole: 
 
 
 def build_bar(part: float, whole: float, class_: str) -> Html:
-    """A bar whose length is a part of a whole; what is there can be seen."""
+    """Build a bar whose length is a part of a whole; one that is not zero is always visible."""
     width = max(0.5, 100 * part / whole) if part and whole else 0
     return element("span", class_=f"bar {class_}", style=f"width:{width:.2f}%", aria_hidden="true")

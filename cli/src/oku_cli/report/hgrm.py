@@ -1,7 +1,8 @@
-"""The percentile distribution of a histogram, as every HdrHistogram writes it and plotters read it.
+"""Writes the percentile distribution of a histogram in the text format that HdrHistogram plotters read.
 
-The steps are those of HdrHistogram's `PercentileIterator`: so many between 0 and 50 %, as many between there
-and 75 %, and so on, ever closer to 100 %. Whoever decodes `histogram` of the summary gets the same lines.
+The steps are those of HdrHistogram's `PercentileIterator`: `TICKS_PER_HALF` between 0 and 50 %, as many
+between 50 and 75 %, and so on towards 100 %. Any HdrHistogram library that decodes `histogram` of the summary
+writes the same lines.
 """
 
 import math
@@ -12,12 +13,12 @@ from typing import NamedTuple
 from oku_core.accounting.histogram import BUCKETS, SUB_BUCKET_BITS, HistogramSnapshot, bucket_bounds_us
 
 TICKS_PER_HALF = 5
-"""Steps for each half of the distance to 100 %, the default of HdrHistogram."""
+"""Steps for each halving of the distance to 100 %; 5 is the default of HdrHistogram."""
 _US_IN_MS = 1000
 
 
 class PercentileRow(NamedTuple):
-    """So many requests, a part `level` (0 to 1) of all or more, took up to `value_us`."""
+    """`total` requests, at least the fraction `level` of all, took no longer than `value_us`."""
 
     value_us: int
     level: float
@@ -25,7 +26,7 @@ class PercentileRow(NamedTuple):
 
 
 def build_percentile_rows(latency: HistogramSnapshot) -> Iterator[PercentileRow]:
-    """The rows of the distribution, rising; none when there is no latency."""
+    """Yield the rows of the distribution in ascending order; none if there are no latencies."""
     whole, percent = latency.total, 0.0
     highest_us = 0
     for index, seen in zip(latency.buckets[0::2], accumulate(latency.buckets[1::2]), strict=True):
@@ -40,7 +41,7 @@ def build_percentile_rows(latency: HistogramSnapshot) -> Iterator[PercentileRow]
 
 
 def build_hgrm(latency: HistogramSnapshot) -> str:
-    """The text of `outputPercentileDistribution`, in ms."""
+    """Write what `outputPercentileDistribution` of HdrHistogram writes, in ms."""
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     for value_us, level, total in build_percentile_rows(latency):
         tail = f" {1 / (1 - level):14.2f}" if level < 1 else ""
@@ -57,7 +58,7 @@ def build_hgrm(latency: HistogramSnapshot) -> str:
 
 
 def _climb(percent: float) -> float:
-    """The next step: the half of the distance to 100 % that `percent` is in, by `TICKS_PER_HALF`."""
+    """Return the next percentile: the current halving of the distance to 100 % has `TICKS_PER_HALF` steps."""
     if percent >= 100:
         return percent
     halves = int(math.log(100 / (100 - percent)) / math.log(2)) + 1
@@ -65,7 +66,7 @@ def _climb(percent: float) -> float:
 
 
 def _measure_spread_us(latency: HistogramSnapshot) -> tuple[float, float]:
-    """Mean and standard deviation of the middles of the buckets, as HdrHistogram has them."""
+    """Compute mean and standard deviation from the midpoints of the buckets, as HdrHistogram does."""
     if not latency.buckets:
         return 0.0, 0.0
     middles = []

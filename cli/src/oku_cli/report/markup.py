@@ -1,22 +1,22 @@
-"""HTML and SVG out of text: what is no markup yet is escaped when it becomes part of some.
+"""Builds HTML and SVG: text that is not markup yet is escaped when it becomes part of an element.
 
-Names of runs, URLs, reasons and the like are foreign input; none of them can reach a page in another way.
+Names of runs, URLs, reasons and the like are untrusted input; they can reach a page in no other way.
 """
 
 from html import escape
 
 
 class Html(str):
-    """Markup that is ready to stand in a page."""
+    """Markup that is safe to put into a page."""
 
     __slots__ = ()
 
 
 def element(tag: str, *children: str, **attributes: object) -> Html:
-    """An element: children in order, those that are no `Html` escaped.
+    """Build an element with its children in order; those that are not `Html` are escaped.
 
-    Attributes are named as in Python (`class_`, `aria_label`); None and False leave one out, True gives it
-    without a value.
+    Attributes are named as in Python (`class_`, `aria_label`). One that is None or False is left out; one
+    that is True has no value.
     """
     parts = [f"<{tag}"]
     for name, value in attributes.items():
@@ -28,5 +28,5 @@ def element(tag: str, *children: str, **attributes: object) -> Html:
 
 
 def join(*children: str) -> Html:
-    """Markup and text one after the other."""
+    """Join markup and text; text is escaped."""
     return Html("".join(child if isinstance(child, Html) else escape(child) for child in children))

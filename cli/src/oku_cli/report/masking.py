@@ -1,7 +1,7 @@
-"""Keeps secrets out of what is handed on: everything of a spec that may be one is hidden.
+"""Keeps secrets out of reports: everything in a spec that may be a secret is masked.
 
-Which header or parameter is a secret only its writer knows. So values are shown only where none can stand:
-those of headers that say how to talk, and placeholders, which say where a value comes from.
+Only the author of a spec knows which headers and parameters are secret. So values are shown only where no
+secret can stand: in headers that only control the exchange, and in placeholders, which only name a source.
 """
 
 import re
@@ -23,7 +23,7 @@ _USER = re.compile(r"(?<=//)[^/?#]*@")
 
 
 def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec under the names of users with `MASK` where a secret may stand; else it is as it was."""
+    """Copy a spec, under the names that users write, with `MASK` wherever there may be a secret."""
     masked = dict(spec)
     if "header" in masked:
         masked["header"] = [_mask_header(header) for header in masked["header"]]
@@ -37,7 +37,7 @@ def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_mask(spec: Mapping[str, Any], masked: Mapping[str, Any]) -> bool:
-    """Whether something of the spec was hidden."""
+    """Whether masking hid something of the spec."""
     return dict(spec) != dict(masked)
 
 
@@ -53,7 +53,7 @@ def _mask_url(url: str) -> str:
 
 
 def _mask_user(user: str) -> str:
-    """Also the part before the colon: many take a token as the name of a user."""
+    """Mask the user name as well as the password: many services take a token as the user name."""
     return ":".join(_mask_text(part) for part in re.split(r":(?![^{}]*\})", user))
 
 
@@ -63,7 +63,7 @@ def _mask_pair(pair: str) -> str:
 
 
 def _mask_text(text: str) -> str:
-    """Placeholders, and `MASK` for what stands around them."""
+    """Keep placeholders, and put `MASK` in place of the text around them."""
     return "".join(
         part if _PLACEHOLDER.fullmatch(part) or part.strip() in _HARMLESS_WORDS else MASK
         for part in _PLACEHOLDER.split(text)

@@ -1,4 +1,4 @@
-"""The files that are made of the history of a run: written where they were asked for, and said so."""
+"""Writes the files that are made from the history of a run, and prints a note for each of them."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +21,9 @@ class OutputFile:
     """A file to be written.
 
     Attributes:
-        flag: that asked for it.
-        path: where; `-` is standard output, None nowhere.
-        build: makes its content; None when that is the lines of the history.
+        flag: the flag that asked for it.
+        path: where to write it; `-` is standard output, and with None it is not written.
+        build: makes its content; None if its content is the lines of the history.
     """
 
     flag: str
@@ -31,7 +31,7 @@ class OutputFile:
     build: Callable[[RunHistory], str | bytes] | None
 
     def check(self) -> None:
-        """Find out early whether it can be written; `UserError` if not."""
+        """Raise `UserError` early if it is already clear that the file cannot be written."""
         if self.path is None or self.path == STANDARD_OUTPUT:
             return
         path = Path(self.path)
@@ -39,7 +39,7 @@ class OutputFile:
             raise UserError(f"{self.flag}: {self.path} is not a file that can be written")
 
     def write(self, history: RunHistory) -> None:
-        """Write it and say so; `UserError` if it cannot be written."""
+        """Build the content and write it; raise `UserError` if it cannot be written."""
         if self.path is None or self.build is None:
             return
         content = self.build(history)
@@ -48,7 +48,11 @@ class OutputFile:
 
     @contextmanager
     def open(self) -> Iterator[Callable[[bytes], None]]:
-        """Gives what writes into it, and says at the end that it is written; `UserError` likewise."""
+        """Yield a function that writes into the file, and print a note once a file on disk is complete.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
         size = 0
 
         def write(data: bytes) -> None:
@@ -70,11 +74,11 @@ class OutputFile:
 
 
 class ReportWriter:
-    """Writes files about a run from the lines of its history, and keeps no more of them than it must.
+    """Writes files about a run from the lines of its history, and keeps as little of them as it can.
 
     Args:
-        outputs: what to write; those without a `build` get the lines themselves.
-        show_secrets: whether these have what may be a secret in them.
+        outputs: the files to write; those without a `build` get the lines themselves.
+        show_secrets: whether those lines contain what may be a secret.
     """
 
     def __init__(self, outputs: Sequence[OutputFile], *, show_secrets: bool = False) -> None:
@@ -85,15 +89,15 @@ class ReportWriter:
         self._writers: list[Callable[[bytes], None]] | None = None
 
     def __enter__(self) -> Self:
-        """Nothing is opened before the first line."""
+        """Open nothing yet: the files are opened at the first line."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close what is open."""
+        """Close the files that are open."""
         self._files.close()
 
     def take(self, line: bytes) -> None:
-        """The next line, without its end; `UserError` when it cannot be read."""
+        """Take the next line, without its newline; raise `UserError` if it cannot be read."""
         try:
             self._reader.take(line)
         except ValueError as error:
@@ -106,7 +110,7 @@ class ReportWriter:
             write(escape_json(line) + b"\n")
 
     def finish(self) -> None:
-        """All lines were taken; `UserError` if not."""
+        """Write what needs the whole history; raise `UserError` if lines are missing."""
         try:
             history = self._reader.finish()
         except ValueError as error:

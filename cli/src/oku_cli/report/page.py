@@ -1,4 +1,4 @@
-"""Puts a report together: one HTML file with its styles and its script in it, that loads nothing."""
+"""Puts a report together: one HTML file that contains its styles and its script and loads nothing."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 class _ReadOut:
-    """What the script gets: the numbers of all charts that can be read out."""
+    """Collects what the script needs: the numbers that the pointer can read out of the charts."""
 
     def __init__(self) -> None:
         self.tracks: dict[str, Track] = {}
@@ -49,7 +49,7 @@ class _ReadOut:
     def build_script(self) -> Html:
         series = {chart.id: chart.series for chart in self.charts if chart.series}
         data = msgspec.json.encode({"tracks": self.tracks, "series": series}).decode()
-        # No text in a script ends it: `<` has another form in JSON.
+        # A text with `</script>` would end the script, so `<` is escaped as JSON allows.
         return Html(
             f'<script type="application/json" id="numbers">{data.replace("<", chr(92) + "u003c")}</script>\n'
             f"<script>{_read('read_out.js')}</script>"
@@ -57,7 +57,7 @@ class _ReadOut:
 
 
 def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
-    """The report of a run, whatever its state, as HTML; what may be a secret only if it is to be shown."""
+    """Build the report of a run in any state as HTML; `show_secrets` leaves the spec unmasked."""
     read_out = _ReadOut()
     sections = [*_build_sections(history, read_out), _build_spec(history.spec, show_secrets=show_secrets)]
     made = datetime.fromtimestamp(history.at, UTC)

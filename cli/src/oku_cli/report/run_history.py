@@ -1,6 +1,6 @@
-"""A run with all that a report shows of it, made line by line of what the coordinator writes of one.
+"""Everything that a report shows of a run, read line by line from the history that the coordinator writes.
 
-There may be millions of leases, which nobody could tell apart in a picture: what is kept of them is bounded.
+A run may have millions of leases, which nobody could tell apart in a chart: what is kept of them is bounded.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class RunHistory:
     """A run and how it went.
 
     Attributes:
-        at: Unix time when this was put together.
-        summary: of the run.
-        spec: under the names that users write.
-        samples: its seconds, oldest first; none of a run that an older Oku made.
-        events: oldest first.
-        leases: what became of them.
-        coverage: of its request space, by slices and leases that were taken back.
+        at: the Unix time at which the history was written.
+        summary: the summary of the run.
+        spec: its spec, under the names that users write.
+        samples: its samples, oldest first; there are none if an older Oku made the run.
+        events: its events, oldest first.
+        leases: what became of its leases.
+        coverage: how far its request space is covered, by slices and by leases that were taken back.
     """
 
     at: float
@@ -42,7 +42,7 @@ class RunHistory:
 
 
 class RunHistoryHead(msgspec.Struct):
-    """The first line, without its end."""
+    """What the first line of a history holds."""
 
     at: float
     summary: Summary
@@ -64,7 +64,7 @@ class RunHistoryReader:
         self._is_whole = False
 
     def take(self, line: bytes) -> None:
-        """The next line, without its end; `ValueError` if it does not belong to a history."""
+        """Take the next line, without its newline; raise `ValueError` if it does not belong to a history."""
         try:
             self._take(line)
         except (msgspec.MsgspecError, KeyError) as error:
@@ -83,7 +83,7 @@ class RunHistoryReader:
             self._keep(self._history, self._decoders[self._list].decode(line.removeprefix(b",")))
 
     def finish(self) -> RunHistory:
-        """What all lines make; `ValueError` when there are not all of them."""
+        """Return the history that the lines make up; raise `ValueError` if some are missing."""
         if self._history is None or not self._is_whole:
             raise ValueError("it is cut off")
         return self._history
@@ -102,12 +102,12 @@ class RunHistoryReader:
 
 
 def decode_head(line: bytes) -> RunHistoryHead:
-    """What stands in the first line."""
+    """Decode the first line of a history; its JSON object is closed only by the last line."""
     return msgspec.json.decode(line + b"}", type=RunHistoryHead)
 
 
 def has_been_sent_again(lease: LeaseSpan) -> bool:
-    """Whether a lease was taken back and may have been sent."""
+    """Whether a lease was taken back after its requests may have been sent."""
     return lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT
 
 

@@ -1,4 +1,4 @@
-"""What each worker did, as a table; of very many the spread, and those that were lost."""
+"""Builds the table of workers; of very many, it shows the spread and those that were lost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
@@ -10,7 +10,7 @@ from oku_cli.report.markup import Html, element
 from oku_core.results.summary import ProcessSummary, Summary, WorkerSummary
 
 MOST_WORKERS = 100
-"""Up to so many, each has a row; of more, the spread is shown, and at most so many lost ones."""
+"""Up to this many workers have a row each; of more, the spread is shown and at most this many lost ones."""
 _OPEN_WORKERS = 16
 _SPREADS: tuple[tuple[str, Callable[[Sequence[float]], float]], ...] = (
     ("min", min),
@@ -20,7 +20,7 @@ _SPREADS: tuple[tuple[str, Callable[[Sequence[float]], float]], ...] = (
 
 
 def build_workers(summary: Summary) -> Html | None:
-    """The section; None when nobody worked."""
+    """Build the section on workers; None if the run had no workers."""
     workers = summary.workers
     if not workers:
         return None

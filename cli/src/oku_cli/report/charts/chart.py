@@ -1,7 +1,7 @@
-"""A chart as HTML: the shapes in an SVG that stretches, all text around it, so that it is read on any screen.
+"""Draws a chart as HTML: shapes in an SVG that stretches, and all text around it, legible on any screen.
 
-The SVG is a box of `BOX` by `BOX`, stretched to whatever room there is; lines keep their width (CSS:
-`non-scaling-stroke`). Without scripts it is complete; with them, the numbers of `Series` can be read out.
+The SVG is a box of `BOX` by `BOX` units, stretched to the room there is; lines keep their width (CSS:
+`non-scaling-stroke`). Without scripts a chart is complete; with them, the pointer reads out its `Series`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,15 +14,15 @@ from oku_cli.report.markup import Html, element, join
 
 BOX = 1000
 _LEAST_APART = 0.075
-"""Labels at the end of lines that are closer, in parts of the height, would cover each other."""
+"""The least distance of labels at the ends of lines, as a fraction of the height; closer ones overlap."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """What stands beside a chart: its title and its numbers.
+    """An axis of a chart: its title and its ticks.
 
-    Of charts that stand one below the other over a shared axis, the same place is in the same column of the
-    screen: all leave room for labels at the right, if only one has them.
+    Charts stacked over a shared axis have to line up on the screen. So all of them leave room for labels at
+    the right, even if only one has any.
     """
 
     title: str
@@ -32,7 +32,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Key:
-    """A row of the legend, or the label at the end of a line: its colour is that of the CSS class."""
+    """An entry of the legend, or the label at the end of a line; its CSS class sets its colour."""
 
     class_: str
     label: str
@@ -41,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened, as a line across a chart over time."""
+    """An event, drawn as a line across a chart over time."""
 
     at: float
     class_: str
@@ -49,7 +49,7 @@ class Mark:
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Numbers that can be read out with the pointer: a label, a unit, one number for each place."""
+    """Numbers that the pointer reads out: a label, a unit, and one number for each position of the track."""
 
     label: str
     unit: str
@@ -57,7 +57,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class Track(msgspec.Struct, frozen=True):
-    """Places from left to right, in parts of `BOX`, with what is said of each; charts may share one."""
+    """Positions at which charts are read out, from 0 to `BOX`, each with a heading; charts may share one."""
 
     x: list[float]
     heads: list[str]
@@ -65,22 +65,22 @@ class Track(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """All of a chart.
+    """Everything that is drawn of a chart.
 
     Attributes:
-        id: its name in the page.
+        id: its id in the page.
         title: what it shows.
-        note: how it is to be read, in a sentence or two.
-        description: what is to be seen in it, for those who do not see it.
-        shapes: SVG elements in the box.
-        x: axis below.
-        y: axis at the left.
+        note: how to read it, in a sentence or two.
+        description: what it shows in words, for readers who cannot see it.
+        shapes: the SVG elements in the box.
+        x: the axis below it.
+        y: the axis at its left.
         legend: what the colours mean.
-        ends: labels at the right, where lines end; `at` is a place on the y axis.
-        marks: what happened, over time.
-        bands: from, to: where nothing was sent.
-        track: of its read-out, by name.
-        series: what is read out.
+        ends: labels at the right, where lines end; `at` is a position on the y axis.
+        marks: the events that are drawn across it.
+        bands: the left and right end of each pause, from 0 to 1.
+        track: the name of the track along which it is read out.
+        series: the numbers that are read out.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Chart:
 
 
 def build_chart(chart: Chart) -> Html:
-    """The chart as a figure."""
+    """Build the `figure` element of a chart."""
     picture = _build_picture(chart)
     parts = [
         element("figcaption", element("h3", chart.title), element("p", chart.note, class_="note")),
@@ -127,27 +127,27 @@ def build_chart(chart: Chart) -> Html:
 
 
 def draw_line(points: Iterable[tuple[float, float]], class_: str) -> Html:
-    """A line through points, each from 0 to 1 to the right and upwards."""
+    """Draw a line through points whose coordinates go from 0 to 1, to the right and upwards."""
     return element("path", class_=f"line {class_}", d=write_path(points))
 
 
 def draw_area(
     upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], class_: str
 ) -> Html:
-    """The area between two lines."""
+    """Draw the area between two lines."""
     return element("path", class_=f"area {class_}", d=f"{write_path([*upper, *reversed(lower)])}Z")
 
 
 def draw_boxes(
     boxes: Iterable[tuple[float, float, float, float]], class_: str, snap: float = 0.1, least: float = 0.1
 ) -> Html:
-    """Boxes as one shape: left, right, bottom and top of each, from 0 to 1.
+    """Draw boxes as one shape.
 
     Args:
-        boxes: them.
-        class_: of the shape.
-        snap: to what of `BOX` corners are rounded; boxes that become the same are drawn once.
-        least: how wide and how high each is drawn, in parts of `BOX`, so that it is seen.
+        boxes: left, right, bottom and top of each, from 0 to 1.
+        class_: the CSS class of the shape.
+        snap: the grid, in units of `BOX`, to which corners are rounded; equal boxes are drawn once.
+        least: the least width and height of a box, in units of `BOX`, so that it can be seen.
     """
     pieces: dict[str, None] = {}
     for left, right, bottom, top in boxes:
@@ -159,7 +159,7 @@ def draw_boxes(
 
 
 def write_path(points: Iterable[tuple[float, float]]) -> str:
-    """Points as the data of an SVG path."""
+    """Write points as the data of an SVG path."""
     return "M" + "L".join(f"{x * BOX:.5g} {(1 - y) * BOX:.4g}" for x, y in points)
 
 
@@ -201,7 +201,7 @@ def _build_legend(keys: Iterable[Key]) -> Html:
 
 
 def _build_ends(ends: Sequence[Key]) -> list[Html]:
-    """Labels from the bottom up, pushed apart where lines end close together, and down again at the top."""
+    """Build labels from the bottom up: close ones are pushed apart, and back down if they reach the top."""
     ordered = sorted(ends, key=lambda key: key.at)
     places: list[float] = []
     for key in ordered:
@@ -230,5 +230,5 @@ def _build_mark(mark: Mark) -> Html:
 
 
 def build_section(heading: str, *content: str, id_: str) -> Html:
-    """A part of the page."""
+    """Build a section of the page."""
     return element("section", element("h2", heading), join(*content), id=id_)

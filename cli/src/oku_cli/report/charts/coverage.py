@@ -1,4 +1,4 @@
-"""The request space as a picture: what is accounted, leased, pending, what was taken back, and when."""
+"""Draws the request space: what is accounted, leased or pending, what was taken back, and when."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,16 +15,17 @@ from oku_core.accounting.interval import SliceState
 from oku_core.accounting.lease_state import LeaseState
 
 _FEW_LEASES = 150
-"""Up to so many, a gap is drawn between them."""
+"""Up to this many leases, a gap is drawn between them."""
 _MANY_LEASES = 1500
+"""Above this many leases, their corners are rounded to `_COARSE`."""
 _LEAST_AGAIN = 0.25
-"""So high is drawn at least what was taken back of a part."""
+"""The least height at which requests that were taken back are drawn, as a fraction of the strip."""
 _FINE, _COARSE = 0.5, 2.0
-"""To what of the box leases are rounded: with very many, they are seen as a band anyway."""
+"""The grid, in units of `BOX`, to which leases are rounded; very many of them look like a band anyway."""
 
 
 def build_strips(history: RunHistory) -> Html:
-    """The space from left to right in equal parts: what became of each, and how much of it was taken back."""
+    """Draw the request space in equal parts, left to right: their states, and what was taken back."""
     parts = list(history.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in SliceState}
     told = ", ".join(f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state])
@@ -36,7 +37,7 @@ def build_strips(history: RunHistory) -> Html:
 
 
 def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | None:
-    """Which part of the space was leased when; None without leases."""
+    """Build the chart of which part of the request space was leased when; None if there are no leases."""
     leases = history.leases
     if not leases:
         return None
@@ -83,7 +84,7 @@ _LEAST: Mapping[LeaseState, float] = {
     LeaseState.REPORTED: 5,
     LeaseState.EXPIRED: 10,
 }
-"""How large a lease is drawn at least, in parts of `BOX`."""
+"""The least width and height at which a lease is drawn, in units of `BOX`."""
 _WORDS: Mapping[LeaseState, str] = {
     LeaseState.ACTIVE: "active",
     LeaseState.REPORTED: "reported",

@@ -1,4 +1,4 @@
-"""The latencies of the whole run: how often, and by percentile as HdrHistogram draws them."""
+"""Charts the latencies of the whole run: as a histogram, and by percentile as HdrHistogram plots them."""
 
 import math
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us, b
 
 MOST_BARS = 90
 _BODY = 0.999
-"""What is slower than so large a part is said in words: it would press the rest into one bar."""
+"""The note tells of what is slower than this fraction: drawn, it would squeeze the rest into one bar."""
 _MARGIN = 1.02
 _LOG_FROM = 30
-"""How many times the median the longest latency is when the scale of percentiles is logarithmic."""
+"""From this ratio of the longest latency to the median, the percentile chart has a logarithmic scale."""
 _MOST_TICKS = 8
 _FEW_NINES, _MANY_NINES = 3, 5.5
 _EPSILON = 1e-9
@@ -31,7 +31,7 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True)
 class Bars:
-    """Equal bars: from `low_us`, each `step_us` wide; `beyond` latencies are above the last one."""
+    """Bars of equal width `step_us` from `low_us` upwards; `beyond` latencies lie above the last one."""
 
     low_us: int
     step_us: int
@@ -40,14 +40,14 @@ class Bars:
 
     @property
     def high_us(self) -> int:
-        """The end of the last bar."""
+        """The upper end of the last bar."""
         return self.low_us + self.step_us * len(self.counts)
 
 
 def build_bars(latency: HistogramSnapshot) -> Bars:
-    """Up to `MOST_BARS` bars of a round width for all but the slowest thousandth.
+    """Sort all but the slowest thousandth into at most about `MOST_BARS` bars of a round width.
 
-    A bucket counts where it begins; a bar is never so narrow that this shows.
+    A bucket counts towards the bar in which it begins; bars are wide enough to hide this.
     """
     (body_us,) = latency.quantiles_us([_BODY])
     body_us = min(round(body_us * _MARGIN) + 1, latency.max_us)
@@ -66,7 +66,7 @@ def build_bars(latency: HistogramSnapshot) -> Bars:
 
 
 def build_histogram_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
-    """How often each latency occurred, on a plain scale, and the places where it is read out."""
+    """Build the chart of how often each latency occurred, on a linear scale, and its track."""
     bars = build_bars(latency)
     scale, steps = build_linear_scale(max(bars.counts))
     width = 1 / len(bars.counts)
@@ -105,7 +105,7 @@ def build_histogram_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
 
 
 def build_percentile_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
-    """The latency that each part of all requests did not exceed, ever closer to all of them."""
+    """Build the chart of latency by percentile, on an axis that stretches towards 100 %, and its track."""
     rows = list(build_percentile_rows(latency))
     reach = max(math.log10(latency.total), 1.0)
     median_us, highest_us = (max(1, value) for value in latency.quantiles_us([0.5, 1.0]))
@@ -138,7 +138,7 @@ def build_percentile_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
 
 
 def _place(level: float, reach: float) -> float:
-    """`1 / (1 - level)` on a logarithmic axis that ends where one request of all is left."""
+    """Place `1 / (1 - level)` on a logarithmic axis that ends where a single request is left."""
     return min(1.0, -math.log10(1 - level) / reach) if level < 1 else 1.0
 
 
@@ -147,7 +147,7 @@ def _find(latency: HistogramSnapshot, level: float) -> str:
 
 
 def _build_percentile_ticks(reach: float) -> list[AxisTick]:
-    """Nines as far as they reach; where there are many, the even ones above 99 % are left out."""
+    """Build a tick for each further nine; if they crowd, every other one above 99 % is left out."""
     crowded = reach > _MANY_NINES
     ticks = [AxisTick(0.0, write_percentile(0.0))]
     if reach < _FEW_NINES:
@@ -161,7 +161,7 @@ def _build_percentile_ticks(reach: float) -> list[AxisTick]:
 
 
 def write_percentile(level: float) -> str:
-    """`0 %`, `50 %`, `99.99 %`: all nines, none rounded up."""
+    """Write a percentile with all its nines, never rounded up: `0 %`, `50 %`, `99.99 %`."""
     if level < 0.9:
         return f"{100 * level:g} %"
     nines = round(-math.log10(1 - level))
@@ -169,7 +169,7 @@ def write_percentile(level: float) -> str:
 
 
 def _write_level(level: float) -> str:
-    """`93.75 %`: with so many digits that what is not all is never 100 %."""
+    """Write a percentile with enough digits that only 1.0 becomes 100 %: `93.75 %`."""
     digits = 3 - math.floor(math.log10(1 - level)) if level < 1 else 3
     return f"{100 * level:.{digits}g} %"
 

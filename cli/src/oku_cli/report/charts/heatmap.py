@@ -1,4 +1,4 @@
-"""Latencies over time as a heatmap: how many requests of each step of time took how long."""
+"""Draws latencies over time as a heatmap: how many requests of each time step took how long."""
 
 import math
 from bisect import bisect_left
@@ -15,22 +15,22 @@ from oku_core.results.lines import BOUNDS_MS
 from oku_core.results.sample import Sample
 
 LEVELS = 8
-"""Shades; each stands for an equal factor of the number of requests."""
+"""The number of shades; from one to the next, the request rate grows by the same factor."""
 MOST_STEPS = 160
 _MANY_ROWS = 34
-"""Of more, only whole decades have their numbers beside them."""
+"""With more rows, only whole decades have ticks."""
 _BOX = tuple[float, float, float, float]
 
 
 def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | None:
-    """The heatmap; None when nothing was answered."""
+    """Build the heatmap; None if no request was answered."""
     steps = build_columns(samples, over_time.timeline, MOST_STEPS)
     grid = [count_by_row(sample.latency) for sample in steps]
     rows = sorted({row for counts in grid for row in counts})
     if not rows:
         return None
     low, high = rows[0], rows[-1] + 1
-    # The same share of a second must have the same shade, however long the step was.
+    # The same rate must have the same shade, however long a time step is.
     densities = [
         {row: count / step.seconds for row, count in counts.items()}
         for step, counts in zip(steps, grid, strict=True)
@@ -68,7 +68,7 @@ def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | 
 
 
 def count_by_row(latency: HistogramSnapshot) -> dict[int, int]:
-    """Requests by the place in `BOUNDS_MS` of the first bound that their bucket does not exceed."""
+    """Count requests by row: the index in `BOUNDS_MS` of the first bound not below their bucket."""
     counts: dict[int, int] = {}
     for index, count in zip(latency.buckets[0::2], latency.buckets[1::2], strict=True):
         row = bisect_left(BOUNDS_MS, bucket_bounds_us(index)[0] / 1000)
@@ -77,7 +77,7 @@ def count_by_row(latency: HistogramSnapshot) -> dict[int, int]:
 
 
 def choose_level(density: float, least: float, top: float) -> int:
-    """The shade of so many requests per second: 0 for the least, `LEVELS - 1` for the most."""
+    """Choose the shade of a request rate: 0 for the lowest rate, `LEVELS - 1` for the highest."""
     if top <= least:
         return LEVELS - 1
     share = math.log(density / least) / math.log(top / least)
@@ -85,7 +85,7 @@ def choose_level(density: float, least: float, top: float) -> int:
 
 
 def _join_rows(counts: dict[int, float], least: float, top: float) -> Iterator[tuple[int, int, int]]:
-    """Level, first and last row of each stretch of one shade in a column."""
+    """Yield the level, the first and the last row of each stretch of one shade in a column."""
     stretch: tuple[int, int, int] | None = None
     for row in sorted(counts):
         level = choose_level(counts[row], least, top)
@@ -104,7 +104,7 @@ def _draw(boxes: Sequence[Sequence[_BOX]]) -> list[Html]:
 
 
 def _build_row_ticks(low: int, high: int) -> Iterator[AxisTick]:
-    """Bounds at 1, 2 and 5 of each decade, or at 1 where there are many; a bound is the top of its row."""
+    """Build ticks at 1, 2 and 5 of each decade, or at 1 if rows are many; a bound is the top of its row."""
     digits = (1, 2, 5) if high - low <= _MANY_ROWS else (1,)
     for row in range(low - 1, high):
         if row < 0:

@@ -1,7 +1,7 @@
-"""The leases of a run for a picture of them: each as it was, or, of very many, bands of several.
+"""Reduces the leases of a run to what a chart can show: each lease or, of very many, bands of several.
 
-Bands are cut along rows of the request space and steps of time. Steps grow with the run, as those of its
-samples do, so that there are never more than some thousands.
+Bands are cut along rows of the request space and time steps. The steps grow with the run, as those of its
+samples do, so that there are never more than a few thousand bands.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ from oku_core.results.lease_span import LeaseSpan
 
 MOST_BANDS = 5000
 _ROWS = 250
-"""More are not told apart in a picture."""
+"""More rows could not be told apart in a chart."""
 
 
 @dataclass(slots=True)
 class Band:
-    """Leases of one state that lie together: from the first to the last of them in time and space.
+    """Neighbouring leases of one state: from the first to the last of them in time and in the request space.
 
-    `closed_at` is None when they are out.
+    `closed_at` is None while they are active.
     """
 
     state: LeaseState
@@ -30,26 +30,26 @@ class Band:
 
 
 class LeaseBands:
-    """What became of the leases of a run of so many requests."""
+    """The leases of a run of `requests` requests, as bands."""
 
     def __init__(self, requests: int) -> None:
         self._requests = requests
         self._step_s = 0.5
         self.bands: list[Band] = []
         self.counts: Counter[LeaseState] = Counter()
-        """How many leases there are of each state."""
+        """The number of leases in each state."""
 
     def __len__(self) -> int:
-        """How many leases."""
+        """Return the number of leases, not of bands."""
         return self.counts.total()
 
     @property
     def are_merged(self) -> bool:
-        """Whether a band may be several leases."""
+        """Whether a band may stand for several leases."""
         return len(self.bands) < len(self)
 
     def add(self, lease: LeaseSpan) -> None:
-        """One more."""
+        """Add a lease, and merge bands if there are too many."""
         self.counts[lease.state] += 1
         self.bands.append(Band(lease.state, lease.start, lease.stop, lease.cut_at, lease.closed_at))
         if len(self.bands) > MOST_BANDS:

@@ -1,4 +1,4 @@
-"""How a run went: rate, what went wrong, latencies, requests in flight, each second or few, as charts."""
+"""Charts a run over time: request rate, errors, latency quantiles and requests in flight."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ _OK = OUTCOMES.index(Outcome.OK)
 
 @dataclass(frozen=True)
 class RunOverTime:
-    """What all charts over time are made of.
+    """What all charts over time have in common.
 
     Attributes:
-        timeline: their axis.
-        columns: the run in as many samples as are drawn.
-        marks: what happened.
+        timeline: the time axis.
+        columns: the samples of the run, merged into as many as are drawn.
+        marks: the events that are drawn across the charts.
     """
 
     timeline: Timeline
@@ -42,22 +42,22 @@ class RunOverTime:
 
     @property
     def axis(self) -> Axis:
-        """The axis below each of them."""
+        """The axis below each chart."""
         return Axis(title="time since the start", ticks=self.timeline.build_ticks(), is_shared=True)
 
     @property
     def grain(self) -> str:
-        """How long most columns are, in words."""
+        """The usual length of a column, in words."""
         usual_s = median_low([sample.seconds for sample in self.columns] or [1.0])
         return "second by second" if usual_s < 1.5 else f"in steps of {format_since(usual_s)}"
 
     def place(self, index: int) -> float:
-        """Where the middle of a column stands."""
+        """Return the position of the middle of a column, from 0 to 1."""
         sample = self.columns[index]
         return self.timeline.place(sample.at - sample.seconds / 2)
 
     def trace(self, read: Callable[[int], float | None]) -> list[list[tuple[float, float]]]:
-        """Lines through what `read` says of each column; broken where that is nothing, or time is missing."""
+        """Trace what `read` returns for each column; lines break where that is None or time is missing."""
         lines: list[list[int]] = []
         for indices in cut_at_gaps(self.columns, self.timeline):
             lines.append([])
@@ -69,7 +69,7 @@ class RunOverTime:
         return [self._draw(indices, read) for indices in lines if indices]
 
     def _draw(self, indices: Sequence[int], read: Callable[[int], float | None]) -> list[tuple[float, float]]:
-        """A line through the middles of columns, from the begin of the first to the end of the last."""
+        """Draw a line through the middles of columns, from the start of the first to the end of the last."""
         points = [(self.place(index), read(index) or 0.0) for index in indices]
         first, last = self.columns[indices[0]], self.columns[indices[-1]]
         begin, end = self.timeline.place(first.at - first.seconds), self.timeline.place(last.at)
@@ -77,12 +77,12 @@ class RunOverTime:
 
 
 def build_run_over_time(samples: Sequence[Sample], timeline: Timeline, marks: Sequence[Mark]) -> RunOverTime:
-    """What the charts are made of."""
+    """Merge the samples into columns along the timeline."""
     return RunOverTime(timeline, build_columns(samples, timeline), marks)
 
 
 def build_track(over_time: RunOverTime) -> Track:
-    """The columns, to be read out."""
+    """Build the track of all charts over time: one position for each column."""
     start = over_time.timeline.start
     return Track(
         x=[round(1000 * over_time.place(index), 1) for index in range(len(over_time.columns))],
@@ -91,7 +91,7 @@ def build_track(over_time: RunOverTime) -> Track:
 
 
 def build_rate_chart(over_time: RunOverTime) -> Chart:
-    """Requests per second by outcome, stacked."""
+    """Build the chart of requests per second, stacked by outcome."""
     present = _find_present(over_time.columns)
     rates = [_divide(sample) for sample in over_time.columns]
     totals = [sum(rate) for rate in rates]
@@ -114,7 +114,7 @@ def build_rate_chart(over_time: RunOverTime) -> Chart:
 
 
 def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
-    """The same of what was not `ok` alone; None when all was."""
+    """Build the same chart without the requests that were `ok`; None if all were."""
     present = [number for number in _find_present(over_time.columns) if number != _OK]
     if not present:
         return None
@@ -138,7 +138,7 @@ def build_trouble_chart(over_time: RunOverTime) -> Chart | None:
 
 
 def build_quantile_chart(over_time: RunOverTime) -> Chart | None:
-    """Quantiles of latency; None when nothing was answered."""
+    """Build the chart of latency quantiles; None if no request was answered."""
     values = {name: [getattr(sample, name) for sample in over_time.columns] for name in QUANTILES}
     known = [max(value, _LEAST_LATENCY_MS) for row in values.values() for value in row if value is not None]
     if not known:
@@ -171,7 +171,7 @@ def build_quantile_chart(over_time: RunOverTime) -> Chart | None:
 
 
 def build_load_chart(over_time: RunOverTime) -> Chart:
-    """Requests in flight, and how late event loops were."""
+    """Build the chart of requests in flight; workers and event loop lag can be read out of it."""
     in_flight = [sample.in_flight for sample in over_time.columns]
     scale, steps = build_linear_scale(max(in_flight))
     lines = _scale(over_time, in_flight, scale)
@@ -198,7 +198,7 @@ def build_load_chart(over_time: RunOverTime) -> Chart:
 
 
 def _find_present(columns: Sequence[Sample]) -> list[int]:
-    """The outcomes that occurred, `ok` in any case."""
+    """Return the indices of the outcomes that occurred; `ok` is always among them."""
     return [n for n in range(len(OUTCOMES)) if n == _OK or any(sample.outcomes[n] for sample in columns)]
 
 
@@ -209,7 +209,7 @@ def _divide(sample: Sample) -> list[float]:
 def _stack(
     over_time: RunOverTime, present: Sequence[int], rates: Sequence[Sequence[float]], scale: Scale
 ) -> list[Html]:
-    """An area for each outcome, one upon the other, the first at the bottom."""
+    """Stack an area for each outcome, the first one at the bottom."""
     tops = [[0.0, *accumulate(rate[number] for number in present)] for rate in rates]
     shapes = []
     for layer, number in enumerate(present):
@@ -232,7 +232,7 @@ def _scale(
 
 
 def _collect(label: str, unit: str, values: Sequence[float | None]) -> Series:
-    """Numbers to be read out, to four digits."""
+    """Build a series with its numbers rounded to four significant digits."""
     return Series(label, unit, [None if value is None else float(f"{value:.4g}") for value in values])
 
 

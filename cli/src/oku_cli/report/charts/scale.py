@@ -1,4 +1,4 @@
-"""Where a number stands on an axis, from 0 to 1, and the round numbers that are written beside it."""
+"""Maps numbers to positions on an axis, from 0 to 1, and chooses the round numbers for its ticks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class AxisTick:
-    """A number on an axis: where, how it is written, whether it is left out where there is little room."""
+    """A tick on an axis: its position, its label, and whether it is left out on a small screen."""
 
     at: float
     label: str
@@ -20,14 +20,14 @@ class AxisTick:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """An axis for numbers from `low` to `high`; logarithmic ones begin above 0."""
+    """A scale for numbers from `low` to `high`; `low` of a logarithmic one is above 0."""
 
     low: float
     high: float
     is_log: bool = False
 
     def place(self, number: float) -> float:
-        """Where a number stands; what is outside stands at the end."""
+        """Return the position of a number, from 0 to 1; numbers outside the scale are clamped to its ends."""
         low, high, at = self.low, self.high, min(max(number, self.low), self.high)
         if self.is_log:
             low, high, at = math.log(low), math.log(high), math.log(at)
@@ -35,14 +35,14 @@ class Scale:
 
 
 def build_linear_scale(high: float, most: int = 5) -> tuple[Scale, list[float]]:
-    """From 0 to a round number at or above `high`, and at most `most` steps of it."""
+    """Build a scale from 0 to a round number of at least `high`, and its ticks, at most `most` above 0."""
     step = choose_step(high / most if high > 0 else 1.0)
     count = max(1, math.ceil(high / step - _EPSILON))
     return Scale(low=0.0, high=step * count), [step * number for number in range(count + 1)]
 
 
 def build_log_scale(low: float, high: float) -> tuple[Scale, list[float]]:
-    """Around `low` to `high`, both above 0, with round numbers: 1, 2, 5 of each decade, or 1 where many."""
+    """Build a scale around `low` and `high`, both above 0, and its ticks: 1, 2, 5 of each decade, or 1."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     rungs = [step * 10.0**decade for decade in decades for step in _STEPS]
     first = max((rung for rung in rungs if rung <= low * (1 + _EPSILON)), default=rungs[0])
@@ -54,7 +54,7 @@ def build_log_scale(low: float, high: float) -> tuple[Scale, list[float]]:
 
 
 def choose_step(least: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is at least so large."""
+    """Choose the smallest step of at least `least` that is 1, 2 or 5 times a power of ten."""
     decade = 10.0 ** math.floor(math.log10(least))
     return next(
         step for step in (decade, 2 * decade, 5 * decade, 10 * decade) if step >= least * (1 - _EPSILON)
@@ -62,12 +62,12 @@ def choose_step(least: float) -> float:
 
 
 def build_ticks(scale: Scale, numbers: Sequence[float], write: Callable[[float], str]) -> list[AxisTick]:
-    """These numbers on a scale."""
+    """Build ticks for these numbers on a scale."""
     return [AxisTick(scale.place(number), write(number)) for number in numbers]
 
 
 def format_compact(number: float) -> str:
-    """A number for an axis: `950`, `12k`, `1.5M`."""
+    """Format a number for an axis: `950`, `12k`, `1.5M`."""
     for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:g}{unit}"
@@ -75,7 +75,7 @@ def format_compact(number: float) -> str:
 
 
 def format_axis_latency(latency_ms: float) -> str:
-    """A latency for an axis, its unit as short as it can be: `200 µs`, `5 ms`, `2 s`."""
+    """Format a latency for an axis, in the unit that makes it shortest: `200 µs`, `5 ms`, `2 s`."""
     if latency_ms == 0:
         return "0"
     if latency_ms < 1:

@@ -1,7 +1,7 @@
-"""The axis of time that all charts of a run share, and the seconds of the run in as many columns as are seen.
+"""Builds the time axis that all charts of a run share, and merges its samples into the columns of the charts.
 
-A pause is squeezed to a narrow band, however long it was. Columns are merged samples: what they count is
-added up, their quantiles are those of the merged latencies.
+A pause becomes a narrow band, however long it was. The counts of merged samples are added up, and their
+quantiles are those of the merged latencies.
 """
 
 import math
@@ -17,13 +17,13 @@ from oku_core.accounting.lease_state import LeaseState
 from oku_core.results.sample import Sample, merge
 
 MOST_COLUMNS = 480
-"""More are not told apart in a chart of 1,000 pixels, and each makes the page larger."""
+"""More could not be told apart in a chart of 1,000 pixels, and each makes the page larger."""
 PAUSE_S = 20.0
-"""A time without any sample that is longer is drawn as a pause, whatever was its cause."""
+"""A longer time without samples is drawn as a pause, whatever its cause."""
 _GAP_S = 2.0
-"""A shorter one is the usual lateness of a tick."""
+"""Lines break at longer gaps between samples; a shorter one is only a late tick."""
 _PAUSE_SHARE = 0.03
-"""Of the width of the whole, for each pause."""
+"""The width of a pause, as a fraction of the axis."""
 _MOST_PAUSES_SHARE = 0.3
 _MOST_TICKS = 8
 _LADDER_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
@@ -31,35 +31,35 @@ _LADDER_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 1080
 
 @dataclass(frozen=True)
 class Timeline:
-    """Unix times from 0 to 1.
+    """Maps Unix times to positions from 0 to 1.
 
     Attributes:
-        windows: begin and end of each time of activity, in order and apart from each other.
+        windows: start and end of each period of activity, in order and without overlap.
     """
 
     windows: tuple[tuple[float, float], ...]
 
     @property
     def start(self) -> float:
-        """When it begins."""
+        """The Unix time at which the axis starts."""
         return self.windows[0][0]
 
     @property
     def active_s(self) -> float:
-        """How long all windows are together."""
+        """The total length of all windows."""
         return sum(stop - start for start, stop in self.windows)
 
     @property
     def pauses(self) -> list[tuple[float, float]]:
-        """Where the pauses stand, from 0 to 1."""
+        """The left and right end of each pause, from 0 to 1."""
         return [(stop, start) for (_, stop), (start, _) in pairwise(self._edges)]
 
     def find_window(self, at: float) -> int:
-        """The last window that has begun by then, or the first."""
+        """Return the index of the last window that had started at that time, or of the first one."""
         return max(0, bisect_right(self.windows, at, key=lambda window: window[0]) - 1)
 
     def place(self, at: float) -> float:
-        """Where a time stands; what is outside stands at the end."""
+        """Return the position of a time, from 0 to 1; times outside the windows are clamped to the ends."""
         edges = self._edges
         number = self.find_window(at)
         start, stop = self.windows[number]
@@ -72,7 +72,7 @@ class Timeline:
         return right + (edges[number + 1][0] - right) * (at - stop) / (begin - stop)
 
     def build_ticks(self) -> list[AxisTick]:
-        """Round times since the start, every other one of them minor."""
+        """Build ticks at round times since the start; every other one is minor."""
         longest = 86400 * math.ceil(self.active_s / _MOST_TICKS / 86400)
         step = next((step for step in _LADDER_S if self.active_s / step <= _MOST_TICKS), longest)
         ticks = []
@@ -87,7 +87,7 @@ class Timeline:
 
     @cached_property
     def _edges(self) -> list[tuple[float, float]]:
-        """Left and right end of each window."""
+        """The left and right end of each window."""
         pauses = len(self.windows) - 1
         pause = min(_PAUSE_SHARE, _MOST_PAUSES_SHARE / pauses) if pauses else 0.0
         width = (1 - pauses * pause) / self.active_s
@@ -99,7 +99,7 @@ class Timeline:
 
 
 def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timeline | None:
-    """The axis for these samples; without any, for the leases that were reported; None without those."""
+    """Build the axis for samples or, if there are none, for reported leases; None if there are neither."""
     spans = [(sample.at - sample.seconds, sample.at) for sample in samples] or [
         (band.cut_at, band.closed_at)
         for band in leases
@@ -110,16 +110,16 @@ def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timelin
 
 
 def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Sample]:
-    """The samples, merged along equal steps of time into at most about `most`.
+    """Merge samples along equal time steps into at most about `most` columns.
 
-    What is left at the end of a window belongs to the column before it, if it is short: what ended in a
-    fraction of a second is no rate.
+    A short remainder at the end of a window is merged into the column before it: a fraction of a second says
+    nothing about the rate.
     """
     step_s = next((step for step in _LADDER_S if timeline.active_s / step <= most), _LADDER_S[-1])
     windows: dict[int, dict[float, list[Sample]]] = {}
     for sample in samples:
         middle = sample.at - sample.seconds / 2
-        # Seconds are a little longer or shorter than a step of one: each is a column of its own.
+        # Samples are a little longer or shorter than one second: each becomes a column of its own.
         step = middle if step_s == 1 else (middle - timeline.start) // step_s
         windows.setdefault(timeline.find_window(middle), {}).setdefault(step, []).append(sample)
     columns = []
@@ -132,9 +132,9 @@ def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOS
 
 
 def cut_at_gaps(columns: Sequence[Sample], timeline: Timeline) -> Iterator[list[int]]:
-    """The places of columns that follow one another, in groups: between these lines break.
+    """Yield the indices of consecutive columns in groups; lines break between the groups.
 
-    What is missing is a pause, or a time of which the coordinator knows nothing.
+    The gap is a pause, or a time for which the coordinator has no samples.
     """
     group: list[int] = []
     for index, sample in enumerate(columns):
@@ -147,7 +147,7 @@ def cut_at_gaps(columns: Sequence[Sample], timeline: Timeline) -> Iterator[list[
 
 
 def format_since(seconds: float) -> str:
-    """A time since the start, for an axis: `40 s`, `2:30 min`, `15 min`, `1 h`, `2 h 30`."""
+    """Format a time since the start for an axis: `40 s`, `2:30 min`, `15 min`, `1 h`, `2 h 30`."""
     whole = round(seconds)
     minutes, rest = divmod(whole, 60)
     hours, minutes_left = divmod(minutes, 60)
