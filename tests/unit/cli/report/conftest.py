@@ -1,4 +1,4 @@
-"""The history of a run to be shown, and what is found in the pages that are made of it."""
+"""Makes the history of a run, and parses the pages that are built from it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -26,12 +26,12 @@ VOID = frozenset({"meta", "br", "link", "img", "input"})
 
 
 class Page(HTMLParser):
-    """The elements of a page, and whether they are closed in order.
+    """Collects the elements of a page, and checks that they are closed in order.
 
     Attributes:
-        elements: tag and attributes of each.
-        text: all that is to be read.
-        tags_with_text: the tags around each piece of text.
+        elements: tag and attributes of each element.
+        text: all visible text.
+        faults: the elements that are not closed, or closed out of order.
     """
 
     def __init__(self, markup: str) -> None:
@@ -45,28 +45,28 @@ class Page(HTMLParser):
         self.faults += [f"{tag} is not closed" for tag in self._open]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep an element."""
+        """Keep the element."""
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """It must be the one that was opened last."""
+        """Check that the element is the one opened last."""
         if not self._open or self._open.pop() != tag:
             self.faults.append(f"{tag} is closed out of order")
 
     def handle_data(self, data: str) -> None:
-        """Keep text, but for styles and scripts."""
+        """Keep the text unless it is that of a style or a script."""
         if not self._open or self._open[-1] not in ("style", "script"):
             self.text += data
 
     def find(self, tag: str) -> list[dict[str, str | None]]:
-        """The attributes of all elements of a tag."""
+        """Return the attributes of all elements with this tag."""
         return [attributes for name, attributes in self.elements if name == tag]
 
 
 def build_latency(values_us: Sequence[int]) -> HistogramSnapshot:
-    """These latencies as a histogram."""
+    """Build a histogram of these latencies."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -80,7 +80,7 @@ def _measure(values_us: tuple[int, ...]) -> tuple[HistogramSnapshot, HistogramSn
 
 
 def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: Any) -> Sample:
-    """The second of a run that ends so many seconds after `START`: all was ok; changed as wanted."""
+    """Make the sample that ends `second` seconds after `START`, with every request `ok` unless changed."""
     latency, coarse = _measure(tuple(values_us))
     fields: dict[str, Any] = {
         "at": START + second,
@@ -103,7 +103,7 @@ def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: 
 def make_lease(
     start: int, stop: int, cut_after: float, closed_after: float | None, **changes: Any
 ) -> LeaseSpan:
-    """A lease that was reported, with times after `START`; changed as wanted."""
+    """Make a reported lease, with times in seconds after `START`, unless changed."""
     fields: dict[str, Any] = {
         "id": f"r1.{start}",
         "start": start,
@@ -118,13 +118,13 @@ def make_lease(
 
 
 def make_event(second: float, type_: EventType = EventType.STATE, text: str = "it runs") -> Event:
-    """Something that happened so many seconds after `START`."""
+    """Make an event `second` seconds after `START`."""
     return Event(at=START + second, type=type_, text=text)
 
 
 @pytest.fixture
 def make_summary(make_summary: Callable[..., Summary]) -> Callable[..., Summary]:
-    """The same, of a run of ten seconds."""
+    """Makes the same summary for a run of ten seconds."""
 
     def make(histogram: Histogram | None = None, **changes: Any) -> Summary:
         fields: dict[str, Any] = {
@@ -143,7 +143,7 @@ def make_summary(make_summary: Callable[..., Summary]) -> Callable[..., Summary]
 
 
 def write_lines(**fields: Any) -> Iterator[bytes]:
-    """The lines of the history of a run with these fields, without their ends."""
+    """Yield the lines of a history with these fields, without newlines."""
     head = {name: fields[name] for name in ("at", "summary", "spec")}
     yield msgspec.json.encode(head)[:-1]
     for name in ("samples", "events", "leases", "slices"):
@@ -155,7 +155,7 @@ def write_lines(**fields: Any) -> Iterator[bytes]:
 
 
 def band_leases(leases: Sequence[LeaseSpan], requests: int = 1000) -> LeaseBands:
-    """These leases of a run."""
+    """Collect these leases of a run as bands."""
     bands = LeaseBands(requests)
     for lease in leases:
         bands.add(lease)
@@ -164,7 +164,7 @@ def band_leases(leases: Sequence[LeaseSpan], requests: int = 1000) -> LeaseBands
 
 @pytest.fixture
 def make_history(make_summary: Callable[..., Summary]) -> Callable[..., RunHistory]:
-    """Makes the history of that run: ten seconds of 100 requests, ten leases; changed as wanted."""
+    """Makes the history of that run: ten seconds of 100 requests each and ten leases, unless changed."""
 
     def make(summary: Summary | None = None, **changes: Any) -> RunHistory:
         summary = summary or make_summary()

@@ -7,8 +7,8 @@ from oku_core.results.event import EventType
 TIMELINE = Timeline(((START, START + 100),))
 
 
-def test_events_are_a_list_to_read() -> None:
-    """Time of day, time since the start, what."""
+def test_events_are_a_table() -> None:
+    """Each row has the time of day, the time since the start, and the text."""
     page = Page(build_events([make_event(75, EventType.WORKER_LOST, "worker <1> is dead")], START))
     assert page.faults == []
     assert "17:06:27" in page.text
@@ -24,7 +24,7 @@ def test_another_day_is_named() -> None:
 
 
 def test_of_very_many_events_the_first_and_the_last_are_shown() -> None:
-    """And how many there are between."""
+    """The page says how many it leaves out in between."""
     page = Page(build_events([make_event(n, text=f"event {n};") for n in range(10_000)], START))
     assert len(page.find("tr")) == MOST_EVENTS + 2
     assert "9,700 more" in page.text
@@ -33,12 +33,12 @@ def test_of_very_many_events_the_first_and_the_last_are_shown() -> None:
 
 
 def test_a_run_without_events_says_so() -> None:
-    """It was made by an older Oku."""
+    """An older Oku may have made it."""
     assert "No events were recorded." in Page(build_events([], None)).text
 
 
-def test_what_matters_is_marked_in_charts() -> None:
-    """A worker that comes is not."""
+def test_important_events_are_marked_in_charts() -> None:
+    """A worker that joins is not one of them."""
     events = [
         make_event(10),
         make_event(20, EventType.WORKER_JOINED),
@@ -50,8 +50,8 @@ def test_what_matters_is_marked_in_charts() -> None:
     ]
 
 
-def test_what_happened_together_is_one_mark() -> None:
-    """The worst of it decides how it looks; its text stays short."""
+def test_events_at_the_same_position_are_one_mark() -> None:
+    """The worst event decides the look of the mark, and its text stays short."""
     events = [make_event(50), *(make_event(50, EventType.WORKER_LOST, f"w{n} is dead") for n in range(5))]
     (mark,) = build_marks(events, TIMELINE)
     assert mark.class_ == "lost"

@@ -15,7 +15,7 @@ MakeHistory = Callable[..., RunHistory]
 
 
 def test_json_has_no_secrets(make_history: MakeHistory) -> None:
-    """They stand in its first line alone; all else is as it was."""
+    """Only the first line can contain any, and its other fields stay as they were."""
     head = {"at": 1.0, "summary": make_history().summary, "spec": {"header": ["Authorization: secret"]}}
     masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
     assert masked["spec"] == {"header": ["Authorization: ***"]}
@@ -23,7 +23,7 @@ def test_json_has_no_secrets(make_history: MakeHistory) -> None:
 
 
 def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
-    """Columns have the names of docs/metrics.md; what is not known is empty."""
+    """Columns have the names from docs/metrics.md, and unknown values are empty."""
     history = make_history(samples=[make_sample(1, [1000, 2000]), make_sample(2, [])])
     first, second = csv.DictReader(io.StringIO(build_csv(history)))
     assert tuple(first) == CSV_COLUMNS
@@ -32,8 +32,8 @@ def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:
     assert (first["p50_ms"], second["p50_ms"], second["requests_ended"]) == ("1.0", "", "0")
 
 
-def test_csv_says_in_which_state_the_run_was(make_history: MakeHistory) -> None:
-    """It is the one that the run had entered last when a sample ended; empty where that was not kept."""
+def test_csv_has_the_state_of_the_run_in_each_line(make_history: MakeHistory) -> None:
+    """It is the last state entered before the sample ended, or empty if none was recorded."""
     samples = [make_sample(second) for second in range(1, 6)]
     events = [
         Event(at=samples[1].at - 0.5, type=EventType.STATE, text="", state=RunState.RUNNING),
@@ -45,18 +45,18 @@ def test_csv_says_in_which_state_the_run_was(make_history: MakeHistory) -> None:
 
 
 def test_csv_names_every_outcome() -> None:
-    """In their order."""
+    """Columns have the order of the outcomes."""
     assert [name for name in CSV_COLUMNS if name in set(OUTCOMES)] == list(OUTCOMES)
 
 
-def test_hgrm_is_of_the_whole_run(make_history: MakeHistory) -> None:
-    """In ms."""
+def test_hgrm_covers_the_whole_run(make_history: MakeHistory) -> None:
+    """Its latencies are in ms."""
     text = build_hgrm_text(make_history())
     assert "Total count    =         1000]" in text
     assert text.splitlines()[2].split()[0] == "1.000"
 
 
-def test_latencies_have_their_exact_ends(make_history: MakeHistory) -> None:
-    """Which the histogram alone does not know."""
+def test_latencies_have_their_exact_minimum_and_maximum(make_history: MakeHistory) -> None:
+    """The histogram alone does not know them."""
     latency = decode_latency(make_history().summary)
     assert (latency.min_us, latency.max_us, latency.total) == (1000, 10_990, 1000)

@@ -12,10 +12,10 @@ from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
 
 
 class OriginalIterator(PercentileIterator):  # type: ignore[misc]
-    """The steps of the original HdrHistogram (Java), which the package takes without rounding."""
+    """Takes the steps of the Java HdrHistogram, whose rounding the Python package lacks."""
 
     def increment_iteration_level(self) -> None:
-        """`percentileReportingTicks` of HdrHistogram's `PercentileIterator`."""
+        """Step as `PercentileIterator` of the Java HdrHistogram does."""
         gap = 100.0 - self.percentile_to_iterate_to
         if gap:
             half_distance = 2 ** (int(math.log(100 / gap) / math.log(2)) + 1)
@@ -23,21 +23,21 @@ class OriginalIterator(PercentileIterator):  # type: ignore[misc]
 
 
 class Oracle(HdrHistogram):  # type: ignore[misc]
-    """The package with these steps."""
+    """The Python package with the steps of the Java original."""
 
     def get_percentile_iterator(self, ticks_per_half_distance: int) -> OriginalIterator:
-        """For `output_percentile_distribution`."""
+        """Return the iterator that `output_percentile_distribution` uses."""
         return OriginalIterator(self, ticks_per_half_distance)
 
 
 def draw_values(count: int) -> list[int]:
-    """Latencies as of a service, some of them very long."""
+    """Draw latencies like those of a service, some of them very long."""
     rng = random.Random(count)
     return [round(rng.lognormvariate(10.6, 0.5)) for _ in range(count)] + [3_000_000] * (count // 500)
 
 
 def write_with_oracle(values: list[int]) -> list[str]:
-    """What the package writes, in ms."""
+    """Return what the package writes, in ms."""
     oracle = Oracle(1, HIGHEST_US, 3)
     for value in values:
         oracle.record_value(value)
@@ -48,14 +48,14 @@ def write_with_oracle(values: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("values", [[1], [40_000], [7, 7, 7], draw_values(9), draw_values(5000)])
 def test_the_rows_are_those_of_hdrhistogram(values: list[int]) -> None:
-    """Letter by letter, head and percentiles."""
+    """The heading and the percentiles are the same to the letter."""
     lines = build_hgrm(build_latency(values)).splitlines()
     expected = write_with_oracle(values)
     assert lines[:-3] == expected[:-3]
 
 
-def test_the_figures_below_are_those_of_hdrhistogram() -> None:
-    """The package says the deviation in µs and the count as a fraction, the original does not."""
+def test_the_footer_is_that_of_hdrhistogram() -> None:
+    """The package writes the deviation in µs and the count as a fraction; the Java original does not."""
     values = draw_values(5000)
     oracle = HdrHistogram(1, HIGHEST_US, 3)
     for value in values:
@@ -71,14 +71,14 @@ def test_the_figures_below_are_those_of_hdrhistogram() -> None:
     assert sizes == write_with_oracle([1])[-1]
 
 
-def test_nothing_has_a_head_and_no_rows() -> None:
-    """A run of which nothing was answered can be exported."""
+def test_an_empty_histogram_has_a_heading_and_no_rows() -> None:
+    """A run without any answer can be exported."""
     assert list(build_percentile_rows(HistogramSnapshot())) == []
     assert len(build_hgrm(HistogramSnapshot()).splitlines()) == 5
 
 
-def test_the_last_row_holds_all() -> None:
-    """At 100 %, and only that one is there."""
+def test_the_last_row_counts_every_latency() -> None:
+    """It is the only row at 100 %."""
     *_, before, last = build_percentile_rows(build_latency(draw_values(5000)))
     assert (last.level, last.total) == (1.0, 5010)
     assert before.level < 1

@@ -17,7 +17,7 @@ from oku_cli.report.masking import has_mask, mask_spec
     ],
 )
 def test_the_value_of_a_header_is_hidden(header: str, masked: str) -> None:
-    """Only its writer knows what it is; the index is no secret."""
+    """Only its author knows whether it is a secret; the index of a request is not one."""
     assert mask_spec({"header": [header]}) == {"header": [masked]}
 
 
@@ -29,8 +29,8 @@ def test_the_value_of_a_header_is_hidden(header: str, masked: str) -> None:
         "Cookie: {file:cookie.txt}",
     ],
 )  # fmt: skip
-def test_what_can_be_no_secret_is_shown(header: str) -> None:
-    """How to talk, and where a value comes from."""
+def test_what_cannot_be_a_secret_is_shown(header: str) -> None:
+    """Headers that only control the exchange are shown, and so are placeholders."""
     masked = mask_spec({"header": [header]})["header"][0]
     assert masked.replace(" ", "") == header.replace(" ", "")
 
@@ -49,19 +49,19 @@ def test_what_can_be_no_secret_is_shown(header: str) -> None:
     ],
 )
 def test_users_and_queries_of_urls_are_hidden(url: str, masked: str) -> None:
-    """Of targets and proxies."""
+    """This holds for targets and for proxies."""
     assert mask_spec({"url": [url], "proxy": url}) == {"url": [masked], "proxy": masked}
 
 
 @pytest.mark.parametrize("body", ['{"password": "x"}', "user=x&password=y", "just text", "{p}"])
 def test_a_body_is_hidden(body: str) -> None:
-    """All of it but placeholders, whatever its form is."""
+    """All of it but its placeholders is hidden, whatever its format."""
     assert mask_spec({"body": body}) == {"body": "***"}
     assert mask_spec({"body": "{file:body.json}"}) == {"body": "{file:body.json}"}
 
 
-def test_what_was_hidden_is_known() -> None:
-    """So that it can be said."""
+def test_a_masked_spec_is_recognised() -> None:
+    """The page can say that something was hidden."""
     open_spec, secret = {"requests": 1, "header": ["Accept: b"]}, {"header": ["Cookie: b"]}
     assert not has_mask(open_spec, mask_spec(open_spec))
     assert has_mask(secret, mask_spec(secret))

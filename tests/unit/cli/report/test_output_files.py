@@ -14,7 +14,7 @@ from oku_core.spec.spec import Spec
 
 @pytest.fixture
 def lines(tmp_path: Path) -> list[bytes]:
-    """The history of a run that nobody has begun."""
+    """The lines of the history of a run that has not begun."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     try:
         ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
@@ -25,22 +25,22 @@ def lines(tmp_path: Path) -> list[bytes]:
 
 
 def build(history: RunHistory) -> str:
-    """A file that says of which run it is."""
+    """Build a file that names its run."""
     return f"{history.summary.run} {history.summary.name}"
 
 
 def read(lines: list[bytes]) -> RunHistory:
-    """The history of that run."""
+    """Read the history from its lines."""
     reader = RunHistoryReader()
     for line in lines:
         reader.take(line)
     return reader.finish()
 
 
-def test_a_file_is_written_and_said(
+def test_a_note_names_the_file_that_was_written(
     lines: list[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On standard error: a script reads the other one."""
+    """It goes to standard error, because a script reads standard output."""
     path = tmp_path / "x.txt"
     OutputFile("--csv", str(path), build).write(read(lines))
     assert path.read_text() == "r1 five"
@@ -49,14 +49,14 @@ def test_a_file_is_written_and_said(
 
 
 def test_a_dash_is_standard_output(lines: list[bytes], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Nothing else is said."""
+    """No note is printed."""
     OutputFile("--csv", "-", build).write(read(lines))
     captured = capfdbinary.readouterr()
     assert (captured.out, captured.err) == (b"r1 five", b"")
 
 
-def test_what_cannot_be_written_is_one_line(lines: list[bytes], tmp_path: Path) -> None:
-    """Early where it can be known, else when it fails."""
+def test_a_file_that_cannot_be_written_is_answered_in_one_line(lines: list[bytes], tmp_path: Path) -> None:
+    """The error comes early if it can be foreseen, or else when writing fails."""
     for path in (tmp_path, tmp_path / "no" / "x.txt"):
         with pytest.raises(UserError, match=r"--csv: .* is not a file that can be written"):
             OutputFile("--csv", str(path), build).check()
@@ -65,7 +65,7 @@ def test_what_cannot_be_written_is_one_line(lines: list[bytes], tmp_path: Path) 
 
 
 def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> None:
-    """Together they are one JSON document; what is cut off is no report."""
+    """Together they are one JSON document; a history that is cut off makes no report."""
     path = tmp_path / "all.json"
     page = tmp_path / "page.html"
     outputs = [OutputFile("--json", str(path), None), OutputFile("--csv", str(page), build)]
@@ -85,8 +85,8 @@ def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> N
             writer.finish()
 
 
-def test_secrets_are_written_when_they_are_asked_for(lines: list[bytes], tmp_path: Path) -> None:
-    """And not unless they are."""
+def test_secrets_are_written_only_on_request(lines: list[bytes], tmp_path: Path) -> None:
+    """Without `show_secrets`, they are masked."""
     path = tmp_path / "all.json"
     head, *rest = lines
     head = head.replace(b'"spec":{', b'"spec":{"body":"hunter2",', 1)
@@ -100,7 +100,7 @@ def test_secrets_are_written_when_they_are_asked_for(lines: list[bytes], tmp_pat
 
 
 def test_what_is_not_a_history_is_an_error(tmp_path: Path) -> None:
-    """As when a coordinator of another version sends another form; nothing is written."""
+    """A coordinator of another version may send another format; nothing is written then."""
     path = tmp_path / "all.json"
     writer = ReportWriter([OutputFile("--json", str(path), None)])
     with writer, pytest.raises(UserError, match="its history cannot be read: "):

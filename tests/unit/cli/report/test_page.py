@@ -24,7 +24,7 @@ NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 
 
 def read_numbers(markup: str) -> dict[str, Any]:
-    """What the script of a page gets."""
+    """Return the numbers that the script of a page can read out."""
     match = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', markup)
     assert match
     numbers: dict[str, Any] = json.loads(match[1])
@@ -32,7 +32,7 @@ def read_numbers(markup: str) -> dict[str, Any]:
 
 
 def test_a_page_has_every_section(make_history: MakeHistory) -> None:
-    """The account first."""
+    """The account comes first."""
     page = Page(build_page(make_history()))
     assert page.faults == []
     assert [section["id"] for section in page.find("section")] == [
@@ -44,7 +44,7 @@ def test_a_page_has_every_section(make_history: MakeHistory) -> None:
 
 
 def test_a_page_loads_nothing(make_history: MakeHistory) -> None:
-    """No address in it is one that a browser would ask, and the browser is told so."""
+    """It contains no address that a browser would fetch, and its policy forbids any."""
     markup = build_page(make_history())
     page = Page(markup)
     assert not [name for name, _ in page.elements if name in ("link", "img", "iframe", "object", "base")]
@@ -56,16 +56,16 @@ def test_a_page_loads_nothing(make_history: MakeHistory) -> None:
     assert policy.startswith("default-src 'none'")
 
 
-def test_ids_occur_once(make_history: MakeHistory) -> None:
-    """Labels refer to them."""
+def test_ids_are_unique(make_history: MakeHistory) -> None:
+    """Labels refer to elements by their ids."""
     ids = [
         attributes["id"] for _, attributes in Page(build_page(make_history())).elements if "id" in attributes
     ]
     assert len(ids) == len(set(ids))
 
 
-def test_foreign_text_stays_text(make_history: MakeHistory, make_summary: MakeSummary) -> None:
-    """Names, URLs, reasons, flags, workers, events: none of them becomes markup."""
+def test_untrusted_text_stays_text(make_history: MakeHistory, make_summary: MakeSummary) -> None:
+    """No name, URL, reason, flag, worker or event becomes markup."""
     summary = make_summary(
         name=NASTY, reason=NASTY, statuses={NASTY: 1000},
         workers=[WorkerSummary(name=NASTY, requests=1, cpu_s=1.0, peak_rss_mb=1.0, lost=True)],
@@ -81,7 +81,7 @@ def test_foreign_text_stays_text(make_history: MakeHistory, make_summary: MakeSu
 
 
 def test_numbers_can_be_read_out(make_history: MakeHistory) -> None:
-    """As many in each series as there are places on its track."""
+    """Each series has one number for each position of its track."""
     numbers = read_numbers(build_page(make_history()))
     plots = [div for div in Page(build_page(make_history())).find("div") if "data-chart" in div]
     assert {plot["data-chart"] for plot in plots} == set(numbers["series"])
@@ -91,8 +91,8 @@ def test_numbers_can_be_read_out(make_history: MakeHistory) -> None:
             assert len(series["values"]) == len(track["x"]) == len(track["heads"])
 
 
-def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_history: MakeHistory) -> None:
-    """All else is there, also when its parts were sent."""
+def test_a_run_of_an_older_oku_says_that_there_are_no_samples(make_history: MakeHistory) -> None:
+    """Everything else is shown, the chart of leases included."""
     page = Page(build_page(make_history(samples=[], events=[])))
     assert page.faults == []
     assert "There are no samples of this run" in page.text
@@ -104,7 +104,7 @@ def test_a_run_of_an_older_oku_says_that_nothing_was_kept(make_history: MakeHist
 def test_a_run_has_a_page_in_every_state(
     make_history: MakeHistory, make_summary: MakeSummary, state: RunState
 ) -> None:
-    """Also before it has begun."""
+    """This holds even before it has begun."""
     nothing = make_summary(
         Histogram(), state=state, accounted=0, started_at=None, ended_at=None, active_s=0.0,
         throughput_rps=0.0, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)), statuses={}, servers=None,
@@ -119,7 +119,7 @@ def test_a_run_has_a_page_in_every_state(
 
 
 def test_a_run_of_one_request_has_a_page(make_history: MakeHistory, make_summary: MakeSummary) -> None:
-    """Of one second, with one latency."""
+    """Such a run has one second and one latency."""
     histogram = Histogram()
     histogram.record(0)
     summary = make_summary(
@@ -130,7 +130,7 @@ def test_a_run_of_one_request_has_a_page(make_history: MakeHistory, make_summary
 
 
 def test_the_spec_can_be_run_again(make_history: MakeHistory) -> None:
-    """Once the secrets are put back, of which the page says that they are missing."""
+    """The page says which values are masked and have to be put back first."""
     spec = {"requests": 5, "url": ["http://h/{i}"], "header": ["Authorization: top"], "timeout": 2.5}
     markup = build_page(make_history(spec=spec))
     text = Page(markup).text
@@ -146,7 +146,7 @@ def test_the_spec_can_be_run_again(make_history: MakeHistory) -> None:
 
 
 def test_an_hour_makes_a_page_of_modest_size(make_history: MakeHistory) -> None:
-    """Whatever happened in it."""
+    """Its size is bounded, whatever happened during the run."""
     kinds = [
         make_sample(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, 1, 1, 1, 1, 1])
         for place in range(20)
@@ -157,8 +157,8 @@ def test_an_hour_makes_a_page_of_modest_size(make_history: MakeHistory) -> None:
     assert len(build_page(make_history(samples=samples))) < 600_000
 
 
-def test_charts_over_time_have_their_edges_in_the_same_place(make_history: MakeHistory) -> None:
-    """A second stands in one column of the screen, whether or not a chart has labels at its right."""
+def test_charts_over_time_are_aligned(make_history: MakeHistory) -> None:
+    """A second is in the same column of the screen, whether or not a chart has labels at its right."""
     markup = build_page(make_history())
     layouts = re.findall(r'<figure id="(\w+)">.*?<div class="(chart[^"]*)">', markup, flags=re.DOTALL)
     over_time = {name: layout for name, layout in layouts if name not in ("histogram", "percentiles")}

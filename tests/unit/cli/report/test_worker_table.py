@@ -10,7 +10,7 @@ MakeSummary = Callable[..., Summary]
 
 
 def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
-    """So many workers, the first of them lost."""
+    """Make `count` workers, the first `lost` of them lost."""
     return [
         WorkerSummary(name=f"w{n}", requests=n, cpu_s=1.0, peak_rss_mb=50.0, lost=n < lost)
         for n in range(count)
@@ -18,7 +18,7 @@ def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
 
 
 def build(summary: Summary) -> Page:
-    """The section, which must be there."""
+    """Build the section on workers, which must not be None."""
     section = build_workers(summary)
     assert isinstance(section, Html)
     page = Page(section)
@@ -27,7 +27,7 @@ def build(summary: Summary) -> Page:
 
 
 def test_few_workers_have_a_row_each(make_summary: MakeSummary) -> None:
-    """With rate, processor time, memory, and whether it was lost."""
+    """A row has the rate, the CPU time and the memory of a worker, and says if it was lost."""
     page = build(make_summary(workers=make_workers(3, lost=1)))
     assert "3 workers, 1 of them lost." in page.text
     assert "w0lost" in page.text
@@ -36,27 +36,27 @@ def test_few_workers_have_a_row_each(make_summary: MakeSummary) -> None:
 
 
 def test_more_workers_are_folded_under_their_spread(make_summary: MakeSummary) -> None:
-    """Each column for itself."""
+    """The spread shows minimum, median and maximum of each column by itself."""
     page = build(make_summary(workers=make_workers(MOST_WORKERS)))
     assert len(page.find("details")) == 1
     assert f"max{MOST_WORKERS - 1}" in page.text
     assert len(page.find("tr")) == 1 + 3 + 1 + MOST_WORKERS
 
 
-def test_of_very_many_only_lost_ones_are_named(make_summary: MakeSummary) -> None:
-    """The page does not grow with them."""
+def test_of_very_many_workers_only_lost_ones_are_listed(make_summary: MakeSummary) -> None:
+    """The page does not grow with their number."""
     page = build(make_summary(workers=make_workers(10_000, lost=2)))
     assert "lost workers" in page.text
     assert len(page.find("tr")) == 1 + 3 + 1 + 2
     assert build(make_summary(workers=make_workers(10_000))).find("details") == []
 
 
-def test_other_processes_are_told(make_summary: MakeSummary) -> None:
-    """With their memory."""
+def test_other_processes_are_listed(make_summary: MakeSummary) -> None:
+    """Each is named with its peak memory."""
     page = build(make_summary(processes=[ProcessSummary(name="broker", peak_mb=3.4)]))
     assert "broker 3 MB" in page.text
 
 
-def test_a_run_that_nobody_worked_for_has_no_workers(make_summary: MakeSummary) -> None:
+def test_a_run_without_workers_has_no_such_section(make_summary: MakeSummary) -> None:
     """It has not begun."""
     assert build_workers(make_summary(workers=[])) is None

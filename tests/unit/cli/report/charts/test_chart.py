@@ -32,7 +32,7 @@ CHART = Chart(
 
 
 def test_a_chart_says_what_it_shows() -> None:
-    """To those who see it and to those who do not."""
+    """A chart describes itself in text, for those who see it and for screen readers."""
     page = Page(build_chart(CHART))
     assert page.faults == []
     (svg,) = page.find("svg")
@@ -41,31 +41,31 @@ def test_a_chart_says_what_it_shows() -> None:
         assert text in page.text
 
 
-def test_text_stands_beside_the_picture() -> None:
-    """The picture is stretched, text in it would be, too."""
+def test_text_stands_outside_the_svg() -> None:
+    """The SVG is stretched, and text in it would be stretched with it."""
     assert Page(build_chart(CHART)).find("text") == []
 
 
-def test_what_happened_is_marked() -> None:
-    """With its words."""
+def test_a_mark_shows_its_text() -> None:
+    """The text of an event is the title of its mark."""
     (mark,) = Page(build_chart(CHART)).find("i")
     assert mark == {"class": "mark lost", "style": "left:25.00%", "title": "worker <1> is dead"}
 
 
-def test_numbers_that_need_room_are_marked_as_such() -> None:
-    """Those at the ends of the axis stay within it."""
+def test_ticks_that_need_room_have_classes_of_their_own() -> None:
+    """Small screens drop minor ticks; the first and the last one stay within the axis."""
     classes = [span.get("class") for span in Page(build_chart(CHART)).find("span")]
     assert classes[-3:] == ["first", "minor", "last"]
 
 
 def test_lines_go_up_from_the_bottom() -> None:
-    """The box of the picture begins at the top."""
+    """Coordinates count from the bottom, but those of an SVG from the top."""
     assert 'd="M0 1000L500 0"' in draw_line([(0, 0), (0.5, 1)], "x")
     assert draw_area([(0, 1), (1, 1)], [(0, 0), (1, 0)], "x").count("L") == 3
 
 
 def test_boxes_that_look_the_same_are_drawn_once() -> None:
-    """And none vanishes."""
+    """Boxes that round to the same corners are drawn once, and an empty one keeps its least width."""
     drawn = draw_boxes([(0, 0.1, 0, 1), (0.0001, 0.1, 0, 1), (0.5, 0.5, 0, 1)], "x", snap=1, least=2)
     assert drawn.count("M") == 2
     assert "h2v1000" in drawn
@@ -73,7 +73,7 @@ def test_boxes_that_look_the_same_are_drawn_once() -> None:
 
 @pytest.mark.parametrize("places", [(0.5, 0.5, 0.5), (1.0, 1.0, 0.99), (0.0, 0.01, 1.0)])
 def test_labels_at_the_ends_of_lines_do_not_cover_each_other(places: tuple[float, ...]) -> None:
-    """Nor do they leave the chart at the top."""
+    """They are pushed apart and do not leave the chart at the top."""
     ends = [Key("x", f"end {number}", place) for number, place in enumerate(places)]
     page = Page(build_chart(Chart(**{**CHART.__dict__, "ends": ends})))
     bottoms = sorted(

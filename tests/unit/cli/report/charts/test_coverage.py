@@ -18,8 +18,8 @@ SLICES = [
 LOST = {"state": LeaseState.EXPIRED, "reason": "worker_lost"}
 
 
-def test_the_space_is_shown_from_left_to_right(make_history: MakeHistory) -> None:
-    """What is accounted, leased, pending."""
+def test_the_request_space_is_drawn_from_left_to_right(make_history: MakeHistory) -> None:
+    """What is accounted, leased and pending is drawn where it lies."""
     page = Page(build_strips(make_history(slices=SLICES)))
     assert page.faults == []
     assert "600 accounted, 100 leased, 300 pending" in page.text
@@ -28,7 +28,7 @@ def test_the_space_is_shown_from_left_to_right(make_history: MakeHistory) -> Non
 
 
 def test_what_was_taken_back_has_a_strip_of_its_own(make_history: MakeHistory) -> None:
-    """If there is any; what was never sent does not count."""
+    """The strip is there only if leases were taken back; those that were never sent do not count."""
     assert len(Page(build_strips(make_history())).find("svg")) == 1
     leases = [
         make_lease(0, 100, 0, 1, **LOST),
@@ -39,8 +39,8 @@ def test_what_was_taken_back_has_a_strip_of_its_own(make_history: MakeHistory) -
     assert sum(rect["class"] == "again" for rect in page.find("rect")) == 5
 
 
-def test_leases_are_drawn_by_what_became_of_them(make_history: MakeHistory) -> None:
-    """Those that are out until now."""
+def test_leases_are_drawn_by_state(make_history: MakeHistory) -> None:
+    """Active ones reach up to the present."""
     leases = [
         make_lease(0, 100, 0, 5, **LOST),
         make_lease(0, 100, 5, 9),
@@ -55,8 +55,8 @@ def test_leases_are_drawn_by_what_became_of_them(make_history: MakeHistory) -> N
     assert chart.y.ticks[-1].label == "1k"
 
 
-def test_a_picture_of_very_many_leases_stays_small(make_history: MakeHistory) -> None:
-    """They are a band anyway."""
+def test_a_chart_of_very_many_leases_stays_small(make_history: MakeHistory) -> None:
+    """Its size is bounded, and the note says that a box may be several leases."""
     leases = [make_lease(i // 100, i // 100 + 1, i / 10_000, i / 10_000 + 0.01) for i in range(100_000)]
     history = make_history(leases=leases)
     timeline = build_timeline(history.samples, history.leases.bands)

@@ -17,7 +17,7 @@ VALUES = st.lists(st.integers(0, 3_600_000_000), min_size=1, max_size=30)
 
 @given(VALUES)
 def test_bars_hold_every_latency(values: list[int]) -> None:
-    """Those beyond the last bar are counted, too."""
+    """Latencies beyond the last bar are counted as well."""
     latency = build_latency(values)
     bars = build_bars(latency)
     assert sum(bars.counts) + bars.beyond == latency.total
@@ -27,7 +27,7 @@ def test_bars_hold_every_latency(values: list[int]) -> None:
 
 @given(VALUES)
 def test_any_latencies_can_be_drawn(values: list[int]) -> None:
-    """Both charts, with as many numbers to be read out as places."""
+    """Both charts have one number to read out for each position of their track."""
     for build in (build_histogram_chart, build_percentile_chart):
         chart, track = build(build_latency(values))
         assert Page(build_chart(chart)).faults == []
@@ -35,21 +35,21 @@ def test_any_latencies_can_be_drawn(values: list[int]) -> None:
         assert track.x == sorted(track.x)
 
 
-def test_bars_are_not_narrower_than_what_is_known() -> None:
+def test_bars_are_not_narrower_than_the_resolution() -> None:
     """Latencies of a second are known to half a millisecond."""
     bars = build_bars(build_latency([1_000_000 + 300 * i for i in range(10)]))
     assert bars.step_us >= 1000
 
 
-def test_stragglers_are_said_not_drawn() -> None:
-    """One that took minutes would press all others into one bar."""
+def test_outliers_are_in_the_note_but_not_drawn() -> None:
+    """One that took a minute would squeeze all others into one bar."""
     chart, _ = build_histogram_chart(build_latency([1000 + i for i in range(2000)] + [60_000_000]))
     assert "Not drawn: 0.05 % above 3.1" in chart.note
     assert "up to 60.0 s" in chart.note
 
 
 def test_percentiles_reach_as_far_as_there_are_requests() -> None:
-    """One of 10,000 is the last percentile that is known."""
+    """With 10,000 requests, 99.99 % is the last percentile that is known."""
     chart, track = build_percentile_chart(build_latency(list(range(1000, 11_000))))
     assert [tick.label for tick in chart.x.ticks] == ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]
     assert [round(tick.at, 3) for tick in chart.x.ticks] == [0, 0.25, 0.5, 0.75, 1]
@@ -59,7 +59,7 @@ def test_percentiles_reach_as_far_as_there_are_requests() -> None:
 
 
 def test_a_long_tail_has_a_logarithmic_scale() -> None:
-    """Else the rest would be a flat line."""
+    """On a linear one, everything else would be a flat line."""
     flat, _ = build_percentile_chart(build_latency([1000, 2000]))
     steep, _ = build_percentile_chart(build_latency([1000] * 9 + [1_000_000]))
     assert "is linear" in flat.note
@@ -70,5 +70,5 @@ def test_a_long_tail_has_a_logarithmic_scale() -> None:
     ("level", "text"), [(0, "0 %"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (1 - 1e-8, "99.999999 %")]
 )
 def test_percentiles_have_all_their_nines(level: float, text: str) -> None:
-    """None is rounded to 100 %."""
+    """No percentile is rounded to 100 %."""
     assert write_percentile(level) == text

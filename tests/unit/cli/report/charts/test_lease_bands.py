@@ -7,8 +7,8 @@ from oku_cli.report.charts.lease_bands import MOST_BANDS, LeaseBands
 from oku_core.accounting.lease_state import LeaseState
 
 
-def test_some_leases_are_kept_as_they_are() -> None:
-    """As long as they can be told apart."""
+def test_few_leases_are_kept_as_they_are() -> None:
+    """Each is a band as long as they can be told apart."""
     bands = band_leases([make_lease(i, i + 1, i, i + 2.0) for i in range(100)])
     assert [(band.start, band.stop, band.cut_at) for band in bands.bands] == [
         (i, i + 1, START + i) for i in range(100)
@@ -17,8 +17,8 @@ def test_some_leases_are_kept_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("order", [1, 7])
-def test_very_many_leases_are_merged_where_they_lie_together(order: int) -> None:
-    """Memory is bounded, however many there are and in which order they come; each is within a band."""
+def test_very_many_leases_are_merged_with_their_neighbours(order: int) -> None:
+    """Memory is bounded whatever their number and order, and each lease lies within a band."""
     count, states = 40_000, (LeaseState.REPORTED, LeaseState.REPORTED, LeaseState.EXPIRED)
     bands = LeaseBands(count)
     places = [i * order % count for i in range(count)]
@@ -29,6 +29,6 @@ def test_very_many_leases_are_merged_where_they_lie_together(order: int) -> None
     assert bands.are_merged
     assert min(band.start for band in bands.bands) == 0
     assert max(band.stop for band in bands.bands) == count
-    # No band is so large that the picture would be wrong.
+    # No band is so large that it would distort the chart.
     assert max(band.stop - band.start for band in bands.bands) <= count / 250 + 1
     assert max((band.closed_at or 0) - band.cut_at for band in bands.bands) <= 10 + 16

@@ -24,12 +24,12 @@ def build(samples: Sequence[Sample]) -> RunOverTime:
 
 
 def read(chart: Chart) -> dict[str, Sequence[float | None]]:
-    """What can be read out of a chart, by label."""
+    """Return the numbers that can be read out of a chart, by label."""
     return {series.label: series.values for series in chart.series}
 
 
 def test_the_rate_is_shown_by_outcome() -> None:
-    """Only those that occurred, and `ok`; per second, however long a sample was."""
+    """Only `ok` and the outcomes that occurred are shown, per second however long a sample was."""
     samples = [
         make_sample(1, outcomes=[100, 0, 3, 0, 0, 0]),
         make_sample(3, outcomes=[50, 0, 0, 0, 0, 0], seconds=2.0),
@@ -40,8 +40,8 @@ def test_the_rate_is_shown_by_outcome() -> None:
     assert "from 25/s to 103/s" in chart.description
 
 
-def test_trouble_has_a_scale_of_its_own() -> None:
-    """And no chart when there was none."""
+def test_requests_that_were_not_ok_have_a_scale_of_their_own() -> None:
+    """If all were `ok`, there is no such chart."""
     assert build_trouble_chart(build([make_sample(1)])) is None
     chart = build_trouble_chart(build([make_sample(1, outcomes=[9000, 0, 3, 0, 1, 0]), make_sample(2)]))
     assert chart is not None
@@ -50,7 +50,7 @@ def test_trouble_has_a_scale_of_its_own() -> None:
 
 
 def test_quantiles_are_those_of_the_samples() -> None:
-    """With a label at the end of each line; a second without answers has a gap."""
+    """Each line has a label at its end, and a gap for a second without answers."""
     chart = build_quantile_chart(
         build([make_sample(1, [1000, 3000]), make_sample(2, []), make_sample(3, [2000])])
     )
@@ -62,19 +62,19 @@ def test_quantiles_are_those_of_the_samples() -> None:
 
 
 def test_without_answers_there_is_no_chart_of_latencies() -> None:
-    """All may have been refused."""
+    """Every connection may have been refused."""
     assert build_quantile_chart(build([make_sample(1, [])])) is None
 
 
-def test_latencies_of_nothing_can_be_drawn() -> None:
-    """A logarithm knows no zero."""
+def test_latencies_of_zero_can_be_drawn() -> None:
+    """A logarithmic scale has no zero."""
     chart = build_quantile_chart(build([make_sample(1, [0]), make_sample(2, [0])]))
     assert chart is not None
     assert build_chart(chart)
 
 
 def test_the_note_says_how_long_most_steps_are() -> None:
-    """One that was held up does not make all others longer."""
+    """A single late sample does not change that."""
     seconds = [make_sample(at) for at in (1, 2, 3)]
     assert build_rate_chart(build(seconds)).note.endswith("; second by second.")
     assert build_rate_chart(build([*seconds, make_sample(8, seconds=5.0)])).note.endswith(
@@ -84,8 +84,8 @@ def test_the_note_says_how_long_most_steps_are() -> None:
     assert build_rate_chart(build(long)).note.endswith("; in steps of 4 s.")
 
 
-def test_the_load_is_shown() -> None:
-    """Requests in flight, workers, and how late event loops were."""
+def test_the_load_can_be_read_out() -> None:
+    """The load is requests in flight, workers, and the worst lag of an event loop."""
     chart = build_load_chart(
         build([make_sample(1, in_flight=20.0, lag_s=0.002), make_sample(2, in_flight=0.0)])
     )
@@ -93,13 +93,13 @@ def test_the_load_is_shown() -> None:
 
 
 def test_a_run_of_one_second_can_be_drawn() -> None:
-    """A line of one point has the width of its second."""
+    """A line through one point is as wide as its second."""
     over_time = build([make_sample(1)])
     assert build_track(over_time).x == [500]
     assert 'd="M0 ' in build_rate_chart(over_time).shapes[-1]
 
 
-def test_the_track_says_when() -> None:
-    """The middle of each column, since the start."""
+def test_the_track_has_the_time_of_each_column() -> None:
+    """It is the middle of the column, counted from the start."""
     track = build_track(build([make_sample(second) for second in range(1, 101)]))
     assert (track.x[0], track.x[-1], track.heads[-1]) == (5, 995, "1:40 min")

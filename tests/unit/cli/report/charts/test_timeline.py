@@ -14,18 +14,18 @@ from oku_core.accounting.lease_state import LeaseState
 
 
 def build(*windows: tuple[float, float]) -> Timeline:
-    """A timeline of windows that are given in seconds after the start."""
+    """Build a timeline from windows in seconds after `START`."""
     return Timeline(tuple((START + start, START + stop) for start, stop in windows))
 
 
-def test_time_goes_evenly_from_left_to_right() -> None:
-    """What is outside stands at the end."""
+def test_positions_are_proportional_to_time() -> None:
+    """Times outside the timeline are clamped to its ends."""
     timeline = build((0, 100))
     assert [timeline.place(START + at) for at in (-5, 0, 25, 100, 999)] == [0, 0, 0.25, 1, 1]
 
 
 def test_a_pause_is_a_narrow_band_however_long_it_was() -> None:
-    """What lies in it, too, has its place there."""
+    """A time within the pause has its position within the band."""
     timeline = build((0, 100), (100_000, 100_100))
     ((left, right),) = timeline.pauses
     assert right - left == pytest.approx(0.03)
@@ -36,30 +36,30 @@ def test_a_pause_is_a_narrow_band_however_long_it_was() -> None:
 
 
 def test_many_pauses_leave_room_for_the_run() -> None:
-    """They take less than a third of the width."""
+    """Together they take less than a third of the width."""
     timeline = build(*((1000 * n, 1000 * n + 10) for n in range(50)))
     assert sum(right - left for left, right in timeline.pauses) <= 0.31
 
 
 @pytest.mark.parametrize("length_s", [0.4, 1, 7, 61, 3600, 86_400, 3_000_000])
-def test_there_are_few_times_beside_the_axis(length_s: float) -> None:
-    """Rising, each once."""
+def test_the_axis_has_few_ticks(length_s: float) -> None:
+    """They ascend, and each label occurs once."""
     ticks = build((0, length_s)).build_ticks()
     assert 1 <= len(ticks) <= 10
     assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
     assert len({tick.label for tick in ticks}) == len(ticks)
 
 
-def test_samples_make_the_timeline() -> None:
-    """Seconds that lie far apart are windows of their own, a missing one is not."""
+def test_samples_define_the_windows() -> None:
+    """Samples far apart are in separate windows; a missing second does not split one."""
     samples = [make_sample(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
     assert timeline.windows == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
 
 
-def test_without_samples_the_leases_make_it() -> None:
-    """Those that were reported: when a lost one was taken back says little."""
+def test_without_samples_reported_leases_define_the_windows() -> None:
+    """The time at which a lost lease was taken back says little."""
     leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
     timeline = build_timeline([], band_leases(leases).bands)
     assert timeline is not None
@@ -68,7 +68,7 @@ def test_without_samples_the_leases_make_it() -> None:
 
 
 def test_few_samples_are_shown_as_they_are() -> None:
-    """Each is a column."""
+    """Each sample is a column."""
     samples = [make_sample(second) for second in range(1, 100)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -76,7 +76,7 @@ def test_few_samples_are_shown_as_they_are() -> None:
 
 
 def test_many_samples_become_columns_and_no_request_is_lost() -> None:
-    """What they count is added up."""
+    """The counts of merged samples are added up."""
     samples = [make_sample(second, [1000, 2000]) for second in range(1, 3601)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -86,8 +86,8 @@ def test_many_samples_become_columns_and_no_request_is_lost() -> None:
     assert sum(column.seconds for column in columns) == pytest.approx(3600)
 
 
-def test_a_short_end_belongs_to_what_was_before() -> None:
-    """What ended in a tenth of a second is no rate."""
+def test_a_short_remainder_is_merged_into_the_column_before() -> None:
+    """A tenth of a second says nothing about the rate."""
     samples = [make_sample(1), make_sample(2), make_sample(2.1, seconds=0.1)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -98,7 +98,7 @@ def test_a_short_end_belongs_to_what_was_before() -> None:
 
 
 def test_columns_do_not_reach_over_a_pause() -> None:
-    """And lines break there."""
+    """Lines break at the pause."""
     samples = [make_sample(float(second)) for second in (*range(1, 800), *range(5000, 5800))]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -117,10 +117,10 @@ def test_columns_do_not_reach_over_a_pause() -> None:
         ((60, 120, 120 + 60 + PAUSE_S + 5), 60.0, [[0, 1], [2]]),
     ],
 )
-def test_lines_break_where_nothing_is_known(
+def test_lines_break_where_samples_are_missing(
     ends: tuple[float, ...], seconds: float, groups: list[list[int]]
 ) -> None:
-    """Not where a tick was a little late, nor where long samples are a little apart; at each pause."""
+    """A late tick or a small gap between long samples does not break a line; every pause does."""
     samples = [make_sample(at, seconds=seconds) for at in ends]
     timeline = build_timeline(samples, [])
     assert timeline is not None
@@ -141,5 +141,5 @@ def test_lines_break_where_nothing_is_known(
     ],
 )
 def test_times_since_the_start_are_short(seconds: float, text: str) -> None:
-    """In one or two units."""
+    """They have one or two units."""
     assert format_since(seconds) == text
