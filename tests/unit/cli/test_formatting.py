@@ -78,7 +78,7 @@ def test_a_share_is_all_or_nothing_only_if_it_is(part: int, whole: int, shown: s
     ],
 )
 def test_a_latency_has_three_digits_in_its_best_unit(latency_ms: float | None, shown: str) -> None:
-    """Below 1 ms it is in µs, from 1000 ms on in s, also where rounding crosses the bound."""
+    """The unit is µs below 1 ms and s from 1000 ms on, also where rounding crosses the limit."""
     assert format_latency(latency_ms) == shown
 
 
@@ -89,7 +89,7 @@ def test_a_latency_has_three_digits_in_its_best_unit(latency_ms: float | None, s
 def test_a_fourth_digit_is_taken_when_three_hide_a_difference(
     latencies_ms: list[float | None], digits: int
 ) -> None:
-    """1001 ms and 1004 ms are told apart, 1.7 ms and 6 ms need no fourth digit."""
+    """1001 ms and 1004 ms are told apart; 1.7 ms and 6 ms need no fourth digit."""
     assert choose_digits(latencies_ms) == digits
 
 
@@ -97,7 +97,7 @@ def test_a_fourth_digit_is_taken_when_three_hide_a_difference(
     ("latency_ms", "shown"), [(0.874, "874.0 µs"), (1001.0, "1.001 s"), (61_234.0, "61.23 s")]
 )
 def test_a_latency_has_as_many_digits_as_wanted(latency_ms: float, shown: str) -> None:
-    """Four, where three are too few."""
+    """Four digits are shown where three are too few."""
     assert format_latency(latency_ms, digits=4) == shown
 
 

@@ -122,7 +122,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
 async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not with each report: the cost would grow with both."""
+    """They are not looked at with each report: the cost would grow with both."""
     looks: list[float] = []
 
     async def look(now: float) -> None:

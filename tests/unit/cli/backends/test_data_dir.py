@@ -27,7 +27,7 @@ def test_one_stack_at_a_time_holds_a_folder(tmp_path: Path) -> None:
 
 
 def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
-    """While it runs, and only then; its token is for its owner alone."""
+    """Its address can be read while it runs, and only then; its token is readable by its owner alone."""
     folder = DataDir(tmp_path)
     assert folder.find_endpoint() is None
     folder.hold()
@@ -43,7 +43,7 @@ def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
-    """In one line, with the reason."""
+    """The error is one line and gives the reason."""
     (tmp_path / "file").touch()
 
     with pytest.raises(UserError, match="file/data: Not a directory"):
@@ -51,7 +51,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 
 def test_a_stack_keeps_its_key(tmp_path: Path) -> None:
-    """For its user alone; the broker may still have messages of a stack that was killed."""
+    """Only its user can read it; the broker may still hold messages of a stack that was killed."""
     folder = DataDir(tmp_path)
     folder.keep_message_key()
     key = folder.message_key.read_text()

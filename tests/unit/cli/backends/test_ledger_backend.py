@@ -24,7 +24,7 @@ def data_dir(tmp_path: Path) -> DataDir:
 
 
 async def test_a_folder_without_runs(tmp_path: Path) -> None:
-    """Nothing is made by looking."""
+    """Looking at it creates nothing."""
     folder = DataDir(tmp_path / "none")
 
     ledger = LedgerBackend.settle(folder)
@@ -40,7 +40,7 @@ def test_a_killed_stacks_run_is_shown_as_paused(data_dir: DataDir) -> None:
 
 
 def test_the_run_that_is_resumed_keeps_its_state(data_dir: DataDir) -> None:
-    """It goes on at once."""
+    """It continues at once."""
     ledger = LedgerBackend(data_dir)
     ledger.park_interrupted(but="run-1")
 
@@ -48,13 +48,13 @@ def test_the_run_that_is_resumed_keeps_its_state(data_dir: DataDir) -> None:
 
 
 def test_an_unknown_run_is_answered_with_the_nearest(data_dir: DataDir) -> None:
-    """A slip of the keyboard is the usual reason."""
+    """The usual reason is a typing mistake."""
     with pytest.raises(UserError, match="there is no run run-2, did you mean run-1"):
         LedgerBackend(data_dir).require_run("run-2")
 
 
 async def test_nothing_can_be_paused_where_nothing_runs(data_dir: DataDir) -> None:
-    """The user is told so, with the name of the run."""
+    """The error says so and names the run."""
     with pytest.raises(UserError, match="run run-1 is not running, there is nothing to pause"):
         await LedgerBackend.settle(data_dir).pause("run-1")
 

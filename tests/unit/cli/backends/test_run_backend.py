@@ -8,7 +8,7 @@ from oku_cli.remote.endpoint import Endpoint
 
 
 async def test_a_coordinator_that_was_named_is_asked_first(tmp_path: Path) -> None:
-    """Whatever runs in the data folder."""
+    """It does not matter what runs in the data folder."""
     endpoint = Endpoint("http://h:1", "t", ["--coordinator", "http://h:1"])
     async with open_backend(endpoint, tmp_path) as backend:
         assert isinstance(backend, Client)

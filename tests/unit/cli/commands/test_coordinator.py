@@ -48,7 +48,7 @@ def test_a_token_comes_without_what_stands_around_it(served: list[CoordinatorSet
 def test_a_token_is_made_when_there_is_none(
     served: list[CoordinatorSettings], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is another one each time, and the log shows it."""
+    """Each start makes a new one, and the log shows it."""
     run(token=None)
     run(token=None)
     first, second = (settings.token for settings in served)
@@ -62,7 +62,7 @@ def test_a_token_is_made_when_there_is_none(
 def test_a_token_that_nobody_could_send_is_refused(
     served: list[CoordinatorSettings], token: str, *, is_flag: bool
 ) -> None:
-    """Nor is an empty one taken for none: a Secret may lack what it should hold."""
+    """An empty token does not count as absent either: a Secret may lack what it should hold."""
     with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): "):
         run(*(("--token", token) if is_flag else ()), token="t" if is_flag else token)
     assert not served

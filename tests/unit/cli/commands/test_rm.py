@@ -69,7 +69,7 @@ def test_what_cannot_be_deleted_is_one_line_each(
 def test_a_list_is_as_long_as_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A note says if there are more."""
+    """A note says whether there are more."""
     assert call(monkeypatch, "runs", "--limit", "2") == 0
     captured = capsys.readouterr()
     assert [line.split()[0] for line in captured.out.splitlines()] == ["run", "r3", "r2"]

@@ -19,7 +19,7 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("processors")
 def test_half_the_processors_send_and_half_answer() -> None:
-    """Unless the spec says; without delay servers of our own, none is started."""
+    """The spec may say otherwise; a run against other servers starts no delay server."""
     plan = local_run.build_plan(Spec())
     assert (plan.workers, plan.servers, plan.delay, plan.seed) == (4, 4, "0s", 0)
     plan = local_run.build_plan(Spec(workers=2, servers=1, delay=parse_delay("1s"), seed=3))
@@ -64,6 +64,6 @@ def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
 
 
 def test_a_run_needs_files_for_its_requests_only() -> None:
-    """Whatever its concurrency could be."""
+    """Its concurrency may be higher than its number of requests."""
     plan = local_run.build_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses

@@ -37,7 +37,7 @@ async def build(data_dir: DataDir) -> AsyncIterator[Build]:
 
 
 async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -> None:
-    """In the order of starting; the servers only when Oku brings them."""
+    """They start in this order, and the delay servers only if Oku brings them."""
     names = [child.name for child in build().children]
     assert names == ["broker", "coordinator", "server", "worker-1", "worker-2"]
     without = StackPlan(workers=1, servers=0, delay="0s", seed=0)
@@ -47,7 +47,7 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -
 
 
 async def test_the_delay_servers_are_started_with_the_delay_and_seed_of_the_plan(build: Build) -> None:
-    """A run that asks for none has these."""
+    """They apply to a run that asks for none."""
     command = list(next(child.command for child in build().children if child.name == "server"))
     for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
         assert command[command.index(flag) + 1] == value
@@ -90,7 +90,7 @@ async def test_settings_of_the_users_shell_do_not_reach_the_children(
 
 
 async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None:
-    """Whoever waits is told at once."""
+    """The caller is told at once."""
     stack = build()
     asyncio.get_running_loop().call_soon(stack.failure.set_exception, StackError("worker-1 ends"))
 
@@ -99,7 +99,7 @@ async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None
 
 
 async def test_work_that_ends_by_itself_gives_its_result(build: Build, data_dir: DataDir) -> None:
-    """The guard adds nothing."""
+    """The guard returns it unchanged."""
     stack = build()
 
     assert await stack.guard(asyncio.sleep(0, "done")) == "done"
@@ -134,7 +134,7 @@ async def test_nobody_can_connect_any_more_when_a_stack_has_ended(build: Build) 
 
 
 def test_what_was_allowed_can_be_said_to_another_command(tmp_path: Path) -> None:
-    """As how to resume a run that names secrets."""
+    """The hint on how to resume a run that names secrets contains these flags."""
     source = SecretSource(("SHOP_TOKEN", "OTHER"), tmp_path)
     flags = ["--allow-env", "SHOP_TOKEN", "--allow-env", "OTHER", "--secrets-dir", str(tmp_path)]
     assert dataclasses.replace(PLAN, secrets=source).build_secret_flags() == flags

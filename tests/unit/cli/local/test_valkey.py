@@ -25,7 +25,7 @@ def test_a_path_too_long_for_a_socket_is_avoided(tmp_path: Path) -> None:
 
 
 def test_the_brokers_own_folder_is_never_removed(tmp_path: Path) -> None:
-    """Its data is in it."""
+    """It contains the broker's data."""
     valkey.remove_socket(tmp_path / "valkey.sock", tmp_path)
 
     assert tmp_path.is_dir()
@@ -43,7 +43,7 @@ def test_nobody_else_can_open_the_broker(tmp_path: Path) -> None:
 def test_the_systems_server_comes_before_the_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Valkey before Redis, and both before the one that comes with the Python packages."""
+    """Valkey comes before Redis, and both come before the server in the Python packages."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert valkey.find_server().endswith("valkey-server")
     for name in ("redis-server", "valkey-server"):
@@ -52,7 +52,7 @@ def test_the_systems_server_comes_before_the_packages(
 
 
 def test_no_server_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what to install."""
+    """The error says what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("pathlib.Path.glob", lambda *_: iter(()))
 

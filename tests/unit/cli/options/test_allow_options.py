@@ -74,13 +74,13 @@ def test_a_run_of_ones_own_is_told_by_flags_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["OKU_BROKER_URL", "OKU_TOKEN", "CELERY_BROKER_URL"])
 def test_settings_of_its_own_are_no_secrets_for_targets(name: str) -> None:
-    """Nobody means to send the password of the broker to a target."""
+    """Nobody wants to send the password of the broker to a target."""
     with pytest.raises(UserError, match=f"--allow-env: {name} is a setting of Oku's own"):
         read_secrets("--allow-env", name)
 
 
 def test_what_cannot_be_allowed_is_told(tmp_path: Path) -> None:
-    """Before anything is started."""
+    """The error comes before anything is started."""
     for name in ("", "A-B", "A=b", "1", "*"):
         with pytest.raises(UserError, match=r"--allow-env: .* is not the name of a variable"):
             read_secrets("--allow-env", name)

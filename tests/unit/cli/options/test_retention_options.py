@@ -24,7 +24,7 @@ def test_variables_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str) -> None:
-    """Before anything is started."""
+    """The error comes before anything is started."""
     monkeypatch.setenv(name, value)
     with pytest.raises(UserError) as refused:
         read_retention_variables()

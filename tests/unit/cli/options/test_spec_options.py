@@ -15,7 +15,7 @@ def test_every_field_of_a_spec_is_a_flag_of_the_same_name() -> None:
 
 
 def test_help_shows_defaults_as_one_would_write_them() -> None:
-    """`10s`, not `10.0`."""
+    """It shows `10s`, not `10.0`."""
     text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
 
     assert "connecting included. [default: 10s]" in text

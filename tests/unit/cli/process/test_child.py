@@ -18,7 +18,7 @@ def test_a_death_is_described(code: int, text: str) -> None:
 
 
 def test_a_child_writes_into_its_log(tmp_path: Path) -> None:
-    """What it says last can be shown when it dies."""
+    """The last line can be shown when it dies."""
     child = Child("c", ["/bin/sh", "-c", "echo one; echo two >&2; exit 3"], tmp_path / "c.log", os.environ)
     child.start()
 

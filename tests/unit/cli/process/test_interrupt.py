@@ -57,7 +57,7 @@ async def test_without_a_signal_nothing_changes() -> None:
 
 
 async def test_each_signal_is_taken_once() -> None:
-    """The second is another."""
+    """The next call waits for another signal."""
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.wait_for(interrupts.take(), 1)

@@ -36,7 +36,7 @@ def test_files_are_absolute_for_a_child_that_works_in_another_folder(
 def test_no_program_of_the_working_directory_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dot and an empty entry of the PATH are ignored; an absolute one counts."""
+    """A dot or an empty entry in the PATH is ignored; an absolute entry counts."""
     (tmp_path / "program").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}/nowhere")

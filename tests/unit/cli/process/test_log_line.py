@@ -48,7 +48,7 @@ def write(record: logging.LogRecord) -> str:
 
 
 def test_json_has_sentence_and_context() -> None:
-    """The moment in UTC to a millisecond; run, lease and worker before all other context."""
+    """The time is in UTC to the millisecond; run, lease and worker precede all other context."""
     record = build_record(
         "lease %s is lost: %d",
         args=("r.1", 3),

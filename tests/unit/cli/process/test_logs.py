@@ -157,7 +157,7 @@ def test_an_error_that_ends_a_process_is_logged(name: str) -> None:
 
 
 def test_a_users_mistake_is_a_line_of_json(read: Read) -> None:
-    """Where everything is."""
+    """It has the same form as the rest of the log."""
     with logging_json():
         logs.report_mistake("--port: 80%s is in use")
     (line,) = read()

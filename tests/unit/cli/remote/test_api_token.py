@@ -11,7 +11,7 @@ def test_what_stands_around_a_token_is_none_of_it(text: str) -> None:
 
 
 def test_a_token_may_have_every_character_that_a_header_bears() -> None:
-    """Printable ASCII, as `openssl rand -base64` and others make them."""
+    """These are the printable ASCII characters that `openssl rand -base64` and others produce."""
     everything = "".join(map(chr, range(33, 127)))
     assert read_token(everything) == everything
 
@@ -25,7 +25,7 @@ def test_a_token_of_nothing_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["two words", "a\nb", "a\x00b", "schlüssel", "a\x7f", "a\u00a0b"])
 def test_a_token_that_no_header_can_bear_is_refused(text: str) -> None:
-    """In one line that names where it came from, and does not show it."""
+    """The error is one line that names the source of the token and does not show it."""
     with pytest.raises(UserError) as caught:
         read_token(text, "the Secret")
     assert str(caught.value) == "the Secret: has other than printable ASCII characters without spaces"

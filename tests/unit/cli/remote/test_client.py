@@ -41,7 +41,7 @@ def build_client(server: BaseTestServer, token: str = "right") -> Client:
 
 
 async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
-    """And gives what the coordinator answers."""
+    """The call returns the coordinator's answer."""
     async with build_client(server) as client:
         assert await client.fetch_runs() == [{"run": "a"}]
 
@@ -57,14 +57,14 @@ async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
 async def test_what_the_caller_did_wrong_is_one_line(
     server: BaseTestServer, run: str, token: str, message: str
 ) -> None:
-    """In the coordinator's own words where it has any."""
+    """It uses the coordinator's own words where there are any."""
     async with build_client(server, token) as client:
         with pytest.raises(UserError, match=message):
             await client.fetch_summary(run)
 
 
 async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
-    """A coordinator in trouble, or none at all, can be asked again."""
+    """A coordinator that is failing or absent can be asked again."""
     async with build_client(server) as client:
         with pytest.raises(UnreachableError, match="later"):
             await client.fetch_summary("down")
@@ -74,7 +74,7 @@ async def test_what_may_pass_is_told_apart(server: BaseTestServer) -> None:
 
 
 async def test_what_is_wrong_on_the_way_is_said_before_what_comes_of_it() -> None:
-    """A refused connection to a forwarded port says nothing; why nobody forwards it does."""
+    """A refused connection explains nothing; the reason why the port is not forwarded does."""
     endpoint = Endpoint("http://127.0.0.1:9", "t", find_trouble=lambda: "the tunnel is shut")
     async with Client(endpoint) as client:
         with pytest.raises(UnreachableError) as caught:

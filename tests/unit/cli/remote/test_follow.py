@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Pat
 
 
 def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
-    """The two never mix."""
+    """The two streams never mix."""
     assert Watch(as_json=True).build_console().stderr
     assert not Watch(summary_file="x").build_console().stderr
 
@@ -111,7 +111,7 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     *,
     is_here: bool,
 ) -> None:
-    """That depends on the coordinator's answer to the first, where the run does not end with the command."""
+    """A remote run depends on the coordinator's answer to the first; a local run ends with the command."""
     monkeypatch.setattr("oku_cli.remote.follow.PAUSE_PATIENCE_S", 0.0)
     monkeypatch.setattr("oku_cli.remote.follow.PAUSE_TRY_S", 10.0 if status else 0.1)
 

@@ -13,7 +13,7 @@ COORDINATOR = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinato
 
 
 async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> None:
-    """By labels, in the current context and its namespace, with the token of the Secret."""
+    """It is found by labels in the current context and namespace, and its token is read from the Secret."""
     async with Client(KubeEndpoint()) as client:
         assert await client.fetch_runs() == [{"run": "r1"}]
     services, secrets, forward = kubectl.calls
@@ -23,7 +23,7 @@ async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> N
 
 
 async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPath) -> None:
-    """In every call, and in the command that goes on with a run."""
+    """Every call of kubectl has them, and so has the command that resumes a run."""
     place = KubeEndpoint(context="c", namespace="n", release="demo")
     async with Client(place):
         pass
@@ -41,7 +41,7 @@ async def test_a_token_that_is_given_is_not_looked_for(kubectl: KubectlOnPath) -
 
 
 async def test_without_kubectl_nothing_can_be_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Which is said."""
+    """The error says that kubectl is missing."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match=r"^--kube: kubectl is not on the PATH"):
         await enter(KubeEndpoint())
@@ -89,7 +89,7 @@ async def test_without_kubectl_nothing_can_be_found(monkeypatch: pytest.MonkeyPa
 async def test_what_the_user_can_put_right_is_a_mistake(
     kubectl: KubectlOnPath, place: KubeEndpoint, settings: dict[str, Any], message: str
 ) -> None:
-    """Of one line, with what to do."""
+    """The error is one line that says what to do."""
     kubectl.set(**settings)
     with pytest.raises(UserError) as caught:
         await enter(place)
@@ -130,7 +130,7 @@ async def test_blanks_around_the_token_of_a_secret_are_none_of_it(kubectl: Kubec
     ],
 )
 async def test_a_cluster_that_does_not_answer_is_out_of_reach(kubectl: KubectlOnPath, error: str) -> None:
-    """The last line says why, if anything does."""
+    """The error has the last line of kubectl, if there is any."""
     kubectl.set(errors={"get": error})
     reason = error.splitlines()[-1] if error else "kubectl gave no reason"
     with pytest.raises(UnreachableError, match=f"^--kube: the cluster does not answer: {reason}$"):
@@ -148,14 +148,14 @@ async def test_nobody_waits_for_a_kubectl_that_hangs(
 
 
 def test_the_port_of_the_api_is_the_one_called_http() -> None:
-    """Or the only one."""
+    """A single port needs no name."""
     metrics, http = {"name": "metrics", "port": 9000}, {"name": "http", "port": 80}
     assert find_port(build_service("a", metrics, http)) == 80
     assert find_port(build_service("a", {"port": 8701})) == 8701
 
 
 def test_a_release_is_found_by_its_labels() -> None:
-    """Which the chart sets."""
+    """The chart sets these labels."""
     assert build_selector("") == COORDINATOR
     assert build_selector("a") == f"{COORDINATOR},app.kubernetes.io/instance=a"
 

@@ -47,14 +47,14 @@ PASSING = [
 
 @pytest.mark.parametrize("error", MISTAKES)
 def test_what_only_the_user_can_put_right_is_told_by_the_words_of_kubectl(error: str) -> None:
-    """As version 1.34 prints them for broken configurations and for refusals of the server."""
+    """The samples are what version 1.34 prints for broken configurations and refusals by the server."""
     assert is_mistake(find_reason(error))
     assert is_mistake(find_reason(f"{LOGGED}\n{error}"))
 
 
 @pytest.mark.parametrize("error", PASSING)
 def test_what_may_pass_is_no_mistake(error: str) -> None:
-    """Also where a single word of it, such as `context`, stands in a mistake, too."""
+    """A word such as `context`, which also occurs in mistakes, does not make it one."""
     assert not is_mistake(find_reason(error))
     assert not is_mistake(find_reason(f"{LOGGED_BLOCK}\n{error}"))
 
@@ -72,5 +72,5 @@ def test_what_may_pass_is_no_mistake(error: str) -> None:
     ],
 )  # fmt: skip
 def test_the_reason_is_one_line_without_what_kubectl_logs(error: str, reason: str) -> None:
-    """Its log has times and numbers of processes, and says the same five times."""
+    """The log has timestamps and process ids, and repeats the reason five times."""
     assert find_reason(error) == reason

@@ -48,7 +48,7 @@ def test_pauses_grow_up_to_five_seconds_and_begin_anew(coordinator: Coordinator)
 
 
 def test_each_reason_is_said_once(coordinator: Coordinator) -> None:
-    """And once that it is over; in the next silence all is said anew."""
+    """The end of the outage is reported once, too; the next outage is reported from the beginning."""
     coordinator.stay_silent(PATIENCE_S + 1)
     assert coordinator.said == ["no answer; trying again"]
     coordinator.stay_silent(60, "refused")
@@ -61,7 +61,7 @@ def test_each_reason_is_said_once(coordinator: Coordinator) -> None:
 
 
 def test_a_silence_begins_with_the_last_answer(coordinator: Coordinator) -> None:
-    """Who waited half a minute for an answer in vain says so at once."""
+    """A caller who waited half a minute for an answer in vain reports it at once."""
     coordinator.now_s += 30
     assert coordinator.silence.note("timeout") == 3.0
     assert coordinator.said == ["timeout; trying again"]

@@ -50,7 +50,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_port_that_cannot_be_forwarded_is_said(kubectl: KubectlOnPath) -> None:
-    """With kubectl's reason."""
+    """The error has kubectl's reason."""
     kubectl.set(errors={"port-forward": f"error: {PENDING}"})
     with pytest.raises(UnreachableError, match=rf"no port can be forwarded .*: {PENDING}"):
         async with KubeEndpoint().open():
@@ -61,7 +61,7 @@ async def test_a_port_that_cannot_be_forwarded_is_said(kubectl: KubectlOnPath) -
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("cause", ["it ends", "it leads nowhere"])
 async def test_a_tunnel_that_breaks_is_built_again(kubectl: KubectlOnPath, cause: str) -> None:
-    """At a port of its own: a coordinator that was replaced is reached again by trying again."""
+    """The new one has a port of its own; a coordinator that was replaced is reached on the next try."""
     async with KubeEndpoint().open() as endpoint:
         before = find_forwards(kubectl)
         os.kill(before[0], signal.SIGKILL if cause == "it ends" else signal.SIGSTOP)
@@ -75,7 +75,7 @@ async def test_a_tunnel_that_breaks_is_built_again(kubectl: KubectlOnPath, cause
 
 @needs_proc
 async def test_nothing_is_sent_to_a_port_whose_child_is_gone(kubectl: KubectlOnPath) -> None:
-    """Somebody else may listen there by now, and the token would be his."""
+    """Somebody else may listen there by now and would receive the token."""
     async with KubeEndpoint().open() as endpoint, Client(Opened(endpoint)) as client:
         port = int(endpoint.url.rpartition(":")[2])
         [pid] = find_forwards(kubectl)
@@ -93,7 +93,7 @@ async def test_nothing_is_sent_to_a_port_whose_child_is_gone(kubectl: KubectlOnP
 @needs_proc
 @pytest.mark.usefixtures("eager")
 async def test_what_keeps_a_tunnel_from_being_built_again_is_known(kubectl: KubectlOnPath) -> None:
-    """In kubectl's words, beside the answer that does not come; no longer when it stands again."""
+    """The error has kubectl's words until the tunnel works again."""
     async with KubeEndpoint().open() as endpoint, Client(Opened(endpoint)) as client:
         assert endpoint.find_trouble() == ""
         kubectl.set(errors={"port-forward": f"error: {PENDING}"})
@@ -116,7 +116,7 @@ async def test_what_keeps_a_tunnel_from_being_built_again_is_known(kubectl: Kube
 async def test_a_tunnel_that_cannot_be_built_again_is_tried_again(
     kubectl: KubectlOnPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever keeps this machine from starting a process, be it for a moment: here its log has no folder."""
+    """A process may fail to start for a moment for any reason; here its log has no folder."""
     folders = kubectl.folder / "temporary"
     folders.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folders))

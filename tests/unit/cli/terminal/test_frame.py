@@ -111,7 +111,7 @@ def test_a_frame_without_news_says_so(draw: Draw) -> None:
 
 
 def test_a_paused_run_without_answers_has_dashes(draw: Draw) -> None:
-    """No latency and no time left is a dash, not a zero."""
+    """A missing latency or estimate is a dash, not a zero."""
     frame = draw(state=RunState.PAUSED, rate_rps=0.0, in_flight=0, latency=HistogramSnapshot())
     values = {tuple(line.split()[-2:]) for line in frame if line.strip()}
     assert {("p50", "-"), ("p99", "-"), ("left", "-")} <= values
@@ -172,6 +172,6 @@ def test_a_burst_does_not_flatten_the_sparkline() -> None:
 
 
 def test_a_figure_that_is_too_wide_for_two_columns_stands_in_one(draw: Draw) -> None:
-    """There is room for two columns, but not for this one in its."""
+    """There is room for two columns, but this number is wider than its column."""
     lines = draw(requests_total=10**15, accounted=10**15, done=10**15, rate_rps=1e15, active_s=1.0)
     assert any("1,000,000,000,000,000/s" in line for line in lines)

@@ -59,7 +59,7 @@ def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeT
 
 
 def test_a_line_of_log_stands_above_the_frame(terminal: Screen, make_tick: MakeTick) -> None:
-    """It comes before the frame that is drawn again, with its brackets as they are."""
+    """It is written before the frame is drawn again, and its brackets stay as they are."""
     terminal.view.show_tick(make_tick())
     terminal.redraw()
     before = len(terminal.file.getvalue())

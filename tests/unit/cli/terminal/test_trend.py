@@ -11,7 +11,7 @@ MakeTick = Callable[..., Tick]
 
 
 def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
-    """It is what has not ended, divided by the mean rate of the last ten seconds."""
+    """The requests that have not ended are divided by the mean rate of the last ten seconds."""
     tracker = TrendTracker()
     for rate in [1.0] * 5 + [900.0, 1100.0] * (RECENT_TICKS // 2):
         trend = tracker.add(make_tick(requests_total=10_000, accounted=5_000, done=6_000, rate_rps=rate))
@@ -20,7 +20,7 @@ def test_the_time_left_comes_from_the_recent_rate(make_tick: MakeTick) -> None:
 
 
 def test_the_average_counts_what_has_ended(make_tick: MakeTick) -> None:
-    """Requests of leases under way were made as well."""
+    """Requests of active leases count as well."""
     assert TrendTracker().add(
         make_tick(accounted=900, done=1_000, active_s=10.0)
     ).average_rps == pytest.approx(100)
@@ -81,28 +81,28 @@ def test_a_tick_that_tells_of_more_fills_what_it_tells_of(make_tick: MakeTick) -
 
 
 def test_a_tick_that_is_a_little_short_leaves_the_gap_as_it_is(make_tick: MakeTick) -> None:
-    """One that follows a late one, after some that a slow follower has missed."""
+    """This tick follows a late one, after a slow follower has missed some."""
     tracker = TrendTracker()
     tracker.add(make_tick(at=100.0, rate_rps=5.0))
     assert tracker.add(make_tick(at=103.0, seconds=0.99, rate_rps=4.0)).rates_rps == (5.0, None, None, 4.0)
 
 
 def test_a_gap_is_no_longer_than_what_is_shown(make_tick: MakeTick) -> None:
-    """A run that is looked at again after a day."""
+    """The run is looked at again after a day."""
     tracker = TrendTracker()
     tracker.add(make_tick(at=100.0))
     assert tracker.add(make_tick(at=100_000.0, rate_rps=5.0)).rates_rps == (*[None] * (SHOWN_TICKS - 1), 5.0)
 
 
 def test_a_clock_that_is_set_back_leaves_no_gap(make_tick: MakeTick) -> None:
-    """The coordinator's clock, and that of the node it comes back on."""
+    """This may be the coordinator's clock or that of the node to which it moves."""
     tracker = TrendTracker()
     tracker.add(make_tick(at=100.0, rate_rps=5.0))
     assert tracker.add(make_tick(at=40.0, rate_rps=5.0)).rates_rps == (5.0, 5.0)
 
 
 def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
-    """They are merged, so that they do not jump; then the oldest second leaves them."""
+    """They are merged so that they do not jump, and then the oldest second leaves them."""
     tracker = TrendTracker()
     quantiles = []
     for latency_us in (9000, 1000, 1000, 1000, 1000, 1000):

@@ -24,6 +24,6 @@ def test_a_long_detail_is_folded_under_itself(render: Callable[..., list[str]]) 
 
 
 def test_the_share_of_the_requests_is_said(render: Callable[..., list[str]]) -> None:
-    """So that one knows whether it matters."""
+    """It tells the reader whether the flag matters."""
     flag = Validity(flag=Flag.LOOP_LAG, detail="late", requests=1234, share=0.1234)
     assert "1,234 requests, 12.34 %: late" in "".join(render(build_validity([flag])))

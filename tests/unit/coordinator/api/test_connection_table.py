@@ -59,7 +59,7 @@ def test_of_too_many_from_one_address_the_longest_waiting_makes_room(world: Worl
 
 
 def test_of_too_many_in_all_the_longest_waiting_makes_room(world: World) -> None:
-    """Wherever it is from: a new caller always gets in."""
+    """Its origin does not matter: a new caller always gets in."""
     peers = [world.connect(origin) for origin in "abcdefg"]
     assert [peer.reason is None for peer in peers] == [False] * 3 + [True] * 4
 
@@ -106,7 +106,7 @@ def test_waiting_has_an_end(world: World, phase: Phase, patience_s: float) -> No
 
 
 def test_a_head_that_drips_has_no_more_time(world: World) -> None:
-    """It counts from its first byte, also that of a second request."""
+    """The time counts from its first byte, for a second request as well."""
     peer = world.connect()
     world.table.enter(peer, Phase.BUSY)
     world.table.enter(peer, Phase.IDLE)

@@ -134,7 +134,7 @@ async def test_a_wrong_page_is_refused(client: Client, query: str, message: str)
 
 
 async def test_the_target_of_a_listed_run_has_no_secrets(client: Client) -> None:
-    """Scheme, host and port, and nothing of what may stand before and after them."""
+    """It has scheme, host and port, and nothing of what may stand before and after them."""
     await submit(client, url="http://user:pass@example.org:8080/{i}?key=abc")
     _, runs = await call(client, "GET", "/api/runs")
     assert (runs[0]["target"], runs[0]["engine"]) == ("http://example.org:8080", "aiohttp")
@@ -179,7 +179,7 @@ async def test_a_run_is_told_what_to_do(client: Client, action: str, state: str)
 async def test_every_call_needs_the_token(
     world: World, method: str, call_path: str, authorization: str | None
 ) -> None:
-    """Without it nothing is done and nothing told, not even what there is not."""
+    """Without the token nothing is done and nothing is revealed, not even which runs exist."""
     api = build_api(world.runs, world.metrics, TOKEN, lambda: True)
     headers = {} if authorization is None else {"Authorization": authorization}
     async with TestClient(TestServer(api)) as stranger:

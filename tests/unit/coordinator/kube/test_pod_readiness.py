@@ -42,7 +42,7 @@ def test_delay_servers_are_there_when_they_are_ready() -> None:
 
 
 def test_delay_servers_that_have_to_go_are_surplus() -> None:
-    """Before Kubernetes has deleted them, and after; one that leaves is not ready, whatever it says."""
+    """They count before and after Kubernetes has deleted them; a terminating pod is never ready."""
     assert build_server_readiness([build_pod(), build_pod(), build_pod()], 1) == PodReadiness(3, 1, "", 2)
     assert build_server_readiness([build_pod(), build_pod(leaving=True)], 1) == PodReadiness(1, 1, "", 1)
     assert build_server_readiness([build_pod(leaving=True)], 1) == PodReadiness(0, 1, "", 1)
@@ -62,7 +62,7 @@ def test_delay_servers_that_have_to_go_are_surplus() -> None:
 def test_a_run_waits_a_while_for_its_delay_servers(
     there: int, surplus: int, waited_s: float, enough: str
 ) -> None:
-    """It waits for all and no others; a full cluster holds it up for a minute, one with none for ever."""
+    """It waits for exactly as many as it wants: a minute if some are missing, for ever if all are."""
     assert is_enough(PodReadiness(there, 3, surplus=surplus), waited_s) == (enough == "yes")
 
 
@@ -80,6 +80,6 @@ def test_pods_that_have_failed_say_why_if_no_other_does() -> None:
 
 
 def test_readiness_is_complete_when_none_is_missing() -> None:
-    """More than are wanted are no fewer."""
+    """Surplus pods do not make it incomplete."""
     assert [PodReadiness(there, 2).is_complete for there in (1, 2, 3)] == [False, True, True]
     assert PodReadiness().is_complete

@@ -20,7 +20,7 @@ OWN_TARGET = (Url("http://h/"),)
 
 @pytest.mark.parametrize(("workers", "pods"), [(None, 3), (1, 1), (8, 8), (9, 8)])
 def test_a_run_gets_the_workers_that_it_wants(workers: int | None, pods: int) -> None:
-    """Within bounds, which may have become smaller since it was submitted."""
+    """The bounds apply, which may have become narrower since it was submitted."""
     assert choose_workers(Spec(workers=workers), SETTINGS) == pods
 
 
@@ -39,7 +39,7 @@ def test_a_run_gets_the_workers_that_it_wants(workers: int | None, pods: int) ->
 def test_a_run_gets_the_delay_servers_that_it_wants(
     servers: int | None, least: int, current: int, pods: int
 ) -> None:
-    """One that does not say takes those that are there, one at least."""
+    """A run that asks for none takes those that exist, and at least one."""
     settings = KubeSettings(namespace="oku", workers="w", servers="s", min_servers=least, max_servers=4)
     assert choose_servers(Spec(servers=servers), settings, current) == pods
 
@@ -89,5 +89,5 @@ def test_what_is_idle_is_told_once() -> None:
 
 
 def test_only_the_size_of_a_deployment_is_patched() -> None:
-    """Whatever else is in it."""
+    """The rest of the Deployment does not matter."""
     assert build_scale_patch(0) == {"spec": {"replicas": 0}}

@@ -98,7 +98,7 @@ async def test_workers_are_there_for_a_run_and_go_after_it(world: World, kuberne
 async def test_whoever_scales_by_hand_during_a_run_is_not_fought(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """4, 8 and 2 are what they are until the run is over; nor is a coordinator's restart a reason."""
+    """A size that was set by hand stays until the run is over, even if the coordinator restarts."""
     world.submit(workers=4)
     await world.look()
     world.change(RunState.RUNNING)
@@ -115,7 +115,7 @@ async def test_whoever_scales_by_hand_during_a_run_is_not_fought(
 async def test_a_run_that_is_found_without_any_worker_gets_its_own(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """Whatever took them away while there was no coordinator: it would wait for ever."""
+    """Its workers may have gone while there was no coordinator; without new ones it would wait for ever."""
     world.submit(workers=4)
     world.change(RunState.RUNNING)
     await world.look()
@@ -342,7 +342,7 @@ async def test_where_no_delay_servers_are_named_none_are_touched(
 async def test_what_the_api_refuses_is_told_once_and_tried_again(
     world: World, kubernetes: Kubernetes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Until it is done, which is told as well."""
+    """It is tried until it succeeds, and the success is logged as well."""
     caplog.set_level("INFO")
     world.submit(workers=4)
     kubernetes.failures = [refuse(403, "no rights"), refuse(403, "no rights"), refuse(500, "etcd")]
@@ -482,7 +482,7 @@ async def test_pods_that_cannot_be_made_are_no_riddle(world: World, kubernetes: 
 
 
 async def test_it_is_known_how_many_delay_servers_are_ready(world: World, kubernetes: Kubernetes) -> None:
-    """And what keeps the others back; of the next run nothing is known before its look."""
+    """The reason for the missing ones is known as well; nothing is known of the next run before its look."""
     world.submit(urls=(), servers=2)
     kubernetes.add_pod("s", "s-1")
     kubernetes.add_pod("s", "s-2", ready=False, phase="Pending", conditions=[UNSCHEDULED])
@@ -522,7 +522,7 @@ def test_who_asks_is_told_what_may_be_scaled() -> None:
 
 
 async def test_delay_servers_are_found_by_their_pods(cluster: Cluster, kubernetes: Kubernetes) -> None:
-    """Those that are about to leave or not ready included: they may have counted."""
+    """Those that are terminating or not ready are included: they may have counted."""
     kubernetes.add_pod("s", "s-1", podIP="10.0.0.1")
     kubernetes.add_pod("s", "s-2", podIP="fd00::2", ready=False)
     kubernetes.add_pod("s", "s-3", podIP="", phase="Pending")

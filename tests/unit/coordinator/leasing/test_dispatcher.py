@@ -149,7 +149,7 @@ async def test_a_run_waits_for_a_worker(dispatcher: Dispatcher, ledger: Ledger, 
 async def test_every_free_slot_gets_a_lease(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin
 ) -> None:
-    """Each lease is sent with its range, its spec and the time after which it is stale; once."""
+    """Each lease is sent once, with its range, its spec and the time after which it is stale."""
     ledger.runs.create("r1", Spec(requests=10_000, range_size=1000), 0.0)
     record(roster, "w1", "w2", ahead_s=20.0)
     await dispatcher.step(0.0, 100.0)
@@ -183,7 +183,7 @@ async def test_a_lease_is_cut_to_the_rate_of_its_worker(
     assert sizes == [1000, 3000, 2000, 1000, 3000, 2000]
 
 
-async def test_all_is_dealt_out_when_there_is_less_than_hands(
+async def test_all_is_dealt_out_when_there_is_less_than_slots(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, make_report: MakeReport
 ) -> None:
     """After that there is nothing to do until the reports are in."""
@@ -259,7 +259,7 @@ async def test_the_order_to_stop_is_repeated_until_nothing_is_out(
     dispatcher: Dispatcher, ledger: Ledger, roster: Roster, broker: BrokerTwin, state: RunState,
     make_report: Any,
 ) -> None:  # fmt: skip
-    """Once a second, for it may be lost; for the leases that are out, and no later ones."""
+    """It is sent once a second because it may be lost, for the active leases and no later ones."""
     ledger.runs.create("r1", Spec(requests=100, range_size=10, grace_s=7.0), 0.0)
     record(roster, "w1")
     await dispatcher.step(0.0, 0.0)

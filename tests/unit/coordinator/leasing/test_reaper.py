@@ -54,7 +54,7 @@ def world(ledger: Ledger) -> World:
 
 
 async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: World, cut: Cut) -> None:
-    """Those of a failed run, also while no run is active; once for each time that they name them."""
+    """Leases of a failed run are called back each time that a worker names them, even if no run is active."""
     lease = cut()
     world.record(lease.id)
     await world.watch.look(0.0)

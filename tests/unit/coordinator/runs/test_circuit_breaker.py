@@ -127,7 +127,7 @@ def test_as_long_as_workers_are_expected_it_waits_for_them(world: World) -> None
 
 @pytest.mark.parametrize(("workers", "losses"), [(2, 5), (4, 5), (5, 6), (100, 101)])
 def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, losses: int) -> None:
-    """That takes five in a row, and more than there were workers: the loss of a whole node does not count."""
+    """It takes five losses in a row and more than there were workers: the loss of a node does not count."""
     world.record(*(f"w{number}" for number in range(1, workers + 1)))
     world.breaker.look(0.0)
     world.breaker.note_lost(f"b{number}" for number in range(losses - 1))

@@ -148,7 +148,7 @@ def test_a_breach_is_told() -> None:
 
 
 def test_a_run_in_several_windows_says_so() -> None:
-    """So does one in which requests may have been resent."""
+    """A run in which requests may have been resent says so, too."""
     summary = build_summary(build_snapshot(windows=2, resent_at_most=5), 0.0)
     flags = {validity.flag for validity in summary.validity}
     assert {Flag.INTERRUPTED, Flag.RESENT} <= flags

@@ -85,7 +85,7 @@ async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: int) -> None:
-    """What was taken is given back, before its request is begun, while it is, and after."""
+    """Each index taken is given back before, while and after its request begins."""
     execution = bench.add(0, 10)
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -133,7 +133,7 @@ async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
 
 
 async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
-    """Not even those are cut off that follow on where requests of this lease were."""
+    """Requests that follow on the slots of this lease are not cut off either."""
     first, second = bench.add(0, 4), bench.add(4, 9)
     await settle()
     for index in (0, 1):

@@ -208,7 +208,7 @@ def build_report(execution: Execution) -> Report:
 
 
 async def test_who_waits_is_woken_by_a_lease(build_execution: BuildExecution) -> None:
-    """Everybody is, even if one of them has gone away meanwhile."""
+    """Every waiter is woken, even if one of them has gone away meanwhile."""
     feed = Feed()
     waiting = [asyncio.ensure_future(feed.wait()) for _ in range(3)]
     await asyncio.sleep(0)

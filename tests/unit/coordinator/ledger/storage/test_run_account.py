@@ -88,7 +88,7 @@ def test_an_account_is_the_sum_of_its_reports_in_any_order(reports: list[Report]
 @settings(max_examples=25)
 @given(Reports)
 def test_an_account_comes_back_from_its_row(reports: list[Report]) -> None:
-    """Exactly, with the sum, the minimum and the maximum that a histogram in V2 form does not carry."""
+    """It is exact, with the sum, minimum and maximum that a histogram in V2 form does not carry."""
     account = fold(reports)
     row = build_row(dict(zip(COLUMNS, build_account_columns(account), strict=True)))
     assert describe(build_account(row)) == describe(account)
@@ -97,7 +97,7 @@ def test_an_account_comes_back_from_its_row(reports: list[Report]) -> None:
 @settings(max_examples=25)
 @given(Reports, st.builds(build_report, st.just([1, 2]), st.just(1)))
 def test_a_copy_does_not_change(reports: list[Report], late: Report) -> None:
-    """Whatever is added to the original."""
+    """It stays the same whatever is added to the original."""
     account = fold(reports)
     copy = account.copy()
     before = describe(fold(reports))

@@ -110,7 +110,7 @@ header_values = st.sampled_from(["", "x", "{i}", "x{i}y", "a:b", "ü"])
 def test_shared_and_own_headers_are_together_those_of_the_spec(
     headers: list[tuple[str, str]], index: int
 ) -> None:
-    """Each name with all of its values in their order; no name stands on both sides."""
+    """Each name has all of its values in their order; no name stands on both sides."""
     spec = Spec(headers=tuple(Header(f"{name}: {value}") for name, value in headers))
     shared, own = CIMultiDict(build_shared_headers(spec)), CIMultiDict(build_own_headers(spec, index))
     expected = CIMultiDict((name, value.replace("{i}", str(index))) for name, value in headers)
