@@ -147,7 +147,7 @@ def test_a_second_interrupt_leaves_a_pausing_run_to_the_coordinator(site: Site) 
     where = f"{run} --coordinator {site.url}"
     assert command.lines[-1] == (
         f"oku: run {run} is being paused and comes to rest by itself; "
-        f"look at it with: oku show {where}; go on with: oku resume {where}"
+        f"look at it with: oku show {where}; resume it with: oku resume {where}"
     )
 
 

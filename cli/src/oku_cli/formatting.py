@@ -1,7 +1,7 @@
-"""Numbers go in, text for people comes out: counts, rates, shares, latencies, times.
+"""Formats counts, rates, shares, latencies and times for people.
 
-Rounding never makes a good number of a bad one: what is not all is never shown as 100 %, what is not
-nothing never as 0 %.
+Rounding never makes a bad number look good: anything less than all is never shown as 100 %, and anything
+more than nothing is never shown as 0 %.
 """
 
 from collections.abc import Sequence
@@ -12,27 +12,27 @@ from oku_core.spec.quantity import format_duration
 
 LONGEST_LEFT_S = 99 * 3600
 NOTHING = "-"
-"""What is shown where there is no number."""
+"""Shown where there is no number."""
 
 
 def format_count(count: int) -> str:
-    """`1,000,000`."""
+    """Format a count: `1,000,000`."""
     return f"{count:,}"
 
 
 def format_rate(rate_rps: float) -> str:
-    """`16,340/s`; below ten with one decimal."""
+    """Format a rate: `16,340/s`, with one decimal below ten."""
     return f"{rate_rps:,.1f}/s" if 0 < rate_rps < 9.95 else f"{rate_rps:,.0f}/s"
 
 
 def format_progress(done: int, whole: int) -> str:
-    """How far something is, rounded down: `41.2 %`."""
+    """Format the progress as a percentage, rounded down: `41.2 %`."""
     tenths = done * 1000 // whole if whole else 0
     return f"{tenths // 10}.{tenths % 10} %"
 
 
 def format_share(part: float, whole: float) -> str:
-    """A part of a whole: `12.35 %`, `< 0.01 %`, `> 99.99 %`."""
+    """Format a part of a whole as a percentage: `12.35 %`, `< 0.01 %`, `> 99.99 %`."""
     if part <= 0 or whole <= 0:
         return "0 %"
     if part >= whole:
@@ -44,12 +44,12 @@ def format_share(part: float, whole: float) -> str:
 
 
 def format_outcome(outcome: Outcome) -> str:
-    """`connect error`."""
+    """Format an outcome: `connect error`."""
     return outcome.replace("_", " ")
 
 
 def format_latency(latency_ms: float | None, digits: int = 3) -> str:
-    """A latency in the unit in which it reads best: `874 µs`, `1.70 ms`, `61.2 s`."""
+    """Format a latency in the unit that reads best: `874 µs`, `1.70 ms`, `61.2 s`."""
     if latency_ms is None:
         return NOTHING
     for unit, size_ms in (("µs", 0.001), ("ms", 1.0)):
@@ -60,21 +60,21 @@ def format_latency(latency_ms: float | None, digits: int = 3) -> str:
 
 
 def choose_digits(latencies_ms: Sequence[float | None]) -> int:
-    """Three, or four, the last that is known, if three would make two different latencies look the same."""
+    """Return 3 digits, or 4, the most that are known, if 3 would make different latencies look the same."""
     labels = {format_latency(latency_ms) for latency_ms in latencies_ms}
     return 3 if len(labels) == len(set(latencies_ms)) else 4
 
 
 def format_elapsed(seconds: float) -> str:
-    """A time that runs, in whole seconds: `25 s`, `2 min 05 s`, `3 h 10 min`."""
+    """Format the time elapsed in whole seconds: `25 s`, `2 min 05 s`, `3 h 10 min`."""
     whole = int(seconds)
     return f"{whole} s" if whole < 100 else format_duration(whole)
 
 
 def format_left(seconds: float | None) -> str:
-    """A time that is only estimated, no finer than the estimate: `36 s`, `12 min 40 s`, `3 h 10 min`.
+    """Format an estimated time left, no finer than the estimate: `36 s`, `12 min 40 s`, `3 h 10 min`.
 
-    Of more than four days nobody can say it: `over 99 h`.
+    Nobody can estimate more than four days: `over 99 h`.
     """
     if seconds is None:
         return NOTHING
@@ -84,17 +84,17 @@ def format_left(seconds: float | None) -> str:
 
 
 def format_clock(at: float) -> str:
-    """A Unix time as the local time of day: `17:05:12`."""
+    """Format a Unix time as the local time of day: `17:05:12`."""
     return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%H:%M:%S}"
 
 
 def format_moment(at: float) -> str:
-    """A Unix time as local date and time: `2026-02-01 17:05:12`."""
+    """Format a Unix time as the local date and time: `2026-02-01 17:05:12`."""
     return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _format_digits(number: float, digits: int) -> str | None:
-    """So many significant digits; None if the number has more than three before the point."""
+    """Format with `digits` significant digits; None if the number has more than three before the point."""
     for places in range(digits - 1, digits - 4, -1):
         text = f"{number:.{places}f}"
         if len(text.partition(".")[0]) + places <= digits:

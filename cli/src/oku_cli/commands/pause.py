@@ -25,5 +25,5 @@ async def _pause(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -
     async with open_backend(coordinator, data_dir) as backend:
         state = await backend.pause(run)
     resume = InterruptHints(backend.flags).build_command("resume", run)
-    write_line(f"run {run} is {state}; go on with: {resume}")
+    write_line(f"run {run} is {state}; resume it with: {resume}")
     return ExitCode.COMPLETED

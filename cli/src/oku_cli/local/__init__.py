@@ -1,1 +1,1 @@
-"""The local stack: broker, coordinator, workers and delay servers as child processes."""
+"""Runs Oku on this machine: broker, coordinator, workers and delay servers as child processes."""

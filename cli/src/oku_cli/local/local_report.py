@@ -1,4 +1,4 @@
-"""The page that a local run leaves in its data folder when it comes to rest."""
+"""Writes the report that a local run leaves in its data folder when it comes to rest."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from oku_core.process.private_files import make_private_folder, write_private
 
 
 async def leave_report(data_dir: DataDir, run: str) -> Path:
-    """Write the page of a run into the data folder; its path, with the folder as the user named it."""
+    """Write the report of a run; return its path under the data folder as the user named it."""
     path = data_dir.find_report(run)
     reader = RunHistoryReader()
     async for line in LedgerBackend(data_dir).read_run_history(run):

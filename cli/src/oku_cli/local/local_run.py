@@ -1,4 +1,4 @@
-"""A run on this machine: a stack is started for it, and taken down when the run rests."""
+"""Makes a run on this machine: starts a stack for it, and ends the stack when the run rests."""
 
 import math
 import os
@@ -28,9 +28,9 @@ from oku_core.spec.spec import Spec
 _NO_SECRETS = SecretSource()
 _FILES_BESIDE_REQUESTS = 100
 _FULL_SHARE = 0.8
-"""Of the files that a server process may open: the system deals connections out by chance."""
+"""The share of its files that a server process is meant to use: the system spreads connections by chance."""
 _CONNECTIONS_PER_ADDRESS = 16_000
-"""Connections to one port come from as many ports of an address; Linux has 28,232 of them for that."""
+"""Each connection to a port takes a port of its local address; Linux has 28,232 of them for that."""
 
 
 async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch) -> ExitCode:
@@ -40,7 +40,7 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
         data_dir: the stack's folder.
         plan: the shape of the stack.
         start: submits or resumes the run.
-        watch: how to show it.
+        watch: says how to show the run.
     """
     with data_dir.held():
         return await _run_in(data_dir, plan, start, watch)
@@ -86,18 +86,18 @@ async def _run_in(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Wa
 def _park(ledger: LedgerBackend) -> None:
     try:
         ledger.park_interrupted()
-    except UserError as error:  # the next command in this folder does it
+    except UserError as error:  # the next command in this folder tries again
         write_error(str(error))
 
 
 async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
     try:
         path = await leave_report(data_dir, run)
-    except Exception as error:  # noqa: BLE001  # the run is over and counted, whatever becomes of its page
+    except Exception as error:  # noqa: BLE001  # the run is over, whatever becomes of its report
         write_error(f"the report could not be written: {error}")
         return
     if console:
-        console.print(f" report      {path}", soft_wrap=True)  # in line with the end screen
+        console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
         console.print()
 
 
@@ -108,9 +108,9 @@ def build_plan(
     *,
     has_loki: bool = False,
 ) -> StackPlan:
-    """The shape of the stack: half the processors for workers and half for servers, unless the spec says.
+    """Plan the stack: half the processors for workers and half for servers, unless the spec says otherwise.
 
-    Many connections take more processes of the delay server, and more than one address to come from.
+    Many connections need more processes of the delay server, and more than one local address.
 
     Raises:
         UserError: the processes of this machine may not open enough files for the concurrency, or the spec
@@ -145,7 +145,7 @@ def build_plan(
 
 
 def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:
-    """How many delay server processes: enough to open all connections."""
+    """Return how many delay server processes there are: enough to open all connections."""
     needed = math.ceil(connections / (files * _FULL_SHARE))
     if spec.servers is not None and spec.servers < needed:
         raise UserError(

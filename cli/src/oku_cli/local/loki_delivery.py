@@ -1,4 +1,4 @@
-"""The end of a local run with a Loki: the command waits as long as Loki takes lines."""
+"""Waits at the end of a local run with Loki for as long as Loki takes lines."""
 
 import asyncio
 import math

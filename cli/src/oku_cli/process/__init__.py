@@ -1,1 +1,1 @@
-"""The command as a process: its streams, its logs, its signals."""
+"""Handles the command as a process: its streams, logs, signals and children."""

@@ -1,4 +1,4 @@
-"""A child process of the local stack: started, watched, ended."""
+"""Starts, watches and ends a child process of the local stack."""
 
 import os
 import signal
@@ -13,20 +13,20 @@ from oku_cli.process import die_with_parent
 from oku_core.process.private_files import open_private
 
 _UMASK = 0o077
-"""What a child writes is for its owner alone, also what the broker writes."""
+"""Only their owner can read the files that children write, the broker's included."""
 DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
 
 
 class Child:
-    """One process, which dies with this one. Its output goes to a file, the terminal's Ctrl-C not to it.
+    """Runs a process that dies with this one, writes to a file and does not get the terminal's Ctrl-C.
 
     Args:
-        name: for people.
-        command: what to run.
-        log: the file that takes its output.
-        environment: all of its environment.
-        folder: where it works; where this process does unless given.
-        inherited: numbers of open files that it gets, each time that it is started.
+        name: the name shown to people.
+        command: the command to run.
+        log: the file for its output.
+        environment: its complete environment.
+        folder: its working directory; None for that of this process.
+        inherited: the file descriptors that it inherits at each start.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id; 0 before the first start."""
+        """The process id; 0 before the first start."""
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Start it, for the first time or again."""
+        """Start the process, for the first time or again."""
         with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
             # Not from another thread: the child dies with the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
@@ -70,30 +70,30 @@ class Child:
         self.started_at = time.monotonic()
 
     def find_death(self) -> int | None:
-        """Its exit code, negative for a signal, or None while it runs."""
+        """Return the exit code, negative for a signal, or None while the process runs."""
         return self._process.poll() if self._process else None
 
     @property
     def is_alive(self) -> bool:
-        """Whether it was started and runs."""
+        """Whether the process was started and still runs."""
         return self._find_living() is not None
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Ask the process to end."""
         if (process := self._find_living()) is not None:
             process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once, and all that it has started."""
+        """Kill the process and everything that it has started."""
         if (process := self._find_living()) is not None:
-            # Outside Linux the command is a child of the script's. The group has the number of the process
-            # that began it, which nobody else has before that one is waited for. macOS denies to signal
-            # those that are dead already.
+            # Outside Linux the command is a child of the script, so the whole group is killed. Its number
+            # is the pid of the script, which is not reused before somebody waits for the script. macOS
+            # refuses to signal processes that are dead already.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for its end; False when that takes longer."""
+        """Wait for the end of the process; return False if it takes longer."""
         if self._process is None:
             return True
         try:
@@ -103,7 +103,7 @@ class Child:
         return True
 
     def read_last_line(self) -> str:
-        """The last line that it wrote."""
+        """Return the last line that the process wrote."""
         try:
             lines = self._log.read_text(errors="replace").splitlines()
         except OSError:
@@ -115,5 +115,5 @@ class Child:
 
 
 def describe_death(code: int) -> str:
-    """An exit code for people: `signal 9` or `exit code 1`."""
+    """Format an exit code for people: `signal 9` or `exit code 1`."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

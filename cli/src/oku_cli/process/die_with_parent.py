@@ -1,8 +1,8 @@
-"""Run as a script: `python -I -S die_with_parent.py COMMAND …` becomes COMMAND, which dies with its parent.
+"""Makes a command die with its parent: `python -I -S die_with_parent.py COMMAND …` becomes COMMAND.
 
 Not even `kill -9` of the parent leaves the command behind. On Linux the kernel sees to that; elsewhere this
-process stays, looks who its parent is, and ends the command when it changes. Imports nothing of Oku, to
-start in milliseconds.
+process stays, polls the pid of its parent, and ends the command when it changes. The script imports nothing
+of Oku, so that it starts in milliseconds.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ def die_with_parent(command: list[str]) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
-            sys.exit(1)  # it died before we asked
+            sys.exit(1)  # the parent died before we asked
         os.execvp(command[0], command)  # noqa: S606  # no shell is wanted
     child = subprocess.Popen(command, close_fds=False)  # noqa: S603  # it may have been given sockets
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())

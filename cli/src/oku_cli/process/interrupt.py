@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a run is begun and followed: noted, and acted upon where it fits."""
+"""Takes Ctrl-C, SIGTERM and SIGHUP while a run begins and is followed, and acts on them where it is safe."""
 
 import asyncio
 import signal
@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 PATIENCE_S = 3.0
-"""What cannot be taken back gets so long to end by itself."""
+"""Work that cannot be undone gets this long to end by itself."""
 
 
 class InterruptedAtOnceError(Exception):
-    """A command ends before its run rests; says what that leaves behind."""
+    """Is raised when a command ends before its run rests; the message says what that leaves behind."""
 
 
 class Interrupts:
-    """Takes the signals from its creation until the event loop ends."""
+    """Catches the signals from its creation until the event loop ends."""
 
     def __init__(self) -> None:
         self._noted = asyncio.Event()
@@ -25,16 +25,16 @@ class Interrupts:
             loop.add_signal_handler(number, self._noted.set)
 
     async def take(self) -> None:
-        """Wait for the next, or take one that has come already."""
+        """Wait for the next signal, or take one that has come already."""
         await self._noted.wait()
         self._noted.clear()
 
     async def cut(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
-        """Do `work`, but give it up on a signal: `InterruptedAtOnceError` then says `message`."""
+        """Do `work`, but abandon it on a signal and raise `InterruptedAtOnceError` with `message`."""
         return await self._do(work, message, patience_s=0.0)
 
     async def let_end(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
-        """The same with what cannot be taken back: it may end, and the signal waits for the next to take."""
+        """Do `work` that cannot be undone: it has time to end, and the signal is kept for the next `take`."""
         return await self._do(work, message, patience_s=PATIENCE_S)
 
     async def _do(self, work: Coroutine[Any, Any, _T], message: str, patience_s: float) -> _T:

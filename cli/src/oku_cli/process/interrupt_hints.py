@@ -1,4 +1,4 @@
-"""What a command tells a user who interrupts it: what becomes of the run, and how to resume it."""
+"""Tells a user who interrupts a command what becomes of the run, and how to resume it."""
 
 import os
 import shlex
@@ -11,52 +11,52 @@ from oku_core.accounting.run_state import RunState, is_resumable
 
 
 class Delivery(Enum):
-    """What became of the request to pause a run."""
+    """Says what became of the request to pause a run."""
 
     OPEN = auto()
-    """It has not answered."""
+    """The coordinator has not answered."""
     ACCEPTED = auto()
-    """The run comes to rest."""
+    """The run is coming to rest."""
     REFUSED = auto()
     """The run cannot be paused: it is over, or the coordinator does not know it."""
 
 
 @dataclass(frozen=True)
 class InterruptHints:
-    """What is to be said, by where the run is.
+    """Words the hints, which depend on where the run is.
 
     Args:
-        flags: that name its backend in a command.
-        outlives: whether the run goes on when the command ends, as it does at a remote coordinator.
+        flags: the flags that name its backend in a command.
+        outlives: whether the run continues when the command ends, as it does at a remote coordinator.
     """
 
     flags: Sequence[str] = ()
     outlives: bool = False
 
     def build_command(self, action: str, run: str) -> str:
-        """A command to type: `resume`, `pause` or `show` the run."""
+        """Build a command to type that resumes, pauses or shows the run."""
         return build_hint(action, run, *self.flags)
 
     def describe_resume(self, run: str, state: RunState, *, is_broken: bool = False) -> str | None:
-        """How to go on with a run that can be resumed; None of any other."""
+        """Say how to resume a run; None if it cannot be resumed."""
         if not is_resumable(state, is_broken=is_broken):
             return None
         return f"resume it with: {self.build_command('resume', run)}"
 
     def describe_first(self, run: str) -> str:
-        """What the first Ctrl-C does."""
+        """Say what the first Ctrl-C does."""
         if self.outlives:
             return f"pausing run {run}: requests in flight may finish; Ctrl-C again does not wait for them"
         return "stopping: requests in flight may finish; Ctrl-C again stops at once"
 
     def describe_unanswered(self, resumed: str | None) -> str:
-        """What is left when a coordinator that was to begin a run, or to go on with one, has not answered."""
+        """Say what is unknown when a coordinator was asked to begin or resume a run and has not answered."""
         look = build_hint("runs", *self.flags)
         what = f"run {resumed} was resumed" if resumed else "a run was begun"
         return f"interrupted, the coordinator has not said whether {what}; see: {look}"
 
     def describe_second(self, run: str, delivery: Delivery) -> str:
-        """What the second Ctrl-C leaves behind."""
+        """Say what the second Ctrl-C leaves behind."""
         if not self.outlives:
             return "stopped at once"
         pause, look, resume = (self.build_command(action, run) for action in ("pause", "show", "resume"))
@@ -66,24 +66,24 @@ class InterruptHints:
                 return f"run {run} goes on: {why}; pause it with: {pause}"
             case Delivery.ACCEPTED:
                 what = "is being paused and comes to rest by itself"
-                return f"run {run} {what}; look at it with: {look}; go on with: {resume}"
+                return f"run {run} {what}; look at it with: {look}; resume it with: {resume}"
             case Delivery.REFUSED:
                 return f"run {run} was not paused by this command; look at it with: {look}"
 
 
 def describe_unbegun(resumed: str | None) -> str:
-    """What is left of a command that was interrupted before it had a coordinator to talk to."""
+    """Say what is left of a command that was interrupted before it reached a coordinator."""
     what = f"run {resumed} was not resumed" if resumed else "no run was begun"
     return f"interrupted, {what}"
 
 
 def describe_pause(reason: str) -> str:
-    """What a pause means, by the reason that the ledger keeps of it."""
+    """Say what a pause means, given the reason in the ledger."""
     if reason == ExpiryReason.STACK_LOST:
         return "was interrupted: its processes were killed; what is accounted is kept"
     return f"is paused: {reason or 'nothing is in flight'}; what is accounted is kept"
 
 
 def build_hint(*arguments: str) -> str:
-    """A command to type, as this `oku` was called: `./task` says how in OKU_COMMAND."""
+    """Build a command to type that starts as this `oku` was called, which `./task` says in OKU_COMMAND."""
     return " ".join([os.environ.get("OKU_COMMAND", "oku"), *map(shlex.quote, arguments)])

@@ -1,6 +1,6 @@
-"""How programs are started so that nothing comes from the folder in which `oku` was called.
+"""Keeps programs that Oku starts from loading anything from the folder in which `oku` was called.
 
-That folder may be anybody's: a module `json.py` in it, or a `valkey-server`, must not become part of a run.
+That folder may be anybody's: a module `json.py` or a `valkey-server` in it must not become part of a run.
 """
 
 import os
@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PYTHON = (sys.executable, "-P")
-"""Python that does not look for modules in its working directory."""
+"""Starts Python so that it does not look for modules in its working directory."""
 _OWN = ("OKU_", "CELERY_")
-"""What is set for an `oku coordinator`, an `oku worker` or a Celery of one's own."""
+"""Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""
 _OTHERS = ("DJANGO_SETTINGS_MODULE",)
-"""With it Celery takes the working directory for a Django project, and imports from there."""
+"""With this variable Celery takes the working directory for a Django project, and imports from it."""
 _SEARCH_PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""An entry that is empty, as in `PYTHONPATH=:/x`, means the working directory."""
+"""An empty entry in these, as in `PYTHONPATH=:/x`, means the working directory."""
 _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
 
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child that works in another folder, made of that of this process."""
+    """Build the environment of a child that works in another folder from that of this process."""
     environment = {
         name: value for name, value in given.items() if not name.startswith(_OWN) and name not in _OTHERS
     }
@@ -32,7 +32,7 @@ def build_environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_program(name: str) -> str | None:
-    """Where a program is on the PATH; entries that are relative to the working directory do not count."""
+    """Find a program on the PATH; entries relative to the working directory do not count."""
     return shutil.which(name, path=_keep_absolute(os.environ.get("PATH", os.defpath)))
 
 

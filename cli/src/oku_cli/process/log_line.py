@@ -1,8 +1,8 @@
-"""One line of a log, out of a record of `logging`: as text for people, or as JSON for programs.
+"""Formats a record of `logging` as one line: as text for people, or as JSON for programs.
 
-Both say the same: the moment, the level, a sentence, and context, which are what a call gives as `extra`. An
-error with its traceback is one field of the JSON, and follows the line of the text. Neither has what may be
-a secret in it, whoever wrote it.
+Both have the time, the level, a sentence, and the context that the call gives as `extra`. An error with its
+traceback is one field of the JSON, and follows the line of the text. Neither shows anything that may be a
+secret, whoever wrote it.
 """
 
 import json
@@ -22,10 +22,10 @@ _PLAIN = re.compile(r'[^\s"=]+')
 
 
 class JsonFormatter(logging.Formatter):
-    """An object in one line, in ASCII, so that it is the same in every encoding."""
+    """Formats a record as an object in one line of ASCII, which is the same in every encoding."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Return the line of a record."""
         line: dict[str, Any] = {
             "time": _format_time(record.created),
             "level": record.levelname.lower(),
@@ -40,13 +40,13 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Sample, level and sentence, then context as `name=value`; without the process id, which few want.
+    """Formats a record as time, level, sentence and context (`name=value`), without the process id.
 
-    What others have written, such as the path of a request, cannot begin a line or move the cursor.
+    Foreign text, such as the path of a request, can neither begin a line nor move the cursor.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, and those of its traceback."""
+        """Return the line of a record, and those of its traceback."""
         context = _list_context(record) | {"logger": record.name}
         words = [
             _format_time(record.created),
@@ -58,7 +58,7 @@ class TextFormatter(logging.Formatter):
 
 
 def _list_context(record: logging.LogRecord) -> dict[str, Any]:
-    """What was given as `extra`. Celery's is a dictionary with all of a task in it, and left out."""
+    """Collect what was given as `extra`, without Celery's dictionary of a whole task."""
     context = {
         name: redact(value) if isinstance(value, str) else value
         for name, value in record.__dict__.items()

@@ -1,7 +1,7 @@
-"""How the processes of Oku write their logs: one line an event, on standard error, and nothing else there.
+"""Sets up the logs of Oku's processes: one line for each event on standard error, and nothing else there.
 
-All of it goes through `logging`, so that libraries, warnings and the error that ends a process have the same
-form as what Oku says itself.
+Everything goes through `logging`, so that libraries, warnings and the error that ends a process have the
+same form as Oku's own lines.
 """
 
 import logging
@@ -23,14 +23,14 @@ LEVELS = {
     "warning": (logging.WARNING, logging.WARNING),
     "error": (logging.ERROR, logging.ERROR),
 }
-"""Of Oku, and of the libraries, whose debugging lines hold whole messages: with the headers of a spec."""
+"""The levels of Oku and of libraries, whose debug lines hold whole messages with the headers of a spec."""
 _PACKAGES = ("oku_core", "oku_coordinator", "oku_workers", "oku_server", "oku_cli")
 
 _log = logging.getLogger(__name__)
 
 
 def set_format(name: str) -> None:
-    """Write all that is logged in one of `FORMATS`, also warnings and errors that nobody has caught."""
+    """Write everything that is logged in one of `FORMATS`, including warnings and uncaught errors."""
     handler = logging.StreamHandler()
     is_text = name == "text" or (name == "auto" and sys.stderr.isatty())
     handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
@@ -42,7 +42,7 @@ def set_format(name: str) -> None:
 
 
 def set_level(name: str) -> None:
-    """Log from one of `LEVELS` on."""
+    """Log records of one of `LEVELS` and above."""
     own, libraries = LEVELS[name]
     logging.getLogger().setLevel(libraries)
     for package in _PACKAGES:
@@ -50,7 +50,7 @@ def set_level(name: str) -> None:
 
 
 def add_context(**context: str) -> None:
-    """Have context in all lines of this process, such as the name of a worker."""
+    """Add context, such as the name of a worker, to all lines of this process."""
 
     def add(record: logging.LogRecord) -> bool:
         record.__dict__.update(context | record.__dict__)
@@ -61,7 +61,7 @@ def add_context(**context: str) -> None:
 
 
 def report_mistake(message: str) -> None:
-    """Say what the user did wrong, in one line: as JSON where the log is, else as a command does."""
+    """Report a mistake of the user in one line: as JSON if the log is JSON, otherwise as a command does."""
     if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
         _log.error("%s", message)
     else:

@@ -1,8 +1,8 @@
-"""Standard output and standard error of a command, which may go away while it works.
+"""Lets a command continue when its standard output or standard error fails.
 
-What is written to a pipe that nobody reads any more is thrown away: `oku run | head -1` makes all of its
-requests, and ends as `oku run` does. Other errors, such as a full disk, end nothing either, and are told when
-the command has ended.
+Output to a pipe that nobody reads any more is dropped: `oku run | head -1` makes all of its requests, and
+ends as `oku run` does. Other errors, such as a full disk, do not end the command either; they are reported
+when it has ended.
 """
 
 import io
@@ -17,14 +17,14 @@ _NAMES = {1: "standard output", 2: "standard error"}
 
 
 class _Outlet(io.FileIO):
-    """A stream whose errors stop nobody. `failure` is the first that was not a closed pipe."""
+    """Writes without ever raising. `failure` is the first error that was not a closed pipe."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number, "wb", closefd=False)
         self.failure: OSError | None = None
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """As a file does, or as if it did."""
+        """Write the data, or pretend to if that fails."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -35,7 +35,7 @@ class _Outlet(io.FileIO):
 
 
 class StandardStreams:
-    """Takes the place of `sys.stdout` and `sys.stderr`, and of those that were closed at the start."""
+    """Replaces `sys.stdout` and `sys.stderr`, even if they were closed at the start."""
 
     def __init__(self) -> None:
         for number in range(3):
@@ -47,7 +47,7 @@ class StandardStreams:
             sys.stderr = _build_text(self._outlets[2], sys.stderr)
 
     def find_failure(self) -> str:
-        """Why not everything was written that somebody would read; empty when it was."""
+        """Return why some output was lost that somebody would read; empty if none was."""
         sys.stdout.flush()
         for number, outlet in self._outlets.items():
             if outlet.failure is not None:
@@ -56,7 +56,7 @@ class StandardStreams:
 
 
 def _open_unless_open(number: int) -> None:
-    # A file that is opened later must not get the number, and with it what is written to the stream.
+    # Otherwise a file that is opened later gets this number, and the output of the stream with it.
     try:
         os.fstat(number)
     except OSError:

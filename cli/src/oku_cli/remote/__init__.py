@@ -1,1 +1,1 @@
-"""A remote coordinator: how it is found and called, and how its runs are followed."""
+"""Finds and calls a coordinator, and follows its runs."""

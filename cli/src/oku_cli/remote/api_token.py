@@ -1,17 +1,17 @@
-"""The token of the API, as it comes from flags, variables and Secrets."""
+"""Reads the token of the API from flags, variables and Secrets."""
 
 from oku_core.errors import UserError
 
 GIVEN = "--token (OKU_TOKEN)"
-"""Where one comes from that was given."""
+"""Names the source of a token that the user gave."""
 
 
 def read_token(text: str, source: str = GIVEN) -> str:
-    """The token without blanks and line breaks around it.
+    """Return the token without surrounding blanks and line breaks.
 
     Raises:
-        UserError: nothing is left of it, or no HTTP header can bear it. The line names `source`, and does
-            not show the token.
+        UserError: nothing is left of it, or no HTTP header can carry it. The message names `source`, and
+            does not show the token.
     """
     token = text.strip()
     if not token:

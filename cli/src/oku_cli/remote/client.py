@@ -1,4 +1,4 @@
-"""The client of the coordinator's HTTP API: the same for a local stack, a server and a cluster."""
+"""Calls the coordinator's HTTP API, in the same way for a local stack, a server and a cluster."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -21,11 +21,11 @@ _STREAM_LIMIT = 1 << 22
 
 
 class UnreachableError(Exception):
-    """The coordinator does not answer at present."""
+    """Is raised when the coordinator does not answer at present."""
 
 
 class Client:
-    """Calls the API. A response that blames the caller becomes a `UserError` of one line."""
+    """Calls the API. A response that blames the caller is raised as a `UserError` of one line."""
 
     def __init__(self, coordinator: CoordinatorRef) -> None:
         self._coordinator = coordinator
@@ -33,7 +33,7 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Find out where the coordinator answers."""
+        """Find the address of the coordinator and open a session."""
         self._address = await self._opened.enter_async_context(self._coordinator.open())
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {self._address.token}"},
@@ -43,7 +43,7 @@ class Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the session and the way to the coordinator."""
         if self._session is not None:
             await self._session.close()
         await self._opened.aclose()
@@ -54,22 +54,22 @@ class Client:
         return self._coordinator.flags
 
     async def submit(self, values: Mapping[str, Any]) -> str:
-        """Submit a spec; return the id of its run."""
+        """Submit a spec and return the id of its run."""
         document = await self._call("POST", "/api/runs", json=values)
         return str(document["run"])
 
     async def fetch_outbox(self) -> dict[str, Any]:
-        """What waits for Loki at a coordinator that has one."""
+        """Fetch the state of the outbox of a coordinator that has a Loki."""
         outbox: dict[str, Any] = await self._call("GET", "/api/outbox")
         return outbox
 
     async def fetch_scaling(self) -> dict[str, Any] | None:
-        """How many pods a run may have; None outside a cluster."""
+        """Fetch how many pods a run may have; None outside a cluster."""
         scaling: dict[str, Any] | None = await self._call("GET", "/api/scaling")
         return scaling
 
     async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """List runs as the API does, newest first: all, or at most so many."""
+        """Fetch the runs as the API lists them, newest first: all, or at most `most`."""
         runs: list[dict[str, Any]] = []
         path = "/api/runs"
         while path and (most is None or len(runs) < most):
@@ -80,11 +80,11 @@ class Client:
         return runs[:most]
 
     async def fetch_summary(self, run: str) -> Summary:
-        """The summary of a run as it stands."""
+        """Fetch the summary of a run as it stands."""
         return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
 
     async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
-        """The history of a run, line by line and without line ends; there may be millions."""
+        """Yield the history of a run line by line, without line ends; there may be millions of lines."""
         rest = b""
         try:
             async with self._open().get(f"{self._address.url}/api/runs/{run}/history") as response:
@@ -97,7 +97,7 @@ class Client:
             raise self._unreachable(error) from error
 
     async def pause(self, run: str) -> RunState:
-        """Let a run come to rest; return its state now."""
+        """Ask a run to pause; return its state now."""
         return await self._act(run, "pause")
 
     async def resume(self, run: str) -> RunState:
@@ -109,12 +109,12 @@ class Client:
         return await self._act(run, "cancel")
 
     async def delete(self, run: str) -> None:
-        """Delete a run that is over or paused."""
+        """Delete a run that has ended or is paused."""
         async with self._request("DELETE", f"/api/runs/{run}"):
             pass
 
     async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
-        """The ticks of a run and, when it has come to rest, its summary."""
+        """Yield the ticks of a run and, when it has come to rest, its summary."""
         try:
             async with self._open().get(f"{self._address.url}/api/runs/{run}/ticks") as response:
                 await self._check(response)
@@ -138,7 +138,7 @@ class Client:
     async def _request(
         self, method: str, path: str, **arguments: Any
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """The response to a call that succeeded."""
+        """Yield the response to a call that succeeded."""
         try:
             async with self._open().request(method, f"{self._address.url}{path}", **arguments) as response:
                 await self._check(response)
@@ -170,7 +170,7 @@ class Client:
 
 
 def _cut_path(url: str) -> str:
-    """The path and query of a URL: a coordinator may not know the name that it was reached by."""
+    """Return path and query of a URL: a coordinator may not know the name by which it was reached."""
     return urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
@@ -183,7 +183,7 @@ async def _read_error(response: aiohttp.ClientResponse) -> str:
 
 
 async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:
-    """Server-sent events as pairs of name and data (WHATWG HTML, section 9.2)."""
+    """Yield server-sent events as pairs of name and data (WHATWG HTML, section 9.2)."""
     event, data = "message", b""
     async for line in stream:
         text = line.rstrip(b"\r\n")

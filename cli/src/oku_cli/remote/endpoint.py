@@ -1,4 +1,4 @@
-"""How a coordinator is referred to, and where it answers while such a reference is open."""
+"""Defines how to refer to a coordinator, and where it answers while the reference is open."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -7,15 +7,15 @@ from typing import Protocol, Self
 
 
 class CoordinatorAddress(Protocol):
-    """Where a coordinator answers. Its attributes are those of an `Endpoint`."""
+    """Says where a coordinator answers; the attributes are those of an `Endpoint`."""
 
     @property
     def url(self) -> str:
-        """The URL of its API; `UnreachableError` while it has none."""
+        """The URL of its API; raises `UnreachableError` while there is none."""
 
     @property
     def token(self) -> str:
-        """The token that its API asks for."""
+        """The token that its API requires."""
 
     @property
     def token_note(self) -> str:
@@ -27,25 +27,25 @@ class CoordinatorAddress(Protocol):
 
 
 class CoordinatorRef(Protocol):
-    """A coordinator, wherever it is."""
+    """Refers to a coordinator, wherever it is."""
 
     @property
     def flags(self) -> Sequence[str]:
         """The flags that name it in a command."""
 
     def open(self) -> AbstractAsyncContextManager[CoordinatorAddress]:
-        """Its address, which holds as long as the context lasts."""
+        """Open the way to it; the address is valid as long as the context lasts."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A coordinator with a URL that this machine can reach.
+    """Refers to a coordinator with a URL that this machine can reach.
 
     Args:
-        url: of its API.
-        token: that its API asks for.
-        flags: that name it in a command.
-        token_note: for the user whose token was refused; empty for none.
+        url: the URL of its API.
+        token: the token that its API requires.
+        flags: the flags that name it in a command.
+        token_note: a note for the user whose token was refused; empty for none.
         find_trouble: returns what is wrong on the way to it; an empty text if nothing is known to be.
     """
 
@@ -57,5 +57,5 @@ class Endpoint:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Itself: there is nothing to open."""
+        """Yield itself: there is nothing to open."""
         yield self

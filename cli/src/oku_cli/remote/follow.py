@@ -1,4 +1,4 @@
-"""Follows a run from a terminal until it rests, pauses it on Ctrl-C, shows and writes its summary."""
+"""Follows a run until it rests, pauses it on Ctrl-C, and shows and writes its summary."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -20,16 +20,16 @@ from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
 
 PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
-"""How long a user who pressed Ctrl-C waits before a failure is reported, and for one response."""
+"""After Ctrl-C, a failure to pause is reported after the first time; one response may take the second."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """How a run is shown, and where its summary goes.
+    """Says how a run is shown, and where its summary goes.
 
     Args:
-        as_json: whether the summary is printed as JSON, and everything else goes to standard error.
-        summary_file: the file that gets the summary as JSON; None for none.
+        as_json: whether the summary is printed as JSON and everything else goes to standard error.
+        summary_file: the file for the summary as JSON; None for none.
         quiet: whether no progress is shown.
     """
 
@@ -38,7 +38,7 @@ class Watch:
     quiet: bool = False
 
     def check(self) -> None:
-        """Find out before the run whether the file can be written."""
+        """Raise `UserError` before the run if the file cannot be written."""
         if self.summary_file is None:
             return
         if self.summary_file == "-":
@@ -48,7 +48,7 @@ class Watch:
             raise UserError(f"--summary-json: {path} is not a file that can be written")
 
     def build_console(self) -> Terminal:
-        """Standard output, unless the JSON goes there."""
+        """Build a console on standard output, or on standard error if the JSON goes to standard output."""
         return Terminal(stderr=self.as_json)
 
 
@@ -56,10 +56,10 @@ class Follower:
     """Follows one run after the other, each until it rests.
 
     Args:
-        client: of the coordinator.
-        watch: how to show it.
-        hints: what to say of a run that is left before its end.
-        interrupts: the signals that end it before.
+        client: the client of the coordinator.
+        watch: says how to show the run.
+        hints: words the hints for a user who leaves a run before its end.
+        interrupts: the signals that make the user leave it.
     """
 
     def __init__(self, client: Client, watch: Watch, hints: InterruptHints, interrupts: Interrupts) -> None:
@@ -116,7 +116,7 @@ class Follower:
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:
-                # The stack starts a dead coordinator again; the run itself goes on without it.
+                # The stack restarts a dead coordinator; workers continue the run meanwhile.
                 reason = str(error)
             await asyncio.sleep(outage.note(reason))
 
@@ -139,7 +139,7 @@ class Follower:
                 reason = str(error) or f"no answer within {PAUSE_TRY_S:g} s"
                 await asyncio.sleep(outage.note(f"run {run} could not be told to pause: {reason}"))
             except UserError as error:
-                self.view.log(str(error))  # it has come to rest by itself
+                self.view.log(str(error))  # the run has come to rest by itself
                 return Delivery.REFUSED
             else:
                 outage.end()
@@ -147,14 +147,14 @@ class Follower:
 
 
 def classify(summary: Summary) -> ExitCode:
-    """The exit code of a command that followed a run until it rested."""
+    """Return the exit code of a command that followed a run until it rested."""
     if is_unbalanced(summary):
         return ExitCode.UNBALANCED
     return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
 
 
 def write_summary(file: str, summary: Summary) -> None:
-    """Write the summary to a file; `UserError` if it cannot be written."""
+    """Write the summary to a file; raise `UserError` if it cannot be written."""
     try:
         Path(file).write_bytes(build_json(summary))
     except OSError as error:
@@ -162,13 +162,13 @@ def write_summary(file: str, summary: Summary) -> None:
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
-    """Run a subcommand; a coordinator that cannot be reached ends it with one line."""
+    """Run a subcommand; an unreachable coordinator ends it with one line."""
     try:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:
         write_error(str(error))
         return int(ExitCode.CUT_SHORT)
     except KeyboardInterrupt:
-        # Who begins or follows a run takes the signals; the others only look, or have been answered.
+        # Commands that begin or follow a run take the signals; the others only look, or are done.
         write_error("interrupted, nothing was started")
         return int(ExitCode.CUT_SHORT)

@@ -1,7 +1,7 @@
-"""The coordinator of a release in a cluster, found through the user's kube context: `--kube`.
+"""Finds the coordinator of a release in a cluster through the user's kube context, for `--kube`.
 
-Its Service and the Secret with its token are found by their labels, and a port of this machine is forwarded
-to it for as long as the command runs.
+Its Service and the Secret with its token are found by labels, and a local port is forwarded to it for as
+long as the command runs.
 """
 
 import base64
@@ -23,13 +23,13 @@ _TOKEN_KEY = "token"  # noqa: S105  # the key, not the token
 
 @dataclass(frozen=True)
 class KubeEndpoint:
-    """The coordinator of a release.
+    """Refers to the coordinator of a release.
 
     Args:
-        context: of kubectl's configuration; empty for the current one.
-        namespace: empty for that of the context.
-        release: its name; empty when it is the only one.
-        token: empty to have it from the release's Secret.
+        context: the kube context; empty for the current one.
+        namespace: the namespace; empty for that of the context.
+        release: the name of the release; empty if it is the only one.
+        token: the token; empty to read it from the release's Secret.
     """
 
     context: str = ""
@@ -39,16 +39,16 @@ class KubeEndpoint:
 
     @property
     def flags(self) -> Sequence[str]:
-        """The flags that name it."""
+        """The flags that name it in a command."""
         given = (("--context", self.context), ("--namespace", self.namespace), ("--release", self.release))
         return ["--kube", *(word for flag, value in given if value for word in (flag, value))]
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["ForwardedEndpoint"]:
-        """Find it, and forward a port to it as long as the context lasts.
+        """Find the coordinator, and forward a port to it as long as the context lasts.
 
         Raises:
-            UserError: there is no kubectl, no context, no release or more than one, or no right to see it.
+            UserError: there is no kubectl, no context, no release or several, or no right to see it.
             UnreachableError: the cluster or the coordinator does not answer.
         """
         kubectl = Kubectl(self.context, self.namespace)
@@ -85,12 +85,12 @@ class KubeEndpoint:
 
 @dataclass(frozen=True)
 class ForwardedEndpoint:
-    """Where the coordinator of a release answers: at the local end of a tunnel.
+    """Says where the coordinator of a release answers: at the local end of a tunnel.
 
     Args:
-        tunnel: to it.
-        token: that its API wants.
-        token_note: said beside the answer that this is the wrong one; empty for nothing.
+        tunnel: the tunnel to it.
+        token: the token that its API requires.
+        token_note: a note for the user whose token was refused; empty for none.
     """
 
     tunnel: Tunnel
@@ -103,23 +103,23 @@ class ForwardedEndpoint:
         return self.tunnel.url
 
     def find_trouble(self) -> str:
-        """What is wrong on the way to it; empty if nothing is known to be."""
+        """Return what is wrong on the way to it; empty if nothing is known to be."""
         return self.tunnel.find_trouble()
 
 
 def build_selector(release: str) -> str:
-    """The labels of what belongs to the coordinator of a release, or of any when that is empty."""
+    """Build the label selector for the coordinator of a release, or of any release if that is empty."""
     return f"{_LABELS},{_INSTANCE}={release}" if release else _LABELS
 
 
 def find_port(service: dict[str, Any]) -> int:
-    """The port of the API: the one called `http`, else the first."""
+    """Return the port of the API: the one called `http`, otherwise the first."""
     ports = service["spec"]["ports"]
     return int(next((port for port in ports if port.get("name") == "http"), ports[0])["port"])
 
 
 def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
-    """What forwards a free local port to a Service."""
+    """Build the command that forwards a free local port to a Service."""
     return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
 
 

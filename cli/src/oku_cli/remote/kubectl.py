@@ -1,4 +1,4 @@
-"""Calls of the user's own `kubectl`, which knows every context and every way to log in."""
+"""Calls the user's own `kubectl`, which knows every context and every way to log in."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ TIMEOUT_S = 20.0
 _LAST_LINES = 6
 _LOG_HEAD = re.compile(r"^[IWEF]\d{4} .*?\] ")
 _LOGGED = re.compile(rf"{_LOG_HEAD.pattern}|^\t|^ >$")
-"""Lines of kubectl's own log, which says the same several times before kubectl says it for people."""
+"""Lines of kubectl's own log, which repeats an error several times before kubectl reports it for people."""
 _MISTAKES = re.compile(
     r"error in configuration|invalid configuration|error loading config file"
     r'|(context|cluster|auth info) "[^"]*" does not exist|context was not found'
@@ -24,15 +24,15 @@ _MISTAKES = re.compile(
     r"|invalid namespace",
     re.IGNORECASE,
 )
-"""What only the user can put right, in kubectl's words; the rest may pass."""
+"""Mistakes that only the user can fix, in kubectl's words; other errors may be temporary."""
 
 
 class Kubectl:
-    """`kubectl` with a context and a namespace; `UserError` if it is not installed.
+    """Calls `kubectl` with a context and a namespace; raises `UserError` if it is not installed.
 
     Args:
-        context: of kubectl's configuration; empty for the current one.
-        namespace: empty for that of the context.
+        context: the kube context; empty for the current one.
+        namespace: the namespace; empty for that of the context.
     """
 
     def __init__(self, context: str, namespace: str) -> None:
@@ -44,11 +44,11 @@ class Kubectl:
         self._namespace = ["--namespace", namespace] if namespace else []
 
     def build_command(self, *arguments: str) -> list[str]:
-        """The command line of a call."""
+        """Build the command line of a call."""
         return [self._program, *self._context, *self._namespace, *arguments]
 
     async def fetch(self, kind: str, selector: str, *flags: str) -> list[dict[str, Any]]:
-        """The objects of a kind with these labels.
+        """Fetch the objects of a kind with these labels.
 
         Raises:
             UserError: there is no such context, or no right to see them.
@@ -74,7 +74,7 @@ class Kubectl:
 
 
 def find_reason(error: str) -> str:
-    """What kubectl tells people on standard error, in one line."""
+    """Return in one line what kubectl tells people on standard error."""
     lines = [line for line in error.splitlines() if line.strip()]
     said = [line for line in lines if not _LOGGED.search(line)] or lines[-1:]
     text = " ".join(line.strip() for line in said[-_LAST_LINES:])
@@ -82,7 +82,7 @@ def find_reason(error: str) -> str:
 
 
 def is_mistake(reason: str) -> bool:
-    """Whether only the user can fix that."""
+    """Return whether only the user can fix this error."""
     return _MISTAKES.search(reason) is not None
 
 

@@ -1,23 +1,23 @@
-"""A coordinator that does not answer: when to ask again, and what to tell the user."""
+"""Decides when to ask an unresponsive coordinator again, and what to tell the user."""
 
 import time
 from collections.abc import Callable
 
 PATIENCE_S = 5.0
-"""A coordinator that is back within this time is not reported."""
+"""An outage that ends within this time is not reported."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _SHARE = 0.1
-"""A pause is this share of the outage so far: its end is noticed a tenth later at most."""
+"""A pause is this share of the outage so far, so that its end is noticed at most a tenth later."""
 
 
 class Outage:
-    """Counts from its creation, and again from each `end`.
+    """Measures an outage from its creation, and again from each `end`.
 
     Args:
         warn: takes a line for people.
-        over: what is said at the end of an outage that was reported.
-        patience_s: how long nothing is said.
-        clock: monotonic time in seconds.
+        over: the line at the end of an outage that was reported.
+        patience_s: how long an outage is not reported.
+        clock: returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Outage:
         self._said: set[str] = set()
 
     def note(self, reason: str) -> float:
-        """Report a reason for no answer, once each; return the seconds to wait before the next try."""
+        """Report why there is no answer, each reason once; return the seconds to wait before the next try."""
         silent_s = self._clock() - self._heard_at
         if silent_s >= self._patience_s and reason not in self._said:
             self._said.add(reason)

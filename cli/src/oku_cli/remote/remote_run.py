@@ -1,4 +1,4 @@
-"""How a run begins, locally or remotely, and how a remote one is followed to its end."""
+"""Begins a run, locally or remotely, and follows a remote one until it rests."""
 
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -18,13 +18,13 @@ from oku_core.spec.spec import Spec
 
 @dataclass(frozen=True, kw_only=True)
 class RunStart:
-    """What begins a run.
+    """Describes how a run begins.
 
     Args:
-        begin: submits or resumes it; returns its id.
-        title: what to call it; its id if empty.
+        begin: submits or resumes the run and returns its id.
+        title: the title of the run; its id if empty.
         resumed: the run that is resumed; None for a new one.
-        servers: how many processes of the delay server were asked for; None for any number.
+        servers: the number of delay server processes that were asked for; None for any number.
     """
 
     begin: Callable[[Client], Coroutine[Any, Any, str]]
@@ -51,7 +51,7 @@ class RunStart:
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
-    """Begin a run at a coordinator that runs already, and follow it until it rests."""
+    """Begin a run at a coordinator that is already up, and follow it until it rests."""
     interrupts, hints = Interrupts(), InterruptHints(coordinator.flags, outlives=True)
     unbegun = describe_unbegun(start.resumed)
     async with AsyncExitStack() as open_client:
@@ -65,7 +65,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
 
 
 def refuse_shape(**given: int | None) -> None:
-    """Refuse flags that shape a local stack; a coordinator that scales nothing has what it has."""
+    """Refuse flags that shape a local stack: a coordinator outside a cluster cannot scale."""
     for name, count in given.items():
         if count is not None:
             raise UserError(f"--{name}: shapes a local stack, it does not go together with --coordinator")

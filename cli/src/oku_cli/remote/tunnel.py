@@ -1,8 +1,8 @@
-"""A local port forwarded by a child process, which is started again when it ends or leads nowhere.
+"""Forwards a local port by a child process, which is restarted when it ends or leads nowhere.
 
-A forwarded port belongs to one pod; when that goes, the child ends, or stays and every connection through it
-breaks. Each child takes a free port of its own: one that was known before it is listened on could be taken by
-another user of this machine, who would be sent the token.
+A forwarded port belongs to one pod. When the pod goes, the child ends, or it stays and every connection
+through it breaks. Each child takes a free port of its own: another user of this machine could take a port
+that is known before anybody listens on it, and would be sent the token.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 _END_S = 2.0
 _FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+)", re.MULTILINE)
 _NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
-"""What a child prints while all is well."""
+"""Lines that a child prints while all is well."""
 
 
 @asynccontextmanager
@@ -36,10 +36,10 @@ async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
     """Forward a port as long as the context lasts.
 
     Args:
-        command: forwards a free local port.
+        command: the command that forwards a free local port.
 
     Raises:
-        UnreachableError: it does not get ready.
+        UnreachableError: the tunnel does not get ready.
     """
     with tempfile.TemporaryDirectory(prefix="oku-") as folder:
         tunnel = Tunnel(command, Path(folder))
@@ -56,11 +56,11 @@ async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
 
 
 class Tunnel:
-    """A forwarded port, kept open by one child process after the other.
+    """Keeps a forwarded port open by one child process after the other.
 
     Args:
-        command: forwards a free local port, and says which.
-        folder: takes a log for each child.
+        command: the command that forwards a free local port, and prints which one.
+        folder: the folder for the logs of the children.
     """
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
@@ -75,23 +75,23 @@ class Tunnel:
 
     @property
     def url(self) -> str:
-        """The URL of its local end, which changes when the tunnel is built again.
+        """The URL of its local end, which changes when the tunnel is rebuilt.
 
         Raises:
-            UnreachableError: it leads nowhere at present.
+            UnreachableError: the tunnel leads nowhere at present.
         """
-        # Asked for each call: a port of a child that has ended may be anybody's.
+        # Checked at each call: the port of a child that has ended may be anybody's.
         if self._is_down() or not self._find_port():
             reason = self.find_trouble() or "kubectl port-forward is being started"
             raise UnreachableError(f"--kube: the coordinator does not answer: {reason}")
         return f"http://127.0.0.1:{self._port}"
 
     def find_trouble(self) -> str:
-        """Why it does not lead to its other end; empty while it does, or while that is not known."""
+        """Return why the tunnel leads nowhere; empty while it works, or while that is not known."""
         return self._read_death() or self._trouble
 
     async def start(self) -> None:
-        """Start the first child, and wait for the port that it takes."""
+        """Start the first child, and wait until it has a port."""
         try:
             self._child.start()
         except OSError as error:
@@ -105,13 +105,13 @@ class Tunnel:
         raise _build_error(find_reason(self._child.read_last_line()))
 
     async def watch(self) -> None:
-        """Keep a child alive that leads somewhere, until cancelled."""
+        """Restart the child whenever it leads nowhere, until cancelled."""
         async with aiohttp.ClientSession(timeout=PROBE_TIMEOUT) as session:
             while True:
                 await asyncio.sleep(self._pause_s if self._is_down() else LOOK_S)
                 try:
                     await self._look(session)
-                except Exception as error:  # noqa: BLE001  # nobody else would forward the port again
+                except Exception as error:  # noqa: BLE001  # nothing else would forward the port again
                     self._trouble = f"kubectl port-forward cannot be started: {error}"
 
     def end(self) -> None:

@@ -1,1 +1,1 @@
-"""What a user sees while a run goes on."""
+"""Shows a run in progress on a terminal, in a file or in a pipe."""

@@ -1,4 +1,4 @@
-"""The one console that all views write to: it shows foreign text and never acts on it."""
+"""Provides the console that all views write to; it shows foreign text and never obeys it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,22 +11,22 @@ from oku_cli.terminal.printable import UNPRINTABLE, make_printable
 
 
 class Terminal(Console):
-    """A console that takes no text for markup or emoji, and shows what would steer a terminal.
+    """Writes as a rich console does, but reads no markup or emoji in text and shows control characters.
 
-    A text is one line, unless the terminal is too narrow for it: two lines are two texts.
+    A text is one line unless the terminal is too narrow for it; two lines are two texts.
 
     Args:
-        options: as those of rich's own console.
+        options: the options of rich's own console.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As rich does it; each text comes through here, by itself or in a table."""
+        """Render as rich does; each text passes through here, alone or in a table."""
         if isinstance(renderable, str):
             renderable = self.render_str(renderable)
         if isinstance(renderable, Text) and UNPRINTABLE.search(renderable.plain):
             renderable = renderable.copy()
-            renderable.plain = make_printable(renderable.plain)  # one for one: styles keep their places
+            renderable.plain = make_printable(renderable.plain)  # one for one, so that styles stay in place
         return super().render(renderable, options)

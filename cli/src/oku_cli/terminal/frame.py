@@ -1,4 +1,4 @@
-"""The newest tick of a run and its trend go in, one picture of the live area comes out."""
+"""Draws one frame of the live area from the newest tick of a run and its trend."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 
 SILENT_AFTER_S = 5.0
-"""Without a tick for so long, the frame says that its numbers are old."""
+"""Without a tick for this long, the frame says that its numbers are old."""
 _LABEL_COLUMNS = len("last minute")
 _LEVELS = "▁▂▃▄▅▆"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenTick:
-    """A tick, what it adds up to, and when it came by the clock of the view."""
+    """Holds a tick with its trend and the time of its arrival by the clock of the view."""
 
     tick: Tick
     trend: Trend
@@ -41,13 +41,13 @@ class SeenTick:
 
 
 class ProgressBar:
-    """A bar over all requests: solid what is accounted, hatched what has ended and is not yet accounted."""
+    """Draws all requests as a bar: solid for accounted ones, hatched for ended ones not yet accounted."""
 
     def __init__(self, accounted: int, done: int, requests: int) -> None:
         self._counts = accounted, done, max(1, requests)
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Cells are rounded down: a full bar is a full account."""
+        """Round cells down, so that a full bar means a full account."""
         accounted, done, requests = self._counts
         width = options.max_width
         solid = min(width, width * accounted // requests)
@@ -58,12 +58,12 @@ class ProgressBar:
 
 
 def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableType:
-    """The live area.
+    """Build the live area.
 
     Args:
-        title: of the run.
+        title: the title of the run.
         seen: the newest tick; None before the first.
-        now_s: time by the clock that the tick was seen by.
+        now_s: the time by the clock of `seen`.
     """
     if seen is None:
         body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
@@ -85,20 +85,20 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
 
 
 class Sparkline:
-    """The rates of the last minute, or of as much of it as there is room for."""
+    """Draws the rates of the last minute, or of as much of it as there is room for."""
 
     def __init__(self, rates_rps: Sequence[float | None]) -> None:
         self._rates_rps = rates_rps
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """The newest are there in any case."""
+        """Draw the newest rates; the oldest are cut if there is no room."""
         yield Text(build_sparkline(self._rates_rps)[-options.max_width :], style=ACCENT, no_wrap=True)
 
 
 def build_sparkline(rates_rps: Sequence[float | None]) -> str:
-    """One character for each rate, from nothing to the second largest; a blank for what is not known.
+    """Draw one character for each rate, on a scale up to the second largest; a blank for an unknown rate.
 
-    What came late comes at once: one second with all of it must not flatten the others.
+    Delayed progress arrives at once: one second with all of it must not flatten the others.
     """
     known = sorted(rate for rate in rates_rps if rate is not None)
     top = next(rate for rate in (*known[-2:], 1.0) if rate)
@@ -135,7 +135,7 @@ def _build_bar(sample: Sample) -> Table:
 
 
 def _build_account(sample: Sample) -> Flow:
-    """What has ended, which the percentage says, and how much of it is accounted."""
+    """Show how many requests have ended, as the percentage does, and how many are accounted."""
     done = Text(format_count(sample.done), style=STRONG)
     return Flow(
         done,
@@ -147,7 +147,7 @@ def _build_account(sample: Sample) -> Flow:
 
 
 class _Numbers:
-    """What changes every second: in two columns that keep their places, or in one where there is no room."""
+    """Shows what changes every second in two fixed columns, or in one where there is little room."""
 
     _COLUMNS = _LABEL_COLUMNS, 22, 9, 18
     _GAP = 2
@@ -167,7 +167,7 @@ class _Numbers:
         )
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """A grid."""
+        """Draw a grid."""
         is_wide = options.max_width >= sum(self._COLUMNS) + self._GAP * (len(self._COLUMNS) - 1) and all(
             len(value) <= width
             for pairs, width in ((self._left, self._COLUMNS[1]), (self._right, self._COLUMNS[3]))

@@ -1,6 +1,6 @@
-"""How figures are laid out: side by side and aligned where there is room, else one after the other.
+"""Lays numbers out side by side and aligned where there is room, otherwise one after the other.
 
-At any width from `FEWEST_COLUMNS` on no figure is cut, and none is torn from its unit.
+At any width from `FEWEST_COLUMNS` on, no number is cut and none is separated from its unit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,17 +13,17 @@ from rich.text import Text
 
 FEWEST_COLUMNS = 40
 _LEAST_CONTENT = 44
-"""With fewer columns beside them, labels stand above what they are for."""
+"""With fewer columns beside them, labels stand above their contents."""
 _INDENT = 2
 
 
 class Flow:
-    """Phrases one after the other, as many to a line as fit; none is broken unless it is wider than all.
+    """Shows phrases one after the other, as many to a line as fit.
 
     Args:
-        phrases: each with no place for a line to end.
-        gap: blanks between two of a line.
-        indent: blanks before each line but the first.
+        phrases: texts that are broken only if they are wider than a line.
+        gap: the number of blanks between two phrases of a line.
+        indent: the number of blanks before each line but the first.
     """
 
     def __init__(self, *phrases: Text | str, gap: int = 1, indent: int = 0) -> None:
@@ -32,7 +32,7 @@ class Flow:
         self._indent = indent
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Line by line."""
+        """Draw line by line."""
         line = Text()
         for number, phrase in enumerate(self._phrases):
             if number and line.cell_len + self._gap + phrase.cell_len > options.max_width:
@@ -44,19 +44,19 @@ class Flow:
         yield line
 
     def __rich_measure__(self, _: object, options: ConsoleOptions) -> Measurement:
-        """From the widest phrase to all in one line."""
+        """Measure from the widest phrase to all phrases in one line."""
         widths = [phrase.cell_len for phrase in self._phrases]
         longest = sum(widths) + self._gap * max(0, len(widths) - 1)
         return Measurement(max(widths, default=0), longest).with_maximum(options.max_width)
 
 
 class FigureTable:
-    """Rows of cells in aligned columns; where these do not fit, each row is a flow of its cells.
+    """Shows rows of cells in aligned columns; where these do not fit, each row is a flow of its cells.
 
     Args:
-        justify: of each column.
-        gap: blanks between two columns.
-        fold_to: what is in the first column may be folded, to so many columns at least; None if it may not.
+        justify: the alignment of each column.
+        gap: the number of blanks between two columns.
+        fold_to: the least width to which cells of the first column may be folded; None if they may not.
     """
 
     def __init__(self, justify: Sequence[JustifyMethod], *, gap: int = 3, fold_to: int | None = None) -> None:
@@ -66,11 +66,11 @@ class FigureTable:
         self._rows: list[list[Text]] = []
 
     def add_row(self, *cells: Text | str, style: str = "") -> None:
-        """A row; cells that are missing are empty."""
+        """Add a row; missing cells are empty."""
         self._rows.append([Text(cell, style=style) if isinstance(cell, str) else cell for cell in cells])
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """A grid, or the flows."""
+        """Draw a grid, or the flows."""
         first, others = self._measure()
         least = first if self._fold_to is None else min(first, self._fold_to)
         if least + others > options.max_width:
@@ -86,11 +86,11 @@ class FigureTable:
         yield table
 
     def __rich_measure__(self, _: object, options: ConsoleOptions) -> Measurement:
-        """Whatever there is, up to the width of the grid."""
+        """Measure from one column to the width of the grid."""
         return Measurement(1, sum(self._measure())).with_maximum(options.max_width)
 
     def _measure(self) -> tuple[int, int]:
-        """The width of the first column, and that of all others with their gaps."""
+        """Return the width of the first column, and that of all others with their gaps."""
         widths = [
             max((row[number].cell_len for row in self._rows if number < len(row)), default=0)
             for number in range(len(self._justify))
@@ -99,12 +99,12 @@ class FigureTable:
 
 
 class PairGrid:
-    """Names with their values, from top to bottom and then to the right, in as many columns as fit.
+    """Shows names with their values, from top to bottom and then to the right, in as many columns as fit.
 
     Args:
-        pairs: of name and value.
-        columns: how many at most; then half of it, and so on.
-        justify: of the values.
+        pairs: pairs of name and value.
+        columns: the most columns; where they do not fit, half as many are tried, and so on.
+        justify: the alignment of the values.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class PairGrid:
         self._justify = justify
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """A grid, or a flow for each pair that is wider than all."""
+        """Draw a grid, or a flow for each pair if even one column is too wide."""
         columns = self._columns
         while columns > 1 and self._measure(columns) > options.max_width:
             columns //= 2
@@ -146,12 +146,12 @@ class PairGrid:
 
 
 class Labelled:
-    """Things to show, each with a label: beside it, or above it where there is little room.
+    """Shows contents with their labels beside them, or above them where there is little room.
 
     Args:
-        rows: labels with what they are for; one without a label belongs to the one before it.
+        rows: labels with their contents; one without a label belongs to the row before it.
         label_columns: the width of the labels.
-        gap: blanks beside a label.
+        gap: the number of blanks after a label.
     """
 
     def __init__(
@@ -162,11 +162,11 @@ class Labelled:
         self._gap = gap
 
     def __bool__(self) -> bool:
-        """Whether there is anything to show."""
+        """Return whether there is anything to show."""
         return bool(self._rows)
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """A grid of two columns, or one below the other."""
+        """Draw a grid of two columns, or labels and contents below each other."""
         if options.max_width - self._label_columns - self._gap < _LEAST_CONTENT:
             for label, content in self._rows:
                 if label:

@@ -1,7 +1,7 @@
-"""Ticks and lines of log go in; an area at the foot of a terminal is redrawn twice a second.
+"""Shows ticks in an area at the foot of a terminal, and log lines above it.
 
-Taking in a tick only replaces a reference: a thread draws, so that a terminal that does not take its output
-holds up nobody. The area goes away in the end, the lines above it stay.
+Taking in a tick only replaces a reference. A thread draws twice a second, so that a terminal that does not
+take its output holds nobody up. In the end the area disappears and the lines above it stay.
 """
 
 import time
@@ -17,14 +17,14 @@ from oku_cli.terminal.trend import TrendTracker
 from oku_core.results.tick import Tick
 
 REDRAWS_PER_S = 2
-"""Ticks come once a second; more often would only take time from local workers."""
+"""Ticks come once a second; drawing more often would only take time from local workers."""
 
 
 class LiveView:
     """Shows the newest tick in place.
 
     Args:
-        console: a terminal.
+        console: the terminal to draw on.
         clock: monotonic time in seconds, to notice that no ticks come.
         redraws_itself: whether a thread redraws twice a second; otherwise only `redraw` does.
     """
@@ -72,7 +72,7 @@ class LiveView:
         self.log(line)
 
     def stop(self) -> None:
-        """Take away what was drawn."""
+        """Remove what was drawn."""
         self._live.stop()
 
     def _build(self) -> RenderableType:

@@ -1,7 +1,7 @@
-"""The few styles that Oku uses in a terminal, by meaning.
+"""Names the few styles that Oku uses in a terminal, by meaning.
 
-Only the terminal's own foreground and its basic colours, never a background, never dim: what these carry
-can be read on a dark and on a light terminal, and none of them is the only carrier of a meaning.
+They use only the terminal's own foreground and its basic colours, never a background and never dim, so that
+they are readable on dark and light terminals. No meaning is carried by colour alone.
 """
 
 from collections.abc import Mapping
@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from oku_core.accounting.run_state import RunState
 
 STRONG = "bold"
-"""A number that one looks for."""
+"""Marks a number that the reader looks for."""
 GOOD = "green"
-"""As it should be."""
+"""Marks what is as it should be."""
 CAUTION = "magenta"
-"""To be looked at. Not yellow: nobody reads that on white."""
+"""Marks what deserves a look. Yellow is unreadable on white."""
 BAD = "bold red"
-"""Wrong."""
+"""Marks what is wrong."""
 ACCENT = "cyan"
-"""Bars and lines that only draw a shape; no text."""
+"""Colours bars and lines that only draw a shape, never text."""
 
 MOST_COLUMNS = 100
-"""A wider terminal is left empty to the right: eyes find no line again over more."""
+"""A wider terminal stays empty on the right: longer lines are hard to follow."""
 
 STATE_STYLES: Mapping[RunState, str] = {
     RunState.PENDING: CAUTION,
@@ -32,4 +32,4 @@ STATE_STYLES: Mapping[RunState, str] = {
     RunState.CANCELLED: f"bold {CAUTION}",
     RunState.FAILED: BAD,
 }
-"""How each state is shown."""
+"""The style of each state."""

@@ -1,6 +1,6 @@
-"""Ticks and lines of log go in, lines go out: the view of a run for files, pipes and CI logs.
+"""Writes ticks and log lines as plain lines, for files, pipes and CI logs.
 
-A line every few seconds of the ticks' own time, and at once when the state or what is to be noticed changes.
+A line is written every few seconds by the ticks' own time, and at once when the state or the notices change.
 """
 
 import time
@@ -22,15 +22,15 @@ from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.tick import Tick
 
 EVERY_S = 5.0
-"""Time between two lines while the state stays."""
+"""Time between two lines while the state stays the same."""
 
 
 class PlainView:
     """Writes one line for several ticks.
 
     Args:
-        console: where to.
-        clock: Unix time, for the lines that come with no tick.
+        console: the console to write to.
+        clock: returns the Unix time of lines that come without a tick.
     """
 
     def __init__(self, console: Terminal, clock: Callable[[], float] = time.time) -> None:
@@ -45,7 +45,7 @@ class PlainView:
         self.log(title)
 
     def show_tick(self, tick: Tick) -> None:
-        """Write a line if one is due or the state is another, and a line for each notice that is new."""
+        """Write a line if one is due or the state has changed, and a line for each new notice."""
         trend = self._trend.add(tick)
         if self._is_due(tick):
             self._written = tick
@@ -64,7 +64,7 @@ class PlainView:
         self.log(line)
 
     def stop(self) -> None:
-        """Nothing is left to do: every line was written when it came."""
+        """Do nothing: every line was written when it came."""
 
     def _is_due(self, tick: Tick) -> bool:
         last = self._written
@@ -78,7 +78,7 @@ class PlainView:
 
 
 def build_line(tick: Tick, trend: Trend) -> str:
-    """A tick in one line; what is zero and should be is left out."""
+    """Format a tick as one line, without the counts that should be zero and are."""
     sample = tick.sample
     counts = zip(OUTCOMES, sample.outcomes_so_far, strict=True)
     progress = format_progress(sample.done, sample.requests_total)

@@ -1,7 +1,7 @@
-"""Makes foreign text safe for a terminal: characters that would control it become visible signs.
+"""Makes foreign text safe for a terminal: control characters become visible signs.
 
-Escape sequences, line breaks and changes of direction can then neither move the cursor nor look like a line
-of Oku's own.
+Escape sequences, line breaks and changes of direction can then neither move the cursor nor imitate a line of
+Oku's own.
 """
 
 import re
@@ -13,27 +13,27 @@ import msgspec
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
-"""Control characters, what changes direction or is invisible, and halves of a character.
+"""Matches control characters, changes of direction, invisible characters and lone surrogates.
 
 Joiners stay: scripts and emoji need them."""
 _UNPRINTABLE_IN_JSON = re.compile("(?!\n)" + UNPRINTABLE.pattern)
-"""JSON has a line break between strings alone."""
+"""In JSON a line break can only stand between strings."""
 _PICTURES, _DELETE, _DELETE_PICTURE = 0x2400, "\x7f", "\u2421"
-"""Unicode has signs for the 32 control characters from there on, in their order, and one for this."""
+"""Unicode has signs for the 32 control characters from U+2400 on, in their order, and one for DEL."""
 
 
 def make_printable(text: str) -> str:
-    """The text with one visible sign for each character that steers a terminal."""
+    """Replace each control character in the text by one visible sign."""
     return UNPRINTABLE.sub(_picture, text)
 
 
 def escape_json(document: bytes) -> bytes:
-    """JSON that is the same to a program, and steers no terminal."""
+    """Escape control characters in JSON; a program reads the same document."""
     return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()).encode()
 
 
 def build_json(value: object) -> bytes:
-    """A value as JSON of many lines that steers no terminal."""
+    """Encode a value as indented JSON without control characters."""
     return escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2)) + b"\n"
 
 

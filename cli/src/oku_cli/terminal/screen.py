@@ -1,8 +1,8 @@
-"""What a user sees during a run: ticks and log lines go in, one of three views shows them.
+"""Chooses the view that shows the ticks and log lines of a run.
 
-`LiveView` redraws an area of a terminal, `PlainView` writes lines to a file or a pipe, `QuietView` says on
-standard error what is wrong, and nothing else. The others write to the console they are given only, so that
-standard output stays free for JSON.
+`LiveView` redraws an area of a terminal, `PlainView` writes lines to a file or a pipe, and `QuietView` only
+reports problems on standard error. The first two write only to their console, so that standard output stays
+free for JSON.
 """
 
 from typing import Protocol
@@ -15,22 +15,22 @@ from oku_core.results.tick import Tick
 
 
 class View(Protocol):
-    """Shows a run in progress. No call waits for anything but the console."""
+    """Shows a run in progress; no call waits for anything but the console."""
 
     def start(self, title: str) -> None:
-        """Start to show the run with this title."""
+        """Start to show the run under this title."""
 
     def show_tick(self, tick: Tick) -> None:
-        """Take in the newest second."""
+        """Show the newest tick."""
 
     def log(self, line: str) -> None:
-        """Say what happened: `worker-1 died (signal 9), started again`."""
+        """Show what happened: `worker-1 died (signal 9), started again`."""
 
     def warn(self, line: str) -> None:
         """Report a problem that does not fix itself, even when progress is not shown."""
 
     def stop(self) -> None:
-        """End; the console is as it was. May be called twice."""
+        """Leave the console as it was. A second call does nothing."""
 
 
 class QuietView:
@@ -46,7 +46,7 @@ class QuietView:
         """Show nothing."""
 
     def warn(self, line: str) -> None:
-        """Write it to standard error, for whoever reads the log of a job."""
+        """Write the line to standard error, for whoever reads the log of a job."""
         write_error(line)
 
     def stop(self) -> None:
@@ -54,7 +54,7 @@ class QuietView:
 
 
 def build_view(console: Terminal, *, quiet: bool = False) -> View:
-    """The view that suits the console: live on a terminal that can move its cursor, else plain."""
+    """Build the view that suits the console: live on a terminal that can move its cursor, otherwise plain."""
     if quiet:
         return QuietView()
     return LiveView(console) if console.is_interactive else PlainView(console)

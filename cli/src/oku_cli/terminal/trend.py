@@ -1,4 +1,4 @@
-"""Ticks go in, one a second; the rate of the run and an estimate of the time left come out."""
+"""Computes the rate of a run and an estimate of the time left from its ticks, one a second."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from oku_core.results.sample import build_latencies_ms
 from oku_core.results.tick import Tick
 
 SHOWN_TICKS = 60
-"""How many rates are kept to be drawn: a minute, for ticks come once a second."""
+"""How many rates are kept for the sparkline: a minute, as ticks come once a second."""
 RECENT_TICKS = 10
-"""Over how many ticks the rate is smoothed; an estimate must neither jump nor lie for long."""
+"""The rate is smoothed over this many ticks: an estimate must neither jump nor stay wrong for long."""
 LATENCY_TICKS = 5
-"""Over how many ticks quantiles are smoothed: those of one second jump."""
+"""Quantiles are smoothed over this many ticks: those of one second jump."""
 FEWEST_TICKS = 3
 """Fewer ticks give no estimate: a run starts slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """How fast a run goes.
+    """Describes how fast a run proceeds.
 
     Attributes:
-        rates_rps: of the last minute, a second each, the newest last; None for a second without a tick.
-        recent_rps: mean of the last ten ticks.
-        average_rps: mean of all the time that the run has been active.
-        p50_5s_ms: median latency of the last five ticks; None when nothing was answered.
-        p99_5s_ms: 99th percentile of the same.
-        left_s: estimate of the time left; None when nothing moves or too little is known.
+        rates_rps: the rate in each second of the last minute, newest last; None for a second without a tick.
+        recent_rps: the mean rate of the last ten ticks.
+        average_rps: the mean rate over the time that the run has been active.
+        p50_5s_ms: the median latency of the last five ticks; None if nothing was answered.
+        p99_5s_ms: the 99th percentile of the same latencies.
+        left_s: an estimate of the time left; None if nothing moves or too little is known.
     """
 
     rates_rps: tuple[float | None, ...]
@@ -40,7 +40,7 @@ class Trend:
 
 
 class TrendTracker:
-    """Makes a trend of each tick; remembers no more rates than are shown."""
+    """Computes the trend at each tick, and remembers no more rates than are shown."""
 
     def __init__(self) -> None:
         self._shown: deque[float | None] = deque(maxlen=SHOWN_TICKS)
@@ -50,7 +50,7 @@ class TrendTracker:
         self._at: float | None = None
 
     def add(self, tick: Tick) -> Trend:
-        """Take in the newest tick."""
+        """Take in the newest tick and return the trend."""
         sample = tick.sample
         covered = max(1, int(sample.seconds))
         missed = 0 if self._at is None else int(sample.at - self._at) - covered
@@ -58,7 +58,7 @@ class TrendTracker:
         self._shown.extend([sample.rate_rps] * min(covered, SHOWN_TICKS))
         self._at = sample.at
         if tick.state != self._state:
-            self._recent.clear()  # what comes after a pause is not slower for it
+            self._recent.clear()  # a pause must not lower the rate after it
         self._state = tick.state
         self._recent.append(sample.rate_rps)
         self._latencies.append(sample.latency)

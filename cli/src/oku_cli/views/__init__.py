@@ -1,1 +1,1 @@
-"""What a user sees of runs at rest: summaries and tables."""
+"""Shows runs at rest: summaries and tables."""

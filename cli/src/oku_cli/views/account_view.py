@@ -1,4 +1,4 @@
-"""The account of a run goes in: how much of it is accounted, as what, and whether the servers agree."""
+"""Shows the account of a run: how much is accounted, with which outcomes, and whether the servers agree."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from oku_core.results.summary import ServersSummary, Summary
 
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
-    """Which run, in which state and why, how much of it is accounted; if not all, what it waits for."""
+    """Build the headline: the run, its state and the reason, how much is accounted and what it waits for."""
     head = Table.grid(expand=True, padding=(0, 0, 0, 2))
     head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     head.add_column(justify="right", no_wrap=True)
@@ -35,7 +35,7 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
 
 
 def build_outcomes(summary: Summary) -> RenderableType:
-    """The outcomes that occurred, `ok` in any case, with their shares of what is accounted."""
+    """List the outcomes that occurred, and always `ok`, with their shares of the accounted requests."""
     table = FigureTable(("left", "right", "right"))
     for name, count in msgspec.structs.asdict(summary.outcomes).items():
         outcome = Outcome(name)
@@ -47,7 +47,7 @@ def build_outcomes(summary: Summary) -> RenderableType:
 
 
 def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
-    """How many responses came with each status code."""
+    """Show how many responses had each status code."""
     counts = (
         Text.assemble(f"{status} ", (format_count(count), STRONG))
         for status, count in sorted(statuses.items())
@@ -56,7 +56,7 @@ def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
 
 
 def build_served(summary: Summary, servers: ServersSummary) -> Text:
-    """What the delay servers counted, and why that may differ from what is accounted."""
+    """Show what the delay servers counted, and why it may differ from the accounted requests."""
     served, accounted, ok = servers.served, summary.accounted, summary.outcomes.ok
     text = Text.assemble((format_count(served), STRONG))
     if summary.state in ACTIVE_STATES:

@@ -1,8 +1,8 @@
-"""A latency histogram goes in, a dozen bars or so for the end screen come out.
+"""Draws a latency histogram as a dozen bars or so for the end screen.
 
-The bars have round bounds and are even on a logarithmic scale (on a plain one when all latencies are
-close together). They cover the middle 99 %; the first and the last reach to the minimum and the maximum, so
-that one straggler does not press the rest into a single bar.
+The bars have round bounds and equal widths on a logarithmic scale, or on a linear one when all latencies are
+close together. They cover the middle 99 %; the first and the last reach to the minimum and the maximum, so
+that one straggler does not squeeze the rest into a single bar.
 """
 
 from bisect import bisect_right
@@ -20,9 +20,9 @@ from oku_cli.terminal.palette import ACCENT
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 
 MOST_BARS = 14
-"""More are read no better, and the end screen has to fit on one screen."""
+"""More bars are no easier to read, and the end screen has to fit on one screen."""
 BAR_COLUMNS = 22
-"""Width of the longest bar, where there is room for it."""
+"""Width of the longest bar where there is room for it."""
 _FEWEST_BAR_COLUMNS = 4
 _BODY = 0.005, 0.995
 _DECADES = 10
@@ -34,14 +34,14 @@ _LADDERS = (
     (1, 3),
     (1,),
 )
-"""Round numbers of a decade in even ratios, the finest first: R20, R10 and R5 of ISO 3, then coarser."""
+"""Round numbers of a decade in even ratios, finest first: R20, R10 and R5 of ISO 3, then coarser ones."""
 _CLOSE = 2
-"""Latencies within this factor are shown on a plain scale."""
+"""Latencies within this factor of each other are shown on a linear scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramBar:
-    """How many latencies lie between two bounds, in µs; the last bar includes its upper bound."""
+    """Counts the latencies between two bounds in µs; the last bar includes its upper bound."""
 
     low_us: int
     high_us: int
@@ -49,10 +49,10 @@ class HistogramBar:
 
 
 def build_bars(latency: HistogramSnapshot) -> list[HistogramBar]:
-    """At most `MOST_BARS` bars, rising, that hold every latency; empty ones at the ends are left out.
+    """Build at most `MOST_BARS` bars, ascending, that hold every latency; none at the ends is empty.
 
-    A bucket that a bound falls into counts below that bound with all it holds: an error of 1 part in 1024
-    of the bound, as everywhere in this histogram.
+    A bucket that contains a bound counts as a whole below it: an error of 1 part in 1024 of the bound, as
+    everywhere in this histogram.
     """
     if not latency.total:
         return []
@@ -70,7 +70,7 @@ def build_bars(latency: HistogramSnapshot) -> list[HistogramBar]:
 
 
 def build_edges(latency: HistogramSnapshot) -> list[int]:
-    """The round bounds in µs between the bars, rising, at least one: as fine as fit."""
+    """Choose the round bounds in µs between the bars: ascending, at least one, as many as fit."""
     histogram = Histogram()
     histogram.add(latency)
     low, high = (max(1, histogram.quantile_us(quantile)) for quantile in _BODY)
@@ -78,7 +78,7 @@ def build_edges(latency: HistogramSnapshot) -> list[int]:
 
 
 class LatencyBars:
-    """Bars with bounds, counts and shares; without bars where there is room for the figures only."""
+    """Draws bars with bounds, counts and shares; where there is little room, the numbers without the bars."""
 
     def __init__(self, latency: HistogramSnapshot) -> None:
         bars = build_bars(latency)
@@ -90,7 +90,7 @@ class LatencyBars:
         self._figures = [(format_count(bar.count), format_share(bar.count, latency.total)) for bar in bars]
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """The bars are as long as there is room for."""
+        """Draw the bars as long as there is room for."""
         columns_of_text = (*zip(*self._bounds, strict=True), *zip(*self._figures, strict=True))
         widths = [max(map(len, column)) for column in columns_of_text]
         columns = min(BAR_COLUMNS, options.max_width - sum(widths) - len("to") - 5)
@@ -102,7 +102,7 @@ class LatencyBars:
         for justify in ("right", "left", "right", "left", "right", "right"):
             table.add_column(justify=justify, no_wrap=True)
         for count, (low, high), figures in zip(self._counts, self._bounds, self._figures, strict=True):
-            shown = max(count, top / columns / 8) if count else 0  # what is there can be seen
+            shown = max(count, top / columns / 8) if count else 0  # a small count stays visible
             table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *figures)
         yield table
 
@@ -115,16 +115,16 @@ class LatencyBars:
 
 
 def build_histogram(latency: HistogramSnapshot) -> RenderableType:
-    """Bars with bounds, counts and shares; nothing of nothing."""
+    """Draw a histogram with bounds, counts and shares; draw nothing if it is empty."""
     return LatencyBars(latency) if latency.total else ""
 
 
 def _propose_edges(low: int, high: int) -> Iterator[list[int]]:
-    """Bounds from the last at or below `low` to the first above `high`, the finest first."""
+    """Yield lists of bounds, finest first, from the last one at or below `low` to the first above `high`."""
     if high < low * _CLOSE:
         first, last = bucket_bounds_us(bucket_index(low))
         for step in _climb((1, 2, 5)):
-            if step >= 2 * (last - first):  # a finer one would show the buckets instead of the latencies
+            if step >= 2 * (last - first):  # a finer step would show the buckets instead of the latencies
                 yield list(range(low // step * step, high + step + 1, step))
     for ladder in _LADDERS:
         yield _cut(_climb(ladder), low, high)

@@ -1,4 +1,4 @@
-"""The runs of a ledger go in, the table of `oku runs` comes out, newest first."""
+"""Builds the table of `oku runs`, newest first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from oku_core.accounting.run_state import RunState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """A run as it is listed; `created_at` is a Unix time."""
+    """Holds a run as it is listed; `created_at` is a Unix time."""
 
     run: str
     name: str
@@ -32,11 +32,11 @@ class RunRow:
 
 _HEADS = ("run", "state", "requests", "accounted", "created")
 MOST_HINTS = 3
-"""For how many paused runs, the newest, a hint says how to resume them."""
+"""A hint on how to resume is shown for this many paused runs, the newest ones."""
 
 
 def build_hints(rows: Iterable[RunRow], hints: InterruptHints) -> list[str]:
-    """Why the newest paused runs are paused, and how to resume each."""
+    """Say why the newest paused runs are paused, and how to resume each."""
     paused = [row for row in rows if row.state is RunState.PAUSED]
     newest = sorted(paused, key=lambda row: row.created_at, reverse=True)[:MOST_HINTS]
     return [
@@ -46,11 +46,11 @@ def build_hints(rows: Iterable[RunRow], hints: InterruptHints) -> list[str]:
 
 
 class RunsTable:
-    """A line for each run where that fits, else a few.
+    """Shows one line for each run where that fits, otherwise a block of lines.
 
     Args:
-        rows: the runs, in their order.
-        fits: whether it has to fit on a screen; long names are cut then.
+        rows: the runs in the order of the table.
+        fits: whether the table has to fit on a screen, so that long names are cut.
     """
 
     _NAME_COLUMNS = len("name…")
@@ -60,7 +60,7 @@ class RunsTable:
         self._fits = fits
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """A table, or a block for each run."""
+        """Draw a table, or a block for each run."""
         cells = [_build_cells(row) for row in self._rows]
         columns = zip(_HEADS, *cells, strict=True)
         needed = sum(max(cell_len(str(cell)) for cell in column) + 2 for column in columns)
@@ -79,10 +79,10 @@ class RunsTable:
 
 
 def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> RenderableType:
-    """The runs, or a line that says how to make the first.
+    """Build the table, or a line that says how to start the first run.
 
     Args:
-        rows: the runs.
+        rows: the runs in any order.
         fits: whether long names are cut so that a line fits on the screen.
     """
     newest = sorted(rows, key=lambda row: row.created_at, reverse=True)

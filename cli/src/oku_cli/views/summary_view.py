@@ -1,4 +1,4 @@
-"""The summary of a run goes in, the end screen that a person reads comes out; it fits on one screen."""
+"""Builds the end screen of a run from its summary; it fits on one screen."""
 
 import base64
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ from oku_core.spec.quantity import format_bytes, format_duration
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:
-    """Write the end screen to the console. Arguments as in `build_summary`."""
+    """Write the end screen to the console; the arguments are those of `build_summary`."""
     console.print(build_summary(summary, hint=hint))
 
 
 def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableType:
-    """The end screen.
+    """Build the end screen.
 
     Args:
-        summary: of a run in any state.
-        hint: a sentence on what to do next, such as how to resume; shown under the headline.
+        summary: the summary of a run in any state.
+        hint: a sentence on what to do next, such as how to resume, shown under the headline.
     """
     sections: list[RenderableType] = [build_headline(summary, hint)]
     for list_rows in (_list_account, _list_latency, _list_context, _list_workers, _list_notes):
@@ -57,7 +57,7 @@ def _list_latency(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
         yield "latency", "nothing was answered"
         return
     yield "latency", _build_quantiles(latency_ms)
-    latency = msgspec.structs.replace(  # the exchange format has no place for the exact ends
+    latency = msgspec.structs.replace(  # the exchange format does not hold the exact minimum and maximum
         hdr.decode(base64.b64decode(summary.histogram)),
         min_us=round(latency_ms.min * 1000),
         max_us=round(latency_ms.max * 1000),
@@ -94,7 +94,7 @@ def _format_iso(iso: str) -> str:
 
 
 def _build_quantiles(latency_ms: LatencySummary) -> PairGrid:
-    """Rising from top to bottom and then to the right."""
+    """Order the quantiles from top to bottom, then to the right."""
     names = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
     digits = choose_digits((latency_ms.p50, latency_ms.p99))
     values = (format_latency(getattr(latency_ms, name.replace(".", "_")), digits) for name in names)

@@ -1,4 +1,4 @@
-"""The flags of a summary go in, warnings in plain words come out."""
+"""Turns the flags of a summary into warnings in plain words."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from oku_core.results.summary import Flag, Validity
 
 
 def build_validity(flags: Sequence[Validity]) -> RenderableType:
-    """A row for each flag: its name as in the JSON summary, how many requests it concerns, what it means."""
+    """Build a row for each flag: its name in the JSON summary, the requests concerned, and its meaning."""
     rows = []
     for validity in flags:
         style = BAD if validity.flag is Flag.UNBALANCED else CAUTION
@@ -22,7 +22,7 @@ def build_validity(flags: Sequence[Validity]) -> RenderableType:
 
 
 def describe_extent(validity: Validity) -> str:
-    """How many requests a flag concerns: `1,234 requests, 12.34 %:`; without a share where there is none."""
+    """Say how many requests a flag concerns: `1,234 requests, 12.34 %:`, without the share if it has none."""
     return " ".join(_list_extent(validity))
 
 

@@ -1,4 +1,4 @@
-"""What each worker did goes in, a table comes out that stays short however many workers there were."""
+"""Shows what each worker did, in a table that stays short however many workers there were."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -12,14 +12,14 @@ from oku_cli.terminal.palette import BAD
 from oku_core.results.summary import WorkerSummary
 
 MOST_WORKERS = 8
-"""Up to so many, each has a row; of more, the spread is shown."""
+"""Up to this many workers have a row each; of more, only the spread is shown."""
 MOST_LOST = 3
-"""Of many workers, so many lost ones have a row."""
+"""Where the spread is shown, this many lost workers have a row each."""
 
 
 def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
-    """Requests, processor time and memory by worker; of many workers the spread, and those that were lost."""
-    # What tells pods apart is the end of their names: these are folded, and not cut.
+    """Show requests, processor time and memory by worker; of many workers, the spread and the lost ones."""
+    # Names of pods differ at their ends, so long names are folded, not cut.
     table = FigureTable(("left", "right", "right", "right", "left"), fold_to=12)
     table.add_row(f"{format_count(len(workers))} in all", "requests", "cpu", "memory")
     if len(workers) <= MOST_WORKERS:
@@ -42,7 +42,7 @@ def _add_each(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
 
 
 def _add_spread(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
-    """Each column by itself: the row `max` is not one worker."""
+    """Add the spread of each column by itself: the row `max` is not one worker."""
     spreads: tuple[tuple[str, Callable[[list[float]], float]], ...] = (
         ("min", min), ("median", median), ("max", max),
     )  # fmt: skip

@@ -40,7 +40,7 @@ def test_a_remote_run_is_not_said_to_be_stopped() -> None:
     )
     assert ELSEWHERE.describe_second("r", Delivery.ACCEPTED) == (
         "run r is being paused and comes to rest by itself; look at it with: oku show r --kube; "
-        "go on with: oku resume r --kube"
+        "resume it with: oku resume r --kube"
     )
     assert ELSEWHERE.describe_second("r", Delivery.OPEN) == (
         "run r goes on: its coordinator could not be told to pause it; pause it with: oku pause r --kube"
