@@ -88,15 +88,15 @@ def format_clock(at: float) -> str:
     return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%H:%M:%S}"
 
 
-def format_moment(at: float) -> str:
+def format_date_time(at: float) -> str:
     """Format a Unix time as the local date and time: `2026-02-01 17:05:12`."""
     return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _format_digits(number: float, digits: int) -> str | None:
     """Format with `digits` significant digits; None if the number has more than three before the point."""
-    for places in range(digits - 1, digits - 4, -1):
-        text = f"{number:.{places}f}"
-        if len(text.partition(".")[0]) + places <= digits:
+    for decimals in range(digits - 1, digits - 4, -1):
+        text = f"{number:.{decimals}f}"
+        if len(text.partition(".")[0]) + decimals <= digits:
             return text
     return None

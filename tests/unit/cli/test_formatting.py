@@ -4,10 +4,10 @@ from oku_cli.formatting import (
     choose_digits,
     format_clock,
     format_count,
+    format_date_time,
     format_elapsed,
     format_latency,
     format_left,
-    format_moment,
     format_outcome,
     format_progress,
     format_rate,
@@ -122,7 +122,7 @@ def test_time_left_is_no_finer_than_its_estimate(seconds: float | None, shown: s
 def test_times_are_local() -> None:
     """A Unix time is shown as the local time of day, and with the date where that matters."""
     assert format_clock(1_769_965_512.9) == "17:05:12"
-    assert format_moment(1_769_965_512.9) == "2026-02-01 17:05:12"
+    assert format_date_time(1_769_965_512.9) == "2026-02-01 17:05:12"
 
 
 def test_outcomes_are_words() -> None:

@@ -92,8 +92,8 @@ def _parse(content: bytes) -> Iterator[yaml.Event]:
         yield from yaml.parse(content, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"line {mark.line + 1}: " if mark else ""
-        raise ValueError(f"{place}is not YAML: {error.problem or error.context}") from error
+        location = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(f"{location}is not YAML: {error.problem or error.context}") from error
     except yaml.reader.ReaderError as error:
         raise ValueError(f"is not YAML: byte {error.position}: {error.reason}") from error
 
@@ -139,5 +139,5 @@ def _until(end: type[yaml.Event], events: Iterator[yaml.Event]) -> Iterator[yaml
 
 
 def _build_error(event: yaml.Event, problem: str) -> ValueError:
-    place = f"line {event.start_mark.line + 1}: " if event.start_mark else ""
-    return ValueError(f"{place}{problem}")
+    location = f"line {event.start_mark.line + 1}: " if event.start_mark else ""
+    return ValueError(f"{location}{problem}")

@@ -50,7 +50,7 @@ class Flow:
         return Measurement(max(widths, default=0), longest).with_maximum(options.max_width)
 
 
-class FigureTable:
+class AlignedTable:
     """Shows rows of cells in aligned columns; where these do not fit, each row is a flow of its cells.
 
     Args:

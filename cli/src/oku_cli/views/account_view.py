@@ -9,7 +9,7 @@ from rich.text import Text
 
 from oku_cli.formatting import format_count, format_outcome, format_progress, format_share
 from oku_cli.process.interrupt_hints import describe_pause
-from oku_cli.terminal.layout import FigureTable, Flow
+from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
@@ -36,7 +36,7 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
 
 def build_outcomes(summary: Summary) -> RenderableType:
     """List the outcomes that occurred, and always `ok`, with their shares of the accounted requests."""
-    table = FigureTable(("left", "right", "right"))
+    table = AlignedTable(("left", "right", "right"))
     for name, count in msgspec.structs.asdict(summary.outcomes).items():
         outcome = Outcome(name)
         if count or outcome is Outcome.OK:

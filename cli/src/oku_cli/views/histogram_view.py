@@ -15,7 +15,7 @@ from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 
 from oku_cli.formatting import choose_digits, format_count, format_latency, format_share
-from oku_cli.terminal.layout import FigureTable
+from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import ACCENT
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
 
@@ -60,7 +60,7 @@ def build_bars(latency: HistogramSnapshot) -> list[HistogramBar]:
     counts = [0] * (len(edges) + 1)
     for index, count in zip(latency.buckets[0::2], latency.buckets[1::2], strict=True):
         counts[bisect_right(edges, max(bucket_bounds_us(index)[0], latency.min_us))] += count
-    filled = [place for place, count in enumerate(counts) if count]
+    filled = [position for position, count in enumerate(counts) if count]
     counts = counts[filled[0] : filled[-1] + 1]
     bounds = [latency.min_us, *edges[filled[0] : filled[-1]], latency.max_us]
     return [
@@ -87,30 +87,30 @@ class LatencyBars:
         labels = [format_latency(bound_ms, digits) for bound_ms in bounds_ms]
         self._counts = [bar.count for bar in bars]
         self._bounds = list(pairwise(labels))
-        self._figures = [(format_count(bar.count), format_share(bar.count, latency.total)) for bar in bars]
+        self._numbers = [(format_count(bar.count), format_share(bar.count, latency.total)) for bar in bars]
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
         """Draw the bars as long as there is room for."""
-        columns_of_text = (*zip(*self._bounds, strict=True), *zip(*self._figures, strict=True))
+        columns_of_text = (*zip(*self._bounds, strict=True), *zip(*self._numbers, strict=True))
         widths = [max(map(len, column)) for column in columns_of_text]
         columns = min(BAR_COLUMNS, options.max_width - sum(widths) - len("to") - 5)
         if columns < _FEWEST_BAR_COLUMNS:
-            yield self._build_figures()
+            yield self._build_numbers()
             return
         top = max(self._counts)
         table = Table.grid(padding=(0, 1))
         for justify in ("right", "left", "right", "left", "right", "right"):
             table.add_column(justify=justify, no_wrap=True)
-        for count, (low, high), figures in zip(self._counts, self._bounds, self._figures, strict=True):
+        for count, (low, high), numbers in zip(self._counts, self._bounds, self._numbers, strict=True):
             shown = max(count, top / columns / 8) if count else 0  # a small count stays visible
-            table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *figures)
+            table.add_row(low, "to", high, Bar(top, 0, shown, width=columns, color=ACCENT), *numbers)
         yield table
 
-    def _build_figures(self) -> FigureTable:
-        table = FigureTable(("left", "right", "right"), gap=2)
+    def _build_numbers(self) -> AlignedTable:
+        table = AlignedTable(("left", "right", "right"), gap=2)
         low_columns, high_columns = (max(map(len, column)) for column in zip(*self._bounds, strict=True))
-        for (low, high), figures in zip(self._bounds, self._figures, strict=True):
-            table.add_row(f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", *figures)
+        for (low, high), numbers in zip(self._bounds, self._numbers, strict=True):
+            table.add_row(f"{low.rjust(low_columns)} to {high.rjust(high_columns)}", *numbers)
         return table
 
 

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_moment
+from oku_cli.formatting import format_count, format_date_time
 from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import MOST_COLUMNS, STATE_STYLES, STRONG
@@ -98,7 +98,7 @@ def _build_cells(row: RunRow) -> tuple[Text, ...]:
         Text(row.state, style=STATE_STYLES[row.state]),
         Text(format_count(row.requests)),
         Text(format_count(row.accounted)),
-        Text(format_moment(row.created_at)),
+        Text(format_date_time(row.created_at)),
     )
 
 

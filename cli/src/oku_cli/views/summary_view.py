@@ -10,7 +10,7 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.formatting import choose_digits, format_count, format_latency, format_moment, format_rate
+from oku_cli.formatting import choose_digits, format_count, format_date_time, format_latency, format_rate
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import Flow, Labelled, PairGrid
 from oku_cli.terminal.palette import MOST_COLUMNS, STRONG
@@ -90,7 +90,7 @@ def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _format_iso(iso: str) -> str:
-    return format_moment(datetime.fromisoformat(iso).timestamp())
+    return format_date_time(datetime.fromisoformat(iso).timestamp())
 
 
 def _build_quantiles(latency_ms: LatencySummary) -> PairGrid:

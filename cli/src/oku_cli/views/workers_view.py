@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from oku_cli.formatting import format_count
-from oku_cli.terminal.layout import FigureTable
+from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD
 from oku_core.results.summary import WorkerSummary
 
@@ -20,7 +20,7 @@ MOST_LOST = 3
 def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
     """Show requests, processor time and memory by worker; of many workers, the spread and the lost ones."""
     # Names of pods differ at their ends, so long names are folded, not cut.
-    table = FigureTable(("left", "right", "right", "right", "left"), fold_to=12)
+    table = AlignedTable(("left", "right", "right", "right", "left"), fold_to=12)
     table.add_row(f"{format_count(len(workers))} in all", "requests", "cpu", "memory")
     if len(workers) <= MOST_WORKERS:
         _add_each(table, workers)
@@ -30,7 +30,7 @@ def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
     return table
 
 
-def _add_each(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
+def _add_each(table: AlignedTable, workers: Sequence[WorkerSummary]) -> None:
     for worker in workers:
         table.add_row(
             Text(worker.name),
@@ -41,7 +41,7 @@ def _add_each(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
         )
 
 
-def _add_spread(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
+def _add_spread(table: AlignedTable, workers: Sequence[WorkerSummary]) -> None:
     """Add the spread of each column by itself: the row `max` is not one worker."""
     spreads: tuple[tuple[str, Callable[[list[float]], float]], ...] = (
         ("min", min), ("median", median), ("max", max),
@@ -55,7 +55,7 @@ def _add_spread(table: FigureTable, workers: Sequence[WorkerSummary]) -> None:
         )
 
 
-def _add_lost(table: FigureTable, lost: Sequence[WorkerSummary]) -> None:
+def _add_lost(table: AlignedTable, lost: Sequence[WorkerSummary]) -> None:
     _add_each(table, lost[:MOST_LOST])
     if len(lost) > MOST_LOST:
         table.add_row(Text(f"and {format_count(len(lost) - MOST_LOST)} more lost", style=BAD))

@@ -15,8 +15,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data = tmp_path / ".oku"
     data.mkdir(mode=0o700)
     ledger = Ledger(data / "ledger.sqlite3")
-    for place, run in enumerate(("r1", "r2", "r3")):
-        ledger.runs.create(run, Spec(requests=5), float(place))
+    for index, run in enumerate(("r1", "r2", "r3")):
+        ledger.runs.create(run, Spec(requests=5), float(index))
         ledger.runs.change_state(run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)
     ledger.close()
     (data / "reports").mkdir(mode=0o700)

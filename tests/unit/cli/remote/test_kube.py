@@ -24,12 +24,12 @@ async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> N
 
 async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPath) -> None:
     """Every call of kubectl has them, and so has the command that resumes a run."""
-    place = KubeEndpoint(context="c", namespace="n", release="demo")
-    async with Client(place):
+    endpoint = KubeEndpoint(context="c", namespace="n", release="demo")
+    async with Client(endpoint):
         pass
     assert all("--context c --namespace n" in call for call in kubectl.calls)
     assert "app.kubernetes.io/instance=demo" in kubectl.calls[0]
-    assert place.flags == ["--kube", "--context", "c", "--namespace", "n", "--release", "demo"]
+    assert endpoint.flags == ["--kube", "--context", "c", "--namespace", "n", "--release", "demo"]
     assert KubeEndpoint().flags == ["--kube"]
 
 
@@ -48,7 +48,7 @@ async def test_without_kubectl_nothing_can_be_found(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("place", "settings", "message"),
+    ("endpoint", "settings", "message"),
     [
         (KubeEndpoint(), {"services": []}, "there is no Oku in the namespace of the kube context; install"),
         (
@@ -87,12 +87,12 @@ async def test_without_kubectl_nothing_can_be_found(monkeypatch: pytest.MonkeyPa
     ],
 )
 async def test_what_the_user_can_put_right_is_a_mistake(
-    kubectl: KubectlOnPath, place: KubeEndpoint, settings: dict[str, Any], message: str
+    kubectl: KubectlOnPath, endpoint: KubeEndpoint, settings: dict[str, Any], message: str
 ) -> None:
     """The error is one line that says what to do."""
     kubectl.set(**settings)
     with pytest.raises(UserError) as caught:
-        await enter(place)
+        await enter(endpoint)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -160,7 +160,7 @@ def test_a_release_is_found_by_its_labels() -> None:
     assert build_selector("a") == f"{COORDINATOR},app.kubernetes.io/instance=a"
 
 
-async def enter(place: KubeEndpoint) -> None:
+async def enter(endpoint: KubeEndpoint) -> None:
     """Open and close the way there."""
-    async with place.open():
+    async with endpoint.open():
         pass

@@ -1,4 +1,4 @@
-"""Text of others goes into every place that shows it, and comes out as what it is."""
+"""Every view shows foreign text as it is and does not obey it."""
 
 import io
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_a_summary_shows_what_others_wrote(make_summary: MakeSummary) -> None:
 
     shown = " ".join(show(build_summary(summary, hint=f"8{EVIL}")).split())
 
-    assert all(f"{place}{SHOWN}" in shown for place in range(1, 9))
+    assert all(f"{number}{SHOWN}" in shown for number in range(1, 9))
     assert shown.count("␛[31m") == 8
     assert not any(character in shown for character in STEERS)
 
@@ -62,7 +62,7 @@ def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
 
     shown = show(build_frame(f"1{EVIL}", sample, 0))
 
-    assert all(f"{place}{SHOWN}" in shown for place in (1, 2))
+    assert all(f"{number}{SHOWN}" in shown for number in (1, 2))
     assert not any(character in shown for character in STEERS)
 
 
@@ -74,7 +74,7 @@ def test_the_list_of_runs_shows_what_others_wrote() -> None:
 
     shown = show(build_runs_table([row], fits=False))
 
-    assert all(f"{place}{SHOWN}" in shown for place in (1, 2))
+    assert all(f"{number}{SHOWN}" in shown for number in (1, 2))
     assert not any(character in shown for character in STEERS)
 
 

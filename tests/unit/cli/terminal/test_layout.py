@@ -1,4 +1,4 @@
-"""At any width from 40 columns on, every figure that a view shows is there as a whole."""
+"""At any width from 40 columns on, a view shows every number as a whole."""
 
 import re
 from collections.abc import Callable
@@ -89,13 +89,13 @@ def ticks(draw: st.DrawFn) -> Tick:
     return Tick(run="261122-140408-3psn", state=draw(st.sampled_from(RunState)), sample=sample)
 
 
-def check(lines: list[str], width: int, figures: list[str]) -> None:
-    """No line is wider than the terminal, and each figure stands in one line, with nothing at its edges."""
+def check(lines: list[str], width: int, numbers: list[str]) -> None:
+    """No line is wider than the terminal, and each number stands in one line, with nothing at its edges."""
     assert all(len(line) <= width for line in lines)
     missing = [
-        figure
-        for figure in figures
-        if not any(re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d])", line) for line in lines)
+        number
+        for number in numbers
+        if not any(re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d])", line) for line in lines)
     ]
     assert missing == [], "\n".join(lines)
 
@@ -106,31 +106,31 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
     """The end screen shows account, outcomes, statuses, latencies, histogram, workers and flags."""
     outcomes = [getattr(summary.outcomes, name) for name in OutcomeCounts.__struct_fields__]
     counts = [summary.accounted, summary.requests, summary.resent_at_most, *summary.statuses.values()]
-    figures = [format_count(count) for count in (*counts, *filter(None, outcomes))]
-    figures += [f.format_share(count, summary.accounted) for count in outcomes if count]
-    figures += [format_bytes(summary.bytes_received), *summary.statuses]
-    figures += [format_count(flag.requests) for flag in summary.validity]
-    figures += ["817" for _ in summary.validity]
+    numbers = [format_count(count) for count in (*counts, *filter(None, outcomes))]
+    numbers += [f.format_share(count, summary.accounted) for count in outcomes if count]
+    numbers += [format_bytes(summary.bytes_received), *summary.statuses]
+    numbers += [format_count(flag.requests) for flag in summary.validity]
+    numbers += ["817" for _ in summary.validity]
     if summary.active_s:
-        figures += [f.format_rate(summary.throughput_rps), f"over {format_duration(summary.active_s)}"]
+        numbers += [f.format_rate(summary.throughput_rps), f"over {format_duration(summary.active_s)}"]
     if summary.servers is not None:
-        figures.append(format_count(summary.servers.served))
+        numbers.append(format_count(summary.servers.served))
     if len(summary.workers) <= 8:
         for worker in summary.workers:
-            figures += [
+            numbers += [
                 format_count(worker.requests),
                 f"{worker.cpu_s:,.1f} s",
                 f"{worker.peak_rss_mb:,.0f} MB",
             ]
     if summary.latency_ms.max is not None:
         digits = f.choose_digits((summary.latency_ms.p50, summary.latency_ms.p99))
-        figures += [f.format_latency(value, digits) for value in msgspec.structs.astuple(summary.latency_ms)]
+        numbers += [f.format_latency(value, digits) for value in msgspec.structs.astuple(summary.latency_ms)]
         for bar in build_bars(decode_latency(summary)):
-            figures.append(format_count(bar.count))
+            numbers.append(format_count(bar.count))
 
     lines = render(build_summary(summary), width)
 
-    check(lines, width, figures)
+    check(lines, width, numbers)
 
 
 @ANY_CASE
@@ -141,18 +141,18 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     sample = tick.sample
     counts = [sample.done, sample.requests_total, sample.accounted, sample.workers]
     counts += [round(sample.in_flight), sample.outcomes_so_far[0], *filter(None, sample.outcomes_so_far)]
-    figures = [
+    numbers = [
         *map(format_count, counts),
         f.format_progress(sample.done, sample.requests_total),
         f.format_rate(sample.rate_rps),
         f.format_rate(trend.average_rps),
     ]
     quantiles = (trend.p50_5s_ms, trend.p99_5s_ms)
-    figures += [f.format_latency(latency_ms) for latency_ms in quantiles if latency_ms is not None]
+    numbers += [f.format_latency(latency_ms) for latency_ms in quantiles if latency_ms is not None]
 
     frame = build_frame("x" * 50, SeenTick(tick=tick, trend=trend, seen_at_s=0.0), 0.0)
 
-    check(render(frame, width), width, figures)
+    check(render(frame, width), width, numbers)
 
 
 @ANY_CASE
@@ -168,7 +168,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
 )  # fmt: skip
 def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
     """Ids, counts and dates are complete; only names are cut."""
-    figures = [format_count(count) for row in rows for count in (row.requests, row.accounted)]
-    figures += [text for row in rows for text in (row.run, row.state, f.format_moment(row.created_at))]
+    numbers = [format_count(count) for row in rows for count in (row.requests, row.accounted)]
+    numbers += [text for row in rows for text in (row.run, row.state, f.format_date_time(row.created_at))]
 
-    check(render(build_runs_table(rows), width), width, figures)
+    check(render(build_runs_table(rows), width), width, numbers)

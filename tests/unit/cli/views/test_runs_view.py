@@ -59,7 +59,7 @@ def test_without_runs_the_first_step_is_named(render: Render) -> None:
     ]
 
 
-def test_paused_runs_say_what_happened_and_how_to_go_on() -> None:
+def test_paused_runs_say_what_happened_and_how_to_resume_them() -> None:
     """The newest three are explained: a user who lost a terminal looks here first."""
     paused = replace(make_row("a", 1.0), state=RunState.PAUSED)
     killed = replace(make_row("b", 2.0), state=RunState.PAUSED, reason="stack_lost")
