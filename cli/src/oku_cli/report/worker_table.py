@@ -25,9 +25,9 @@ def build_workers(summary: Summary) -> Html | None:
     if not workers:
         return None
     lost = [worker for worker in workers if worker.lost]
-    told = f"{format_count(len(workers))} worker{'s' if len(workers) > 1 else ''}"
-    told += f", {format_count(len(lost))} of them lost." if lost else ", none of them lost."
-    parts = [element("p", told, class_="note")]
+    caption = f"{format_count(len(workers))} worker{'s' if len(workers) > 1 else ''}"
+    caption += f", {format_count(len(lost))} of them lost." if lost else ", none of them lost."
+    parts = [element("p", caption, class_="note")]
     if len(workers) <= _OPEN_WORKERS:
         parts.append(_build_table(workers, summary.active_s))
     else:
@@ -45,7 +45,7 @@ def _build_table(workers: Sequence[WorkerSummary], active_s: float) -> Html:
     rows = [
         element(
             "tr",
-            element("th", worker.name, *_tell_lost(worker), scope="row"),
+            element("th", worker.name, *_build_lost_label(worker), scope="row"),
             element("td", format_count(worker.requests), class_="number"),
             element("td", build_bar(worker.requests, most, "ok"), class_="bar-cell"),
             element("td", format_rate(worker.requests / active_s) if active_s else "", class_="number wide"),
@@ -57,7 +57,7 @@ def _build_table(workers: Sequence[WorkerSummary], active_s: float) -> Html:
     return _build_grid(("worker", "requests", "", "rate", "CPU", "peak memory"), rows)
 
 
-def _tell_lost(worker: WorkerSummary) -> Iterator[Html]:
+def _build_lost_label(worker: WorkerSummary) -> Iterator[Html]:
     if worker.lost:
         yield element("span", "lost", class_="lost")
 
@@ -77,8 +77,8 @@ def _build_spread(workers: Sequence[WorkerSummary]) -> Html:
 
 
 def _build_processes(processes: Sequence[ProcessSummary]) -> Html:
-    told = ", ".join(f"{process.name} {process.peak_mb:,.0f} MB" for process in processes)
-    return element("p", f"Peak memory of the other processes: {told}.", class_="note")
+    memory = ", ".join(f"{process.name} {process.peak_mb:,.0f} MB" for process in processes)
+    return element("p", f"Peak memory of the other processes: {memory}.", class_="note")
 
 
 def _build_grid(heads: Sequence[str], rows: Sequence[Html]) -> Html:

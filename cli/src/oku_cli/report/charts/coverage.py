@@ -28,8 +28,10 @@ def build_strips(history: RunHistory) -> Html:
     """Draw the request space in equal parts, left to right: their states, and what was taken back."""
     parts = list(history.coverage.build_lines())
     sums = {state: sum(part[state] for part in parts) for state in SliceState}
-    told = ", ".join(f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state])
-    strips = [_build_strip("state", f"The request space: {told}.", parts, _draw_states)]
+    totals = ", ".join(
+        f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state]
+    )
+    strips = [_build_strip("state", f"The request space: {totals}.", parts, _draw_states)]
     if any(part["again"] for part in parts):
         note = "Leases that were taken back and may have been sent, by their place in the request space."
         strips.append(_build_strip("again", note, parts, _draw_again))
@@ -54,14 +56,14 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
     }
     steps = [step for step in build_linear_scale(history.summary.requests)[1] if step <= space.high]
     counts = {state: format_count(leases.counts[state]) for state in LeaseState}
-    told = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
+    totals = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
     box = "Each box is a lease" if not leases.are_merged else "Each box is one or more leases"
     return Chart(
         id="leases",
         title="When each part was sent",
         note=f"{box}: its height is its part of the request space, its width the time from when it was cut "
         "to when it was reported.",
-        description=f"Leases: {told}.",
+        description=f"Leases: {totals}.",
         shapes=[
             draw_boxes(boxes, f"lease-{state}{apart}", snap, _LEAST[state])
             for state, boxes in kinds.items()
@@ -126,19 +128,19 @@ def _draw_states(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Htm
     for state in (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING):
         if part[state]:
             top = bottom + part[state] / length
-            yield _draw_part(at, parts, bottom, top, state, _tell(part, length))
+            yield _draw_part(at, parts, bottom, top, state, _describe_part(part, length))
             bottom = top
 
 
 def _draw_again(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Html]:
     length = part["stop"] - part["start"]
-    yield _draw_part(at, parts, 0.0, 1.0, "never", _tell(part, length))
+    yield _draw_part(at, parts, 0.0, 1.0, "never", _describe_part(part, length))
     if part["again"]:
         top = min(1.0, max(_LEAST_AGAIN, part["again"] / length))
-        yield _draw_part(at, parts, 0.0, top, "again", _tell(part, length))
+        yield _draw_part(at, parts, 0.0, top, "again", _describe_part(part, length))
 
 
-def _tell(part: Mapping[str, Any], length: int) -> str:
+def _describe_part(part: Mapping[str, Any], length: int) -> str:
     counts = ", ".join(
         f"{format_share(part[state], length)} {state}" for state in reversed(SliceState) if part[state]
     )

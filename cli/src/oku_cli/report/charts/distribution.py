@@ -118,13 +118,13 @@ def build_percentile_chart(latency: HistogramSnapshot) -> tuple[Chart, Track]:
     places = [_place(row.level, reach) for row in rows]
     points = [(at, scale.place(value_ms)) for at, value_ms in zip(places, values_ms, strict=True)]
     axis_word = "logarithmic" if scale.is_log else "linear"
-    told = [_find(latency, level) for level in (0.5, 0.9, 0.99, 0.999)]
+    quantiles = [_find(latency, level) for level in (0.5, 0.9, 0.99, 0.999)]
     chart = Chart(
         id="percentiles",
         title="By percentile",
         note="The latency that this percentage of all answered requests did not exceed, on the percentile "
         f"axis of HdrHistogram, which stretches towards 100 %. The latency scale is {axis_word}.",
-        description=f"p50 {told[0]}, p90 {told[1]}, p99 {told[2]}, p99.9 {told[3]}, "
+        description=f"p50 {quantiles[0]}, p90 {quantiles[1]}, p99 {quantiles[2]}, p99.9 {quantiles[3]}, "
         f"max {format_latency(latency.max_us / 1000)}.",
         shapes=[draw_area(points, [(x, 0.0) for x, _ in points], "share"), draw_line(points, "share")],
         x=Axis(title="percentile", ticks=_build_percentile_ticks(reach)),
