@@ -114,7 +114,7 @@ def test_forged_claims_reports_and_progress_change_nothing(
         assert (summary["accounted"], summary["resent_at_most"], summary["workers"]) == (0, 0, [])
         wait_until(lambda: api.read_metric("oku_workers") > 0, 5, "a tick has counted the workers")
         assert api.read_metric("oku_workers") == 1
-        assert [notice for notice in summary["notices"] if notice.startswith("messages of the broker were")]
+        assert [notice for notice in summary["notices"] if notice.startswith("messages from the broker were")]
         worker.execute(lease, "e")
         worker.execute_next(2)
         summary = api.wait_for_state(run, "completed")

@@ -133,7 +133,7 @@ def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -
     ("arguments", "message"),
     [
         (["worker"], "Missing option '--broker-url'"),
-        (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with one of redis"),
+        (["worker", "--broker-url", "mysql://x"], "--broker-url: the URL must begin with one of redis"),
         (["coordinator", "--broker-url", "redis://x", "--worker-timeout", "soon"], "--worker-timeout: soon"),
         (["server", "--delay", "soon"], "--delay: soon is not a delay"),
     ],

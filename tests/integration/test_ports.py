@@ -104,4 +104,4 @@ def test_a_file_that_is_not_a_listening_socket_is_refused(tmp_path: Path) -> Non
             pass_fds=[idle.fileno()], capture_output=True, text=True, timeout=20, check=False,
         )  # fmt: skip
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
-    assert "is not a socket that listens" in ended.stderr
+    assert "is not a listening socket" in ended.stderr

@@ -462,9 +462,9 @@ def test_a_missing_secret_is_refused_by_name(
     with run_workers(desk, tmp_path, "--allow-env", "MISSING"):
         for name in ("AWS_SECRET_ACCESS_KEY", "OKU_BROKER_URL", "PATH"):
             reason = desk.refuse(headers=(Header(f"A: {{env:{name}}}"),))
-            assert reason == f"{{env:{name}}} may not be used here: --allow-env {name} allows it"
+            assert reason == f"{{env:{name}}} is not allowed here: --allow-env {name} allows it"
         assert desk.refuse(body="{env:MISSING}") == "{env:MISSING}: this variable is not set here"
-        assert desk.refuse(body="{file:x}").startswith("{file:x} may not be used here")
+        assert desk.refuse(body="{file:x}").startswith("{file:x} is not allowed here")
         send_lease(desk.app, lease := desk.build_lease())
         assert desk.receive_report().lease == lease.id
 

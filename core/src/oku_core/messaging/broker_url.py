@@ -42,7 +42,7 @@ def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
         url = parts._replace(query=urlencode(others)).geturl()
     if parts.scheme not in _TLS_SCHEMES:
         if given:
-            raise UserError(f"--broker-url: {next(iter(given))} goes with {' and '.join(_TLS_SCHEMES)} only")
+            raise UserError(f"--broker-url: {next(iter(given))} is only for {' and '.join(_TLS_SCHEMES)}")
         return url, None
     build = _build_redis_options if parts.scheme == "rediss" else _build_amqp_options
     return url, build(_read_files(given), **_read_checks(given))
@@ -52,7 +52,7 @@ def _read_parts(url: str) -> SplitResult:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
         # What was meant is not known, so that no part of it can be shown: it may be the password.
-        raise UserError(f"--broker-url: it does not begin with one of {', '.join(_SCHEMES)} and ://")
+        raise UserError(f"--broker-url: the URL must begin with one of {', '.join(_SCHEMES)}, and ://")
     try:
         parts = urlsplit(url)
         has_port = parts.port is None or parts.port > 0
@@ -60,15 +60,15 @@ def _read_parts(url: str) -> SplitResult:
         has_port = False
     if not has_port or ("@" not in parts.netloc and "@" in parts.path + parts.fragment):
         raise UserError(
-            "--broker-url: host and port cannot be read; in a password "
-            ": / ? # @ are written %3A %2F %3F %23 %40"
+            "--broker-url: host and port cannot be read; in a password, "
+            "write : / ? # @ as %3A %2F %3F %23 %40"
         )
     return parts
 
 
 def _read_files(given: Mapping[str, str]) -> dict[str, str]:
     for name in given.keys() - {*_FILES, *_CHECKS}:
-        raise UserError(f"--broker-url: {name} is none of {', '.join((*_FILES, *_CHECKS))}")
+        raise UserError(f"--broker-url: {name} is not one of {', '.join((*_FILES, *_CHECKS))}")
     files = {name: given[name] for name in _FILES if name in given}
     for name, path in files.items():
         try:

@@ -154,7 +154,7 @@ def find_fault(report: Report, start: int, stop: int) -> str | None:
 
 def _find_range_fault(report: Report, start: int, stop: int) -> str | None:
     if report.start != start or not start <= report.done <= stop:
-        return f"covers [{report.start}, {report.done}), the lease is [{start}, {stop})"
+        return f"covers [{report.start}, {report.done}), but the lease is [{start}, {stop})"
     if any(b <= a for a, b in pairwise([start - 1, *report.unfinished, report.done])):
         return "the unfinished indices do not rise within what is covered"
     return None
@@ -162,9 +162,9 @@ def _find_range_fault(report: Report, start: int, stop: int) -> str | None:
 
 def _find_outcome_fault(report: Report) -> str | None:
     if not is_account(report.outcomes):
-        return "the outcomes are no six counts"
+        return "the outcomes are not six counts"
     if sum(report.outcomes) != report.covered:
-        return f"the outcomes sum to {sum(report.outcomes)}, {report.covered} are covered"
+        return f"the outcomes sum to {sum(report.outcomes)}, but {report.covered} are covered"
     return None
 
 
@@ -178,7 +178,7 @@ def _find_answer_fault(report: Report) -> str | None:
     if fault := report.latency.find_fault():
         return fault
     if report.latency.total != answered:
-        return f"the histogram holds {report.latency.total}, {answered} are answered"
+        return f"the histogram holds {report.latency.total}, but {answered} are answered"
     return None
 
 
@@ -189,7 +189,7 @@ def _find_figure_fault(report: Report) -> str | None:
             return f"{name} is {figure}"
     for name in ("saturated", "lagged"):
         if not 0 <= (requests := getattr(report, name)) <= report.covered:
-            return f"{requests} requests are {name}, {report.covered} are covered"
+            return f"{requests} requests are {name}, but {report.covered} are covered"
     return None
 
 
@@ -197,5 +197,5 @@ def _find_refusal_fault(report: Report) -> str | None:
     if report.refusal and report.done != report.start:
         return f"it refuses the lease and covers [{report.start}, {report.done})"
     if len(report.refusal) > LONGEST_REFUSAL or not report.refusal.isprintable():
-        return f"the refusal is no line of up to {LONGEST_REFUSAL} printable characters"
+        return f"the refusal is not one line of up to {LONGEST_REFUSAL} printable characters"
     return None

@@ -54,14 +54,14 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     def find_fault(self) -> str | None:
         """What is wrong with progress that somebody sent, or None."""
         if not all(is_account(counts) for counts in (self.outcomes, *self.leases.values())):
-            return "the outcomes are no six counts"
+            return "the outcomes are not six counts"
         figures = (self.at, self.in_flight, self.bytes_received, self.lag_s, self.cpu_share, self.rss_mb)
         if not all(0 <= figure < math.inf for figure in figures):
-            return "a figure is negative or no number"
+            return "a figure is negative or not a number"
         if not 0 < self.seconds < math.inf:
             return f"it tells of {self.seconds} s"
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
-            return f"its troubles are not up to {MOST_TROUBLES} lines"
+            return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
         return self.latency.find_fault()
 
 

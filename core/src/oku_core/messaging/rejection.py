@@ -72,11 +72,13 @@ class RejectionLog:
             if self._noted_at - self._logged_at < _LOG_EVERY_S:
                 return
             unlogged, self._unlogged, self._logged_at = self._unlogged, 0, self._noted_at
-        self._logger.warning("messages of the broker were dropped: %d, the last because %s", unlogged, error)
+        self._logger.warning(
+            "messages from the broker were dropped: %d, the last because %s", unlogged, error
+        )
 
     def describe(self) -> str:
         """What was dropped, if anything was in the last minute; else empty."""
         with self._lock:
             if self._clock() - self._noted_at > _LOG_EVERY_S:
                 return ""
-            return f"messages of the broker were dropped: {self._total}, the last because {self._last}"
+            return f"messages from the broker were dropped: {self._total}, the last because {self._last}"

@@ -167,4 +167,4 @@ def _note_unreadable(error: Exception) -> None:
 
 
 def _refuse(_: bytes) -> bytes:
-    raise ValueError("no message of ours is compressed")
+    raise ValueError("Oku's messages are never compressed")

@@ -68,7 +68,7 @@ def _adopt_socket(number: int) -> socket.socket:
         raise UserError(f"--listen-fd: {number} is not an open socket") from error
     if not adopted.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         adopted.close()
-        raise UserError(f"--listen-fd: {number} is not a socket that listens")
+        raise UserError(f"--listen-fd: {number} is not a listening socket")
     adopted.set_inheritable(False)
     return adopted
 
@@ -97,7 +97,7 @@ def explain_failure(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"--port: {port} is in use on {host}"
     if error.errno == errno.EACCES:
-        return f"--port: {port} is not permitted to you"
+        return f"--port: {port} needs privileges that you do not have"
     if error.errno == errno.EADDRNOTAVAIL:
         return f"--host: {host} is not an address of this machine"
     return f"--host: {host}:{port} cannot be listened on: {error.strerror}"

@@ -26,7 +26,7 @@ def raise_open_files() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         except (ValueError, OSError) as error:
-            _log.warning("%d open files are refused: %s", wanted, error)
+            _log.warning("a limit of %d open files is refused: %s", wanted, error)
             wanted //= 2
         else:
             return wanted

@@ -53,7 +53,7 @@ class Health:
         if self.trouble:
             self.trouble = ""
             if _is_power_of_two(self._failures):
-                _log.info("%s: goes on again", self.name)
+                _log.info("%s: works again", self.name)
 
     def note_failure(self, error: Exception) -> float:
         """It has failed; says after how many seconds it is to begin again."""

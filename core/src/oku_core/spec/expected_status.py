@@ -38,7 +38,7 @@ def parse_expect_status(value: object) -> tuple[ExpectedStatus, ...]:
     texts = [parse_scalar(item) for item in list_values(value)]
     statuses = tuple(ExpectedStatus(part.strip().lower()) for text in texts for part in text.split(","))
     if not statuses:
-        raise ValueError("there is no status")
+        raise ValueError("no status is given")
     return statuses
 
 

@@ -93,11 +93,11 @@ def _switch(value: object) -> bool:
 
 
 FIELDS: tuple[Field, ...] = (
-    Field("requests", "requests", _count(1, 10**15), "N", "How many requests: 50000, 1_000_000, 1e6, 1M."),
+    Field("requests", "requests", _count(1, 10**15), "N", "Number of requests: 50000, 1_000_000, 1e6, 1M."),
     Field(
         "url", "urls", parse_urls, "URL",
-        "Target; {i} is the index of the request. Several are used in turn, index by index. "
-        "Without it, Oku brings its own delay servers.",
+        "Target; {i} is the index of the request. Several URLs are used in turn, index by index. "
+        "Without a URL, Oku uses its own delay servers.",
         repeatable=True,
     ),
     Field("method", "method", _method, "METHOD", "HTTP method."),
@@ -106,73 +106,76 @@ FIELDS: tuple[Field, ...] = (
         repeatable=True,
     ),
     Field("body", "body", parse_body, "TEXT", "Body to send; {i} is the index."),
-    Field("concurrency", "concurrency", _count(1, 1_000_000), "N", "Requests in flight, for each worker."),
+    Field("concurrency", "concurrency", _count(1, 1_000_000), "N", "Requests in flight per worker."),
     Field(
         "workers", "workers", _count(1, 10_000), "N",
-        "How many workers; half the processors unless given.",
+        "Number of workers; by default half the processors.",
     ),
     Field(
         "engine", "engine", _engine, "ENGINE",
-        "What sends the requests: aiohttp, or httptools for throughput.",
+        "HTTP engine: aiohttp, or httptools for throughput.",
     ),
     Field(
         "timeout", "timeout_s", _duration(0.001, "1ms"), "DURATION",
-        "Longest time for one request, connecting included.",
+        "Longest time for one request, including connecting.",
     ),
     Field(
         "grace", "grace_s", _duration(0, "0s"), "DURATION",
-        "Longest time for requests in flight when a run is stopped; the timeout and a second unless given.",
+        "Time that requests in flight have to finish when a run is stopped; by default the timeout plus 1 s.",
     ),
     Field(
         "expect-status", "expect_status", parse_expect_status, "STATUS",
-        "Statuses that count as ok: 200, 2xx, 200,404.",
+        "Statuses that count as ok: 200, 2xx or 200,404.",
         repeatable=True,
     ),
     Field(
         "range-size", "range_size", _count(1, 10**9), "N",
-        "Requests of one lease; else it adapts to about 10 s of work.",
+        "Requests per lease; by default it adapts to about 10 s of work.",
     ),
     Field(
         "servers", "servers", _count(1, 1_000), "N",
-        "How many delay server processes; half the processors unless given.",
+        "Number of delay server processes; by default half the processors.",
         own_servers_only=True,
     ),
     Field(
         "delay", "delay", parse_delay, "DELAY",
-        "Delay of the delay servers: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5; none unless "
-        "given, or what servers elsewhere were started with.",
+        "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5; by default the "
+        "--delay that the delay servers were started with, or none.",
         own_servers_only=True,
     ),
     Field(
         "seed", "seed", _count(0, 2**63 - 1), "N",
-        "Seed of the delays: the same seed gives the same delays; 0 unless given, or what servers "
-        "elsewhere were started with.",
+        "Seed of the delays: the same seed gives the same delays; by default the --seed that the delay "
+        "servers were started with, or 0.",
         own_servers_only=True,
     ),
-    Field("name", "name", _name, "TEXT", "What to call the run."),
+    Field("name", "name", _name, "TEXT", "Name of the run."),
     Field(
         "cacert", "cacert", _path, "FILE",
-        "Certificates to trust in place of the system's, PEM; a path where the workers run.",
+        "PEM file of the certificates to trust instead of the system's; a path on the workers' machine.",
     ),
     Field(
         "cert", "cert", _path, "FILE",
-        "Certificate to show to the target, PEM, with its key in it or in --key; "
-        "a path where the workers run.",
+        "PEM file of the client certificate, with its key in the same file or in --key; "
+        "a path on the workers' machine.",
     ),
-    Field("key", "key", _path, "FILE", "Private key of --cert, PEM; a path where the workers run."),
-    Field("insecure", "insecure", _switch, "", "Take any certificate of the target.", is_switch=True),
+    Field(
+        "key", "key", _path, "FILE",
+        "PEM file of the private key of --cert; a path on the workers' machine.",
+    ),
+    Field("insecure", "insecure", _switch, "", "Accept any certificate from the target.", is_switch=True),
     Field(
         "proxy", "proxy", parse_proxy, "URL", "HTTP proxy to send the requests through (aiohttp only).",
         aiohttp_only=True,
     ),
     Field(
         "max-redirects", "max_redirects", _count(0, 100), "N",
-        "Redirections to follow within one request; its latency is that of all of them (aiohttp only).",
+        "Redirects to follow within one request; its latency covers all of them (aiohttp only).",
         aiohttp_only=True,
     ),
     Field(
         "cookies", "cookies", _switch, "",
-        "Send back the cookies that responses set, in one jar for each worker (aiohttp only).",
+        "Send back the cookies that responses set; each worker has one cookie jar (aiohttp only).",
         is_switch=True, aiohttp_only=True,
     ),
 )  # fmt: skip

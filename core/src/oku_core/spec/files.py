@@ -77,7 +77,7 @@ EVERYWHERE = SpecFiles((Path("/"),))
 
 
 def _refuse() -> SpecFileError:
-    return SpecFileError("files are read from the folders that --files-dir allows, and from nowhere else")
+    return SpecFileError("files are read only from the folders that --files-dir allows")
 
 
 def _read_below(root: Path, name: Path) -> bytes:

@@ -99,7 +99,7 @@ def _parse_header(text: str) -> Header:
     if not name or not colon:
         raise ValueError(f"{format_value(text)} is not of the form 'Name: value'")
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{format_value(name)} is not the name of a header: ASCII letters, digits and -")
+        raise ValueError(f"{format_value(name)} is not a valid header name: use ASCII letters, digits and -")
     if not _VALUE.fullmatch(value):
         raise ValueError(f"{format_value(text)} has line breaks or control characters in its value")
     check_secrets(value)

@@ -89,7 +89,7 @@ def _read_source(source: Source) -> dict[str, object]:
 
 def _suggest(key: str) -> str:
     near = difflib.get_close_matches(key, FIELD_BY_KEY, n=1)
-    return f", did you mean {near[0]}?" if near else f", known are {', '.join(FIELD_BY_KEY)}"
+    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(FIELD_BY_KEY)}"
 
 
 def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:
@@ -98,7 +98,9 @@ def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:
     for field in FIELDS:
         if field.own_servers_only and field.key in given:
             place = given[field.key][0].place(field.key)
-            raise SpecError(f"{place}: is for Oku's own delay servers, it does not go together with url")
+            raise SpecError(
+                f"{place}: applies only to Oku's own delay servers and cannot be combined with url"
+            )
 
 
 def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
@@ -107,12 +109,12 @@ def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> Non
     for field in FIELDS:
         if field.aiohttp_only and getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute):
             place = given[field.key][0].place(field.key)
-            raise SpecError(f"{place}: the engine {spec.engine} cannot do this, use {Engine.AIOHTTP}")
+            raise SpecError(f"{place}: the engine {spec.engine} does not support this, use {Engine.AIOHTTP}")
 
 
 def _check_key(given: Mapping[str, tuple[Source, object]]) -> None:
     if "key" in given and "cert" not in given:
-        raise SpecError(f"{given['key'][0].place('key')}: is the key of a certificate, and there is no cert")
+        raise SpecError(f"{given['key'][0].place('key')}: is the key of a certificate, but cert is not given")
 
 
 def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:

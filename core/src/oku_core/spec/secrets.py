@@ -55,7 +55,9 @@ class SecretSource:
             return spec
         filled = _fill_in(spec, {placeholder: self._read(placeholder) for placeholder in placeholders})
         if find_framing_fault(filled.headers, filled.body):
-            raise SecretError(f"with {', '.join(sorted(placeholders))} the headers contradict the body")
+            raise SecretError(
+                f"with the value of {', '.join(sorted(placeholders))}, the headers contradict the body"
+            )
         return filled
 
     def _read(self, placeholder: str) -> str:
@@ -75,14 +77,14 @@ class SecretSource:
 
     def _read_variable(self, name: str) -> str:
         if name not in self.variables:
-            raise SecretError(f"{{env:{name}}} may not be used here: --allow-env {name} allows it")
+            raise SecretError(f"{{env:{name}}} is not allowed here: --allow-env {name} allows it")
         if (value := os.environ.get(name)) is None:
             raise SecretError(f"{{env:{name}}}: this variable is not set here")
         return value
 
     def _read_file(self, name: str) -> str:
         if self.folder is None:
-            raise SecretError(f"{{file:{name}}} may not be used here: --secrets-dir FOLDER allows it")
+            raise SecretError(f"{{file:{name}}} is not allowed here: --secrets-dir FOLDER allows it")
         try:
             content = SpecFiles((self.folder,)).read(str(self.folder / name))
             # Editors and `kubectl` leave a line break at the end that nobody means.
@@ -140,5 +142,7 @@ def _replacing(find: Callable[[str], str]) -> Callable[[str], str]:
 
 def _check_header_value(placeholder: str, value: str) -> str:
     if _CONTROL.search(value):
-        raise SecretError(f"{placeholder}: its value has a line break or a control character, no header can")
+        raise SecretError(
+            f"{placeholder}: its value has a line break or control character, which no header may have"
+        )
     return value

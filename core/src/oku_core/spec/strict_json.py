@@ -43,7 +43,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _parse_int(digits: str) -> int:
     # Python refuses more than 4300 digits in words of its own, and takes long over fewer.
     if len(digits) > MOST_DIGITS:
-        raise ValueError(f"a number has {len(digits)} digits, {MOST_DIGITS} are allowed")
+        raise ValueError(f"a number has {len(digits)} digits; at most {MOST_DIGITS} are allowed")
     return int(digits)
 
 

@@ -48,7 +48,7 @@ def parse_urls(value: object) -> tuple[Url, ...]:
     """One URL or several: `http` or `https`, `{i}` only in path and query, no secret in the host."""
     urls = tuple(_parse_url(parse_text(item)) for item in list_values(value))
     if not urls:
-        raise ValueError("there is no URL")
+        raise ValueError("no URL is given")
     return urls
 
 
@@ -65,20 +65,20 @@ def parse_proxy(value: object) -> Url:
 def _parse_url(text: str) -> Url:
     shown = format_value(redact(text, queries=False))
     if " " in text or not text.isprintable():
-        raise ValueError(f"{shown} has white space or control characters in it")
+        raise ValueError(f"{shown} contains whitespace or control characters")
     if not _SCHEME.match(text):
         raise ValueError(f"{shown} has no scheme, write http://{format_value(text.lstrip(':/') or 'host/')}")
     check_secrets(text)
     authority = re.split(r"[/?#]", text.partition("://")[2], maxsplit=1)[0]
     if SECRET_PLACEHOLDER.search(authority.rpartition("@")[2]):
-        raise ValueError(f"{shown} has a secret in its host; it may stand in user, path and query")
+        raise ValueError(f"{shown} has a secret in its host; only user, path and query may have one")
     public = SECRET_PLACEHOLDER.sub("0", text)
     _check_host(public, shown)
     if "#" in public:
         raise ValueError(f"{shown} has a fragment (#), which is never sent")
     if unknown := _PLACEHOLDER.search(public.replace(INDEX_PLACEHOLDER, "0")):
         name = format_value(unknown[0])
-        raise ValueError(f"{shown} has the unknown placeholder {name}; there are {KNOWN_PLACEHOLDERS}")
+        raise ValueError(f"{shown} has the unknown placeholder {name}; Oku knows {KNOWN_PLACEHOLDERS}")
     return Url(text)
 
 
@@ -95,7 +95,7 @@ def _check_host(text: str, shown: str) -> None:
         raise ValueError(f"{shown} has no host")
     if INDEX_PLACEHOLDER in parts.netloc:
         # A host for each index would let resolver and connection pool grow with the number of requests.
-        raise ValueError(f"{shown} has {INDEX_PLACEHOLDER} in its host; it may stand in path and query")
+        raise ValueError(f"{shown} has {INDEX_PLACEHOLDER} in its host; only path and query may have it")
     try:
         port = parts.port
     except ValueError:

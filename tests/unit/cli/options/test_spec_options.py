@@ -18,7 +18,7 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
     """It shows `10s`, not `10.0`."""
     text = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
 
-    assert "connecting included. [default: 10s]" in text
+    assert "including connecting. [default: 10s]" in text
     assert "[default: 200]" in text
     assert "[default: 100000]" in text
 

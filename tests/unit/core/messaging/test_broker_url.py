@@ -58,8 +58,8 @@ def test_files_of_tls_are_taken_out_of_the_url(tmp_path: Path) -> None:
         ("rediss://h?ssl_cert_reqs=maybe", "ssl_cert_reqs: maybe is not required or none"),
         ("rediss://h?ssl_cert_reqs=", "ssl_cert_reqs: '' is not required or none"),
         ("amqps://h?ssl_check_hostname=1", "ssl_check_hostname: 1 is not true or false"),
-        ("rediss://h?ssl_cacerts=x", f"ssl_cacerts is none of {', '.join(PARAMETERS)}"),
-        ("redis://h?ssl_ca_certs=x", "ssl_ca_certs goes with rediss and amqps only"),
+        ("rediss://h?ssl_cacerts=x", f"ssl_cacerts is not one of {', '.join(PARAMETERS)}"),
+        ("redis://h?ssl_ca_certs=x", "ssl_ca_certs is only for rediss and amqps"),
     ],
 )
 def test_parameters_of_tls_that_are_wrong_are_refused(url: str, message: str) -> None:

@@ -51,7 +51,7 @@ def test_a_broker_that_nobody_tried_is_refused(url: str) -> None:
     with pytest.raises(UserError) as caught:
         build_app(url, MESSAGE_KEY)
     assert str(caught.value) == (
-        "--broker-url: it does not begin with one of redis, rediss, redis+socket, amqp, amqps and ://"
+        "--broker-url: the URL must begin with one of redis, rediss, redis+socket, amqp, amqps, and ://"
     )
 
 

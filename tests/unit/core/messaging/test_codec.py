@@ -168,7 +168,7 @@ def test_a_message_may_know_more_than_we_do() -> None:
 def test_progress_that_cannot_be_true_is_malformed() -> None:
     """Also when it is signed."""
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"outcomes": [1]})
-    with pytest.raises(MalformedMessageError, match=r"^the outcomes are no six counts$"):
+    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not six counts$"):
         decode_progress(SIGNER, as_event(sealed))
 
 

@@ -202,20 +202,20 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"start": 99}, "covers [99, 107), the lease is [100, 110)"),
-        ({"start": 101}, "covers [101, 107), the lease is [100, 110)"),
-        ({"done": 99}, "covers [100, 99), the lease is [100, 110)"),
-        ({"done": 111}, "covers [100, 111), the lease is [100, 110)"),
+        ({"start": 99}, "covers [99, 107), but the lease is [100, 110)"),
+        ({"start": 101}, "covers [101, 107), but the lease is [100, 110)"),
+        ({"done": 99}, "covers [100, 99), but the lease is [100, 110)"),
+        ({"done": 111}, "covers [100, 111), but the lease is [100, 110)"),
         ({"unfinished": [99]}, "the unfinished indices do not rise within what is covered"),
         ({"unfinished": [107]}, "the unfinished indices do not rise within what is covered"),
         ({"unfinished": [105, 105]}, "the unfinished indices do not rise within what is covered"),
         ({"unfinished": [105, 104]}, "the unfinished indices do not rise within what is covered"),
-        ({"outcomes": []}, "the outcomes are no six counts"),
-        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are no six counts"),
-        ({"outcomes": [2, 1, 3, 0, 0, 0, 0]}, "the outcomes are no six counts"),
-        ({"outcomes": [2, 1, 4, -1, 0, 0]}, "the outcomes are no six counts"),
-        ({"outcomes": [2, 1, 4, 0, 0, 0]}, "the outcomes sum to 7, 6 are covered"),
-        ({"unfinished": []}, "the outcomes sum to 6, 7 are covered"),
+        ({"outcomes": []}, "the outcomes are not six counts"),
+        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not six counts"),
+        ({"outcomes": [2, 1, 3, 0, 0, 0, 0]}, "the outcomes are not six counts"),
+        ({"outcomes": [2, 1, 4, -1, 0, 0]}, "the outcomes are not six counts"),
+        ({"outcomes": [2, 1, 4, 0, 0, 0]}, "the outcomes sum to 7, but 6 are covered"),
+        ({"unfinished": []}, "the outcomes sum to 6, but 7 are covered"),
         ({"outcomes": [3, 1, 2, 0, 0, 0]}, "the statuses do not sum to the 4 answered"),
         ({"statuses": {}}, "the statuses do not sum to the 3 answered"),
         ({"statuses": {"200": 3, "500": 0}}, "0 responses have the status '500'"),
@@ -224,10 +224,10 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"statuses": {"200": 2, "1000": 1}}, "1 responses have the status '1000'"),
         ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but no status
         ({"latency": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"latency": HistogramSnapshot()}, "the histogram holds 0, 3 are answered"),
+        ({"latency": HistogramSnapshot()}, "the histogram holds 0, but 3 are answered"),
         (
             {"latency": HistogramSnapshot(buckets=[5, 4], sum_us=20, min_us=5, max_us=5)},
-            "the histogram holds 4, 3 are answered",
+            "the histogram holds 4, but 3 are answered",
         ),
         ({"bytes_received": -1}, "bytes_received is -1"),
         ({"bytes_received": 10**30}, f"bytes_received is {10**30}"),
@@ -237,8 +237,8 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"peak_rss_mb": math.nan}, "peak_rss_mb is nan"),
         ({"max_lag_s": -math.inf}, "max_lag_s is -inf"),
         ({"busy_share": -1.0}, "busy_share is -1.0"),
-        ({"saturated": 7}, "7 requests are saturated, 6 are covered"),
-        ({"lagged": -1}, "-1 requests are lagged, 6 are covered"),
+        ({"saturated": 7}, "7 requests are saturated, but 6 are covered"),
+        ({"lagged": -1}, "-1 requests are lagged, but 6 are covered"),
     ],
 )
 def test_every_forgery_is_named(changes: dict[str, Any], fault: str) -> None:
@@ -252,7 +252,7 @@ def test_every_forgery_is_named(changes: dict[str, Any], fault: str) -> None:
 def test_a_report_is_judged_by_its_own_lease(start: int, stop: int) -> None:
     """A report that is true of one range is none on another."""
     fault = find_fault(build_case().report, start, stop)
-    assert fault == f"covers [100, 107), the lease is [{start}, {stop})"
+    assert fault == f"covers [100, 107), but the lease is [{start}, {stop})"
 
 
 def test_reports_do_not_share_their_counts() -> None:
@@ -284,8 +284,8 @@ def test_a_report_says_nothing_by_default() -> None:
     [
         ({"refusal": "ca.pem: no such file"}, None),
         ({"refusal": "x" * 300}, None),
-        ({"refusal": "x" * 301}, "the refusal is no line of up to 300 printable characters"),
-        ({"refusal": "two\nlines"}, "the refusal is no line of up to 300 printable characters"),
+        ({"refusal": "x" * 301}, "the refusal is not one line of up to 300 printable characters"),
+        ({"refusal": "two\nlines"}, "the refusal is not one line of up to 300 printable characters"),
         ({"refusal": "no engine", "done": 4, "unfinished": [3]}, "it refuses the lease and covers [3, 4)"),
     ],
 )

@@ -24,8 +24,8 @@ def test_a_flood_is_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     clock.now += 60
     log.note(MalformedMessageError("Invalid JSON"))
     assert [record.getMessage() for record in caplog.records] == [
-        "messages of the broker were dropped: 1, the last because a report is not signed",
-        "messages of the broker were dropped: 100000, the last because Invalid JSON",
+        "messages from the broker were dropped: 1, the last because a report is not signed",
+        "messages from the broker were dropped: 100000, the last because Invalid JSON",
     ]
 
 
@@ -46,6 +46,6 @@ def test_it_is_told_for_a_minute() -> None:
     log.note(ForgedMessageError("x"))
     log.note(ForgedMessageError("y"))
     clock.now += 60
-    assert log.describe() == "messages of the broker were dropped: 2, the last because y"
+    assert log.describe() == "messages from the broker were dropped: 2, the last because y"
     clock.now += 1
     assert log.describe() == ""

@@ -31,7 +31,7 @@ def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text:
     ("number", "message"),
     [
         (errno.EADDRINUSE, "--port: 80 is in use on a"),
-        (errno.EACCES, "--port: 80 is not permitted to you"),
+        (errno.EACCES, "--port: 80 needs privileges that you do not have"),
         (errno.EADDRNOTAVAIL, "--host: a is not an address of this machine"),
         (errno.EMFILE, "--host: a:80 cannot be listened on: Too many open files"),
     ],
@@ -92,7 +92,7 @@ def test_sockets_that_listen_already_are_taken_over() -> None:
 
 def test_what_is_no_listening_socket_is_not_taken_over() -> None:
     """A closed number, another kind of file, a socket that does not listen."""
-    with socket.socket() as idle, pytest.raises(UserError, match="is not a socket that listens"):
+    with socket.socket() as idle, pytest.raises(UserError, match="is not a listening socket"):
         listener.adopt_sockets([os.dup(idle.fileno())])
     reading, writing = os.pipe()
     for number in (reading, 99_999, 2**70):

@@ -68,7 +68,7 @@ def test_a_system_may_allow_less_than_it_says(
     limits = set_up(monkeypatch, 256, UNLIMITED, most=300_000)
     assert open_files.raise_open_files() == 1 << 18
     assert limits.soft == 1 << 18
-    assert "1048576 open files are refused" in caplog.text
+    assert "a limit of 1048576 open files is refused" in caplog.text
 
 
 def test_a_limit_that_cannot_be_raised_stays(
@@ -78,4 +78,4 @@ def test_a_limit_that_cannot_be_raised_stays(
     limits = set_up(monkeypatch, 1024, 4096, most=0)
     assert open_files.raise_open_files() == 1024
     assert not limits.is_set
-    assert "4096 open files are refused" in caplog.text
+    assert "a limit of 4096 open files is refused" in caplog.text

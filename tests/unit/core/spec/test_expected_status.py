@@ -51,7 +51,7 @@ def test_statuses_come_in_lists_with_commas_or_by_the_hundred(
         (-200, "-200 is not a status such as 200 or 2xx"),
         (True, "true is not text, put it in quotes"),
         (None, "null is not text"),
-        ([], "there is no status"),
+        ([], "no status is given"),
         ([[200]], "[200] is not text"),
         ({200: "ok"}, "{200: 'ok'} is not text"),
     ],

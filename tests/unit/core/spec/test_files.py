@@ -8,7 +8,7 @@ from oku_core.errors import UserError
 from oku_core.spec.files import EVERYWHERE, MOST_BYTES, SpecFileError, SpecFiles
 from oku_core.spec.spec import Spec
 
-_REFUSED = "files are read from the folders that --files-dir allows, and from nowhere else"
+_REFUSED = "files are read only from the folders that --files-dir allows"
 
 
 @pytest.fixture

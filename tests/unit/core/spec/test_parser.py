@@ -149,10 +149,10 @@ def test_a_key_may_be_written_with_underscores(key: str) -> None:
         ("Requests", "Requests: unknown key, did you mean requests?"),
         ("expect_statuses", "expect_statuses: unknown key, did you mean expect-status?"),
         ("timeout_s", "timeout_s: unknown key, did you mean timeout?"),
-        ("xyz", f"xyz: unknown key, known are {', '.join(KEYS)}"),
-        ("a\nb", rf"'a\nb': unknown key, known are {', '.join(KEYS)}"),
-        (None, f"null: unknown key, known are {', '.join(KEYS)}"),
-        (5, f"5: unknown key, known are {', '.join(KEYS)}"),
+        ("xyz", f"xyz: unknown key, known keys are {', '.join(KEYS)}"),
+        ("a\nb", rf"'a\nb': unknown key, known keys are {', '.join(KEYS)}"),
+        (None, f"null: unknown key, known keys are {', '.join(KEYS)}"),
+        (5, f"5: unknown key, known keys are {', '.join(KEYS)}"),
     ],
 )
 def test_an_unknown_key_is_told_the_nearest(written: Any, fault: str) -> None:
@@ -179,7 +179,7 @@ def test_a_source_is_a_mapping(document: Any, shown: str) -> None:
 @pytest.mark.parametrize("key", OWN_SERVERS_KEYS)
 def test_what_is_for_own_servers_does_not_go_with_a_url(key: str) -> None:
     """The error names the place of the key that would have no effect, wherever the URL stands."""
-    fault = f"{key}: is for Oku's own delay servers, it does not go together with url"
+    fault = f"{key}: applies only to Oku's own delay servers and cannot be combined with url"
     assert (
         read_fault(Source("spec.yaml", {key: "1"}), Source(None, {"url": "http://h/"}))
         == f"spec.yaml: {fault}"
@@ -192,7 +192,7 @@ def test_what_is_for_own_servers_does_not_go_with_a_url(key: str) -> None:
 def test_what_only_aiohttp_can_do_is_refused_to_other_engines(key: str, label: str | None) -> None:
     """Flags, files and the API name the key that asks for it, wherever the engine is named."""
     place = "--" if label is None else f"{label}: "
-    fault = f"{place}{key}: the engine httptools cannot do this, use aiohttp"
+    fault = f"{place}{key}: the engine httptools does not support this, use aiohttp"
     asks = Source(label, {key: ASKS_FOR_AIOHTTP[key]})
     engine = Source(None, {"engine": "httptools"})
     assert read_fault(asks, engine) == fault == read_fault(engine, asks)
@@ -207,7 +207,7 @@ def test_what_only_aiohttp_can_do_may_be_declined() -> None:
 
 def test_a_key_belongs_to_a_certificate() -> None:
     """Alone it would have no effect."""
-    fault = "key: is the key of a certificate, and there is no cert"
+    fault = "key: is the key of a certificate, but cert is not given"
     assert read_fault(Source("spec.yaml", {"key": "a.key"})) == f"spec.yaml: {fault}"
     assert parse_spec(Source("spec.yaml", {"key": "a.key"}), Source(None, {"cert": "a"})).key == "a.key"
 

@@ -62,10 +62,10 @@ def test_a_spec_without_secrets_stays_as_it_is() -> None:
 def test_only_what_was_allowed_can_be_named(source: SecretSource, tmp_path: Path) -> None:
     """Whatever else the environment has; the reason says what would allow it."""
     assert refuse(source, Spec(body="{env:OTHER}")) == (
-        "{env:OTHER} may not be used here: --allow-env OTHER allows it"
+        "{env:OTHER} is not allowed here: --allow-env OTHER allows it"
     )
     assert refuse(SecretSource(), Spec(headers=(Header("A: {file:x}"),))) == (
-        "{file:x} may not be used here: --secrets-dir FOLDER allows it"
+        "{file:x} is not allowed here: --secrets-dir FOLDER allows it"
     )
     (tmp_path / "outside").write_text(HIDDEN)
     (tmp_path / "secrets" / "link").symlink_to(tmp_path / "outside")
@@ -88,7 +88,7 @@ def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> Non
     assert source.folder is not None
     (source.folder / "bad").write_text(value)
     reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
-    assert reason == "{file:bad}: its value has a line break or a control character, no header can"
+    assert reason == "{file:bad}: its value has a line break or control character, which no header may have"
 
 
 @pytest.mark.parametrize("header", ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"])

@@ -15,7 +15,7 @@ WRONG = {
     b'[{"x": {"\\u001b": 1, "\\u001b": 2}}]': r"'\x1b': is given twice",
     b"NaN": "is not JSON: NaN is not a number",
     b"-Infinity": "is not JSON: -Infinity is not a number",
-    b"9" * 5000: "a number has 5000 digits, 400 are allowed",
+    b"9" * 5000: "a number has 5000 digits; at most 400 are allowed",
     b"[" * 1_000_000: "is nested too deep",
     b'{"a":' * 200_000: "is nested too deep",
 }
