@@ -1,1 +1,1 @@
-"""The spec of a run: what may stand in it, how it is read, and what each request is."""
+"""The spec of a run: its keys, how their values are parsed, and how each request is built from them."""

@@ -1,10 +1,10 @@
-"""How long the delay server waits before it answers: distributions by their text form, drawn reproducibly.
+"""How long a delay server waits before it answers: distributions written as text, drawn reproducibly.
 
 | text | delay |
 | --- | --- |
 | `20ms` | always 20 ms |
-| `0..3s` | 0, 1, 2 or 3 s, each as likely: whole numbers of seconds on both sides draw whole seconds |
-| `5ms..80ms` | evenly between 5 and 80 ms |
+| `0..3s` | 0, 1, 2 or 3 s, equally likely: if both limits are whole seconds, so is every delay |
+| `5ms..80ms` | uniform between 5 and 80 ms |
 | `exp:50ms` | exponential with a mean of 50 ms |
 | `lognormal:40ms,0.5` | log-normal with a median of 40 ms and a sigma of 0.5 |
 """
@@ -20,7 +20,7 @@ from oku_core.errors import format_value
 from oku_core.spec.quantity import parse_duration_s
 
 MAX_DELAY_S = 3600.0
-"""Longest delay that can be asked for; the tails of `exp` and `lognormal` end here too."""
+"""The longest delay that a user can ask for. The tails of `exp` and `lognormal` are cut here, too."""
 
 _MASK = (1 << 64) - 1
 _LAST_P = 1 - 2.0**-53
@@ -32,11 +32,12 @@ _FORMS = "a delay such as 20ms, 0..3s, 5ms..80ms, exp:50ms or lognormal:40ms,0.5
 
 
 class Delay(str):
-    """A distribution of delays, as it was written.
+    """A distribution of delays; as a string, it is the text that the user wrote.
 
     Attributes:
-        mean_s: its mean, in seconds, of a tail that does not end.
-        quantile_s: the delay in seconds, at most `MAX_DELAY_S`, for a probability in `[0, 1)`.
+        mean_s: the mean of the distribution in seconds, before its tail is cut.
+        quantile_s: the quantile function: maps a probability in `[0, 1)` to a delay in seconds, at most
+            `MAX_DELAY_S`.
     """
 
     __slots__ = ("mean_s", "quantile_s")
@@ -44,21 +45,21 @@ class Delay(str):
     quantile_s: Callable[[float], float]
 
     def __new__(cls, text: str, mean_s: float, quantile_s: Callable[[float], float]) -> Self:
-        """A distribution that was read from `text`; `parse_delay` reads it."""
+        """Build a distribution from the parts that `parse_delay` has read from `text`."""
         delay = super().__new__(cls, text)
         delay.mean_s, delay.quantile_s = mean_s, quantile_s
         return delay
 
     def draw_s(self, seed: int, index: int) -> float:
-        """The delay of request `index`: the same for the same seed and index, on every machine."""
+        """The delay of request `index` in seconds; it depends on the seed and the index alone."""
         return self.quantile_s(uniform(seed, index))
 
 
 def uniform(seed: int, index: int) -> float:
-    """A number in `[0, 1)`, evenly spread over the indices.
+    """A pseudorandom number in `[0, 1)`, uniformly distributed over the indices.
 
-    SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) on the
-    index, started at a point that the seed chooses.
+    This is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014),
+    evaluated at the index; the seed determines where the sequence starts.
     """
     z = _find_start(seed) + (index + 1) * 0x9E3779B97F4A7C15 & _MASK
     return (_mix(z) >> 11) * 2.0**-53
@@ -70,7 +71,12 @@ def _find_start(seed: int) -> int:
 
 
 def parse_delay(value: object) -> Delay:
-    """Read one of the forms above; `ValueError` names the value and the forms."""
+    """Parse one of the forms above.
+
+    Raises:
+        ValueError: the value has none of the forms, or its delays are out of bounds. The message shows the
+            value and what is allowed.
+    """
     shown = format_value(value)
     try:
         delay = _parse_form(str(value).strip())
@@ -119,7 +125,7 @@ def _lognormal(text: str, median_s: float, sigma_text: str) -> Delay:
         raise ValueError(text)
     normal = NormalDist().inv_cdf
     mean_s = median_s * math.exp(sigma * sigma / 2)
-    # inv_cdf is not defined at 0, which a draw may be.
+    # A draw can be 0, where inv_cdf is undefined.
     return Delay(text, mean_s, lambda p: min(median_s * math.exp(sigma * normal(p or 2.0**-54)), MAX_DELAY_S))
 
 

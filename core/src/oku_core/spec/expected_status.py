@@ -1,4 +1,4 @@
-"""The statuses that a run expects, as users write them: `200`, or `2xx` for a hundred of them."""
+"""The statuses that a run expects, as users write them: a code such as `200`, or a class such as `2xx`."""
 
 import re
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ _STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
 
 
 class ExpectedStatus(str):
-    """A status, or a hundred of them, as it was written.
+    """A status code or a class of them; as a string, it is the text that the user wrote.
 
     Attributes:
-        codes: the status codes that it stands for.
+        codes: the status codes that the text stands for.
     """
 
     __slots__ = ("codes",)
     codes: range
 
     def __new__(cls, text: str) -> Self:
-        """Read `200` or `2xx`; `ValueError` for anything else."""
+        """Parse `200` or `2xx`; raise `ValueError` for anything else."""
         if not _STATUS.fullmatch(text):
             raise ValueError(f"{format_value(text)} is not a status such as 200 or 2xx")
         status = super().__new__(cls, text)
@@ -34,7 +34,7 @@ class ExpectedStatus(str):
 
 
 def parse_expect_status(value: object) -> tuple[ExpectedStatus, ...]:
-    """Statuses and hundreds of statuses, in a list or separated by commas: `200,404`, `2xx`."""
+    """Parse status codes and classes, given as a list or separated by commas: `200,404`, `2xx`."""
     texts = [parse_scalar(item) for item in list_values(value)]
     statuses = tuple(ExpectedStatus(part.strip().lower()) for text in texts for part in text.split(","))
     if not statuses:

@@ -1,6 +1,7 @@
-"""The one table that flags, files and the API read a spec by: its keys, their meaning, how values are read.
+"""The table of all keys of a spec: what each one means, and how its value is parsed.
 
-The command line makes its options from it, so that a key has the same name and the same meaning everywhere.
+Flags, files and the API all read specs by this table, and the command line builds its options from it, so a
+key has the same name and the same meaning everywhere.
 """
 
 import re
@@ -21,7 +22,19 @@ from oku_core.spec.url import parse_proxy, parse_urls
 
 @dataclass(frozen=True)
 class Field:
-    """One key of a spec: its name for users, the attribute it fills, how it is read, what it means."""
+    """One key of a spec.
+
+    Attributes:
+        key: the name that users write.
+        attribute: the attribute of `Spec` that the key sets.
+        parse: turns what the user wrote into the value of the attribute, or raises `ValueError`.
+        metavar: the placeholder for a value in the help of the command line.
+        help: what the key means, in one sentence.
+        repeatable: whether the key takes several values.
+        own_servers_only: whether the key applies only to Oku's own delay servers.
+        is_switch: whether the key is a flag without a value.
+        aiohttp_only: whether only the aiohttp engine supports the key.
+    """
 
     key: str
     attribute: str
@@ -88,7 +101,7 @@ def _path(value: object) -> str:
 
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{format_value(value)} is not true or false")  # noqa: TRY004  # wrong input, no wrong call
+        raise ValueError(f"{format_value(value)} is not true or false")  # noqa: TRY004  # the input is wrong, not the call
     return value
 
 
@@ -179,6 +192,6 @@ FIELDS: tuple[Field, ...] = (
         is_switch=True, aiohttp_only=True,
     ),
 )  # fmt: skip
-"""Every key of a spec, in the order in which help shows them."""
+"""Every key of a spec, in the order in which the help lists them."""
 
 FIELD_BY_KEY: Mapping[str, Field] = {field.key: field for field in FIELDS}

@@ -1,8 +1,8 @@
-"""The files that a spec names: whoever may submit a run chooses their paths, so they are read with care.
+"""Reads the files that a spec names, such as certificates.
 
-A path comes in, the content of its file goes out, if the operator allows a folder that it is in and it is a
-regular file of bounded size. Outside of these folders nothing is looked at, and the answer is always the
-same, so that it does not tell what exists there.
+Anyone who may submit a run chooses these paths, so a file is read only if it is in a folder that the operator
+allows, and is a regular file of bounded size. Nothing outside these folders is touched, and the error is
+always the same, so that it does not reveal what exists there.
 """
 
 import os
@@ -14,7 +14,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.spec.spec import Spec
 
 MOST_BYTES = 1 << 20
-"""The bundle of all public authorities has a quarter of this."""
+"""The largest file that is read, in bytes: four times the bundle of all public certificate authorities."""
 
 _SEARCH_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -22,31 +22,36 @@ _KEYS = ("cacert", "cert", "key")
 
 
 class SpecFileError(UserError):
-    """A file cannot be read, or may not be; the message says why, and is the rest of a sentence."""
+    """A file cannot be read or is not allowed; the message gives the reason without naming the file."""
 
 
 @dataclass(frozen=True)
 class SpecFiles:
-    """Reads files below some folders.
+    """Reads files from the folders that the operator allows.
 
-    Args:
-        folders: those that the operator allows, with all that is below them.
+    Attributes:
+        folders: the allowed folders; everything below them is allowed, too.
     """
 
     folders: tuple[Path, ...] = ()
 
     def check(self, spec: Spec) -> None:
-        """Refuse a spec that names a file elsewhere, by its path alone; `UserError` names key and path."""
+        """Check that a spec names files only in allowed folders; this looks at paths, never at the disk.
+
+        Raises:
+            UserError: a file is not in an allowed folder; the message names its key and path.
+        """
         for key in _KEYS:
             path = getattr(spec, key)
             if path is not None and not self._is_named_below(path):
                 raise UserError(f"{key}: {format_value(path)} cannot be used: {_refuse()}")
 
     def read(self, path: str) -> bytes:
-        """The content of a file; may block as long as its file system does.
+        """Return the content of a file; this may block for as long as its file system does.
 
         Raises:
-            SpecFileError: it is outside of the folders, is not there, is not a regular file, or is too large.
+            SpecFileError: the file is not in an allowed folder, does not exist, is not a regular file, or is
+                too large.
         """
         if not self._is_named_below(path):
             raise _refuse()
@@ -71,9 +76,9 @@ class SpecFiles:
 
 
 NOWHERE = SpecFiles()
-"""For processes of which nobody said what they may read."""
+"""Allows no file; for processes whose operator has not allowed any folder."""
 EVERYWHERE = SpecFiles((Path("/"),))
-"""For processes that serve nobody but the user whose files these are."""
+"""Allows every file; for processes that serve only the user who started them."""
 
 
 def _refuse() -> SpecFileError:
@@ -81,14 +86,14 @@ def _refuse() -> SpecFileError:
 
 
 def _read_below(root: Path, name: Path) -> bytes:
-    """Read a file by a path without symbolic links; one that has become a link meanwhile is not followed."""
+    """Read a file by its resolved path; a part that has become a symbolic link since is not followed."""
     folder = os.open(root, _SEARCH_FOLDER)
     try:
         for part in name.parent.parts:
             below = os.open(part, _SEARCH_FOLDER, dir_fd=folder)
             os.close(folder)
             folder = below
-        # To open a device may do something already.
+        # Opening a device can have side effects, so the type is checked first.
         _require_readable(os.stat(name.name, dir_fd=folder, follow_symlinks=False))
         file = os.open(name.name, _READ_FILE, dir_fd=folder)
     finally:
@@ -96,7 +101,7 @@ def _read_below(root: Path, name: Path) -> bytes:
     with os.fdopen(file, "rb") as opened:
         _require_readable(os.fstat(file))
         content = opened.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:  # it has grown, or belongs to a file system that does not tell sizes
+    if len(content) > MOST_BYTES:  # it has grown, or its file system does not report sizes
         raise _refuse_size()
     return content
 

@@ -1,7 +1,7 @@
-"""The headers of a spec: their names and values, and which of them contradict their request.
+"""The headers of a spec: how they are parsed, and which of them contradict their request.
 
-A header that contradicts the body makes the target read a part of one request as the beginning of the next
-(RFC 9112, section 6), and nothing that is counted after it is true.
+If a header contradicts the body, the target reads a part of one request as the beginning of the next
+(RFC 9112, section 6), and every later count on that connection is wrong.
 """
 
 import re
@@ -13,7 +13,7 @@ from oku_core.errors import format_value
 from oku_core.spec.placeholder import INDEX_PLACEHOLDER, build_template, check_secrets
 from oku_core.spec.scalar import list_values, parse_scalar, parse_text
 
-# RFC 9110, sections 5.6.2 and 5.5: a token, and a value without control characters other than the tab.
+# RFC 9110: a name is a token (section 5.6.2); a value has no control characters but the tab (section 5.5).
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
@@ -29,11 +29,11 @@ _CLOSE = "close"
 
 
 class Header(str):
-    """A header as it was written, `Name: value`.
+    """A header; as a string, it is the `Name: value` that the user wrote.
 
     Attributes:
-        name: what stands before the colon.
-        value: what stands behind it, without the white space around it; it may have placeholders.
+        name: the text before the colon.
+        value: the text after the colon, without surrounding whitespace; it may contain placeholders.
     """
 
     __slots__ = ("name", "value")
@@ -41,19 +41,19 @@ class Header(str):
     value: str
 
     def __new__(cls, text: str) -> Self:
-        """Split the text; nothing is checked here."""
+        """Split the text at the colon, without checking it."""
         header = super().__new__(cls, text)
         header.name, _, value = text.partition(":")
         header.value = value.strip()
         return header
 
     def is_named(self, name: str) -> bool:
-        """Whether it has this name, which is given in lower case."""
+        """Whether the header has this name, which must be in lower case."""
         return self.name.lower() == name
 
 
 def parse_headers(value: object) -> tuple[Header, ...]:
-    """`Name: value`, once or several times, or a mapping of names to values."""
+    """Parse one `Name: value`, a list of them, or a mapping of names to values."""
     if isinstance(value, Mapping):
         texts = [f"{parse_text(name)}: {parse_scalar(content)}" for name, content in value.items()]
     else:
@@ -62,17 +62,17 @@ def parse_headers(value: object) -> tuple[Header, ...]:
 
 
 def build_headers(headers: Iterable[Header]) -> Callable[[int], list[tuple[str, str]]]:
-    """A function from an index to the names and values that its request is sent with, in this order."""
+    """Build a function that maps an index to the headers of its request, as names and values in order."""
     templates = [(header.name, build_template(header.value)) for header in headers]
     return lambda index: [(name, build_value(index)) for name, build_value in templates]
 
 
 def find_framing_fault(headers: Sequence[Header], body: str | None) -> str | None:
-    """What is wrong with the headers of a spec beside its body, or None.
+    """Say how the headers of a spec contradict its body or each other; None if they do not.
 
     Args:
-        headers: of each request.
-        body: of each request, perhaps with `{i}` in it; None without one.
+        headers: the headers of each request.
+        body: the body of each request, which may contain `{i}`; None if there is no body.
     """
     counts = Counter(header.name.lower() for header in headers)
     for header in headers:
@@ -90,7 +90,7 @@ def find_framing_fault(headers: Sequence[Header], body: str | None) -> str | Non
 
 
 def asks_to_close(headers: Iterable[Header]) -> bool:
-    """Whether each request is to be the last one on its connection."""
+    """Whether the headers ask for a new connection for each request."""
     return any(header.is_named("connection") and _CLOSE in _split_options(header.value) for header in headers)
 
 

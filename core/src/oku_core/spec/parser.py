@@ -1,6 +1,6 @@
-"""Reads what users wrote (command line, YAML, JSON) into a spec.
+"""Parses what users wrote (command line, YAML, JSON) into a spec.
 
-The result is a `Spec`, or a `SpecError` of one line that names the place, the value and what is allowed.
+The result is a `Spec`, or a `SpecError` whose one line names the place, the value and what is allowed.
 """
 
 import difflib
@@ -17,27 +17,32 @@ _DEFAULTS = Spec()
 
 
 class SpecError(UserError):
-    """What a user wrote is wrong; the message is one line for that user."""
+    """What the user wrote is wrong; the message is one line for that user."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One place that values come from; `label` is None for the command line."""
+    """One place where values come from.
+
+    Attributes:
+        label: the name of the place, such as that of a file; None for the command line.
+        values: what the user wrote there, by key.
+    """
 
     label: str | None
     values: Mapping[str, object]
 
     def place(self, key: str) -> str:
-        """How to name `key` of this source to its writer."""
+        """How an error message names `key` of this source."""
         return f"--{key}" if self.label is None else f"{self.label}: {key}"
 
 
 def parse_spec(*sources: Source) -> Spec:
-    """Make a spec of several sources, later ones overriding earlier ones key by key.
+    """Build a spec from several sources; later ones override earlier ones key by key.
 
     Raises:
-        SpecError: a source is no mapping, a key is unknown or stands there twice, a value is not allowed, or
-            two keys exclude each other.
+        SpecError: a source is not a mapping, a key is unknown or given twice, a value is not allowed, or two
+            keys exclude each other.
     """
     given: dict[str, tuple[Source, object]] = {}
     for source in sources:
@@ -58,7 +63,7 @@ def parse_spec(*sources: Source) -> Spec:
 
 
 def build_mapping(spec: Spec) -> dict[str, Any]:
-    """The spec under the names of `FIELDS`; `parse_spec` reads it back to an equal spec."""
+    """Write a spec as a mapping with the keys of `FIELDS`; `parse_spec` turns it back into an equal spec."""
     mapping: dict[str, Any] = {}
     for field in FIELDS:
         value = getattr(spec, field.attribute)

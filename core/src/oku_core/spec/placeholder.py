@@ -1,4 +1,4 @@
-"""Placeholders in what users write of a request: `{i}` for its index, others for secrets of the workers."""
+"""The placeholders of a request: `{i}` for its index, others for secrets that only the workers know."""
 
 import re
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from oku_core.spec.scalar import parse_text
 INDEX_PLACEHOLDER = "{i}"
 """Stands for the index of the request in a URL, a header or a body."""
 SECRET_PLACEHOLDER = re.compile(r"\{env:[A-Za-z_][A-Za-z0-9_]*\}|\{file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}\}")
-"""Stands for a secret: an environment variable of the worker, or a file in a folder of its own."""
+"""Stands for a secret: an environment variable of the worker, or a file in its folder of secrets."""
 KNOWN_PLACEHOLDERS = "{i}, {env:NAME} and {file:NAME}"
-"""All of them, for people."""
+"""All placeholders, as messages list them."""
 
 _SECRET_BEGINS = re.compile(r"\{(?:env|file):[^{}\s]*\}?")
 
 
 def check_secrets(text: str) -> None:
-    """Raise `ValueError` if something in `text` begins like the placeholder of a secret and is not one."""
+    """Raise `ValueError` if `text` contains a malformed placeholder of a secret."""
     for found in _SECRET_BEGINS.finditer(text):
         if not SECRET_PLACEHOLDER.fullmatch(found[0]):
             raise ValueError(
@@ -27,14 +27,14 @@ def check_secrets(text: str) -> None:
 
 
 def parse_body(value: object) -> str:
-    """Any text, with or without placeholders."""
+    """Parse a body: any text, with or without placeholders."""
     body = parse_text(value)
     check_secrets(body)
     return body
 
 
 def build_template(text: str) -> Callable[[int], str]:
-    """A function from an index to `text` with every `{i}` replaced by it."""
+    """Build a function that maps an index to `text` with every `{i}` replaced by that index."""
     parts = text.split(INDEX_PLACEHOLDER)
     if len(parts) == 1:
         return lambda _: text

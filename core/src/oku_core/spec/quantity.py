@@ -1,7 +1,7 @@
-"""Counts, durations and sizes as people write them (`1M`, `10s`, `4KiB`), read into plain numbers.
+"""Parses counts, durations and sizes as people write them (`1M`, `10s`, `4KiB`) into plain numbers.
 
-Every reader takes what a flag (text) or a YAML or JSON file (a number or text) gives and raises
-`ValueError` with a sentence that names the value; nobody else in Oku parses a quantity.
+Every parser takes text from a flag, or text or a number from a YAML or JSON file, and raises `ValueError`
+with a sentence that names the value. No other module of Oku parses quantities.
 """
 
 import re
@@ -27,7 +27,7 @@ _DURATION = "a duration such as 10s, 500ms or 2m"
 
 
 def parse_count(value: object) -> int:
-    """A whole number: `1000000`, `1_000_000`, `1e6`, `1M`, `1.5k`."""
+    """Parse a whole number: `1000000`, `1_000_000`, `1e6`, `1M`, `1.5k`."""
     number = _parse(value, _COUNT_UNITS, "a number such as 50000, 1_000_000, 1e6 or 1M")
     if number.denominator != 1:
         raise ValueError(f"{format_value(value)} is not a whole number")
@@ -35,7 +35,7 @@ def parse_count(value: object) -> int:
 
 
 def parse_duration_s(value: object) -> float:
-    """A duration in seconds: `10s`, `500ms`, `2m`, `1h`; a bare number is seconds."""
+    """Parse a duration into seconds: `10s`, `500ms`, `2m`, `1h`; a bare number means seconds."""
     try:
         return float(_parse(value, _DURATION_UNITS, _DURATION))
     except OverflowError:
@@ -43,7 +43,7 @@ def parse_duration_s(value: object) -> float:
 
 
 def parse_size(value: object) -> int:
-    """A size in bytes, at least 0: `1000`, `4kB`, `4KiB`, `1MiB`."""
+    """Parse a size of at least 0 into bytes: `1000`, `4kB`, `4KiB`, `1MiB`."""
     size = round(_parse(value, _SIZE_UNITS, "a size such as 1000, 4kB or 1MiB"))
     if size < 0:
         raise ValueError(f"{format_value(value)} is not at least 0")
@@ -51,7 +51,7 @@ def parse_size(value: object) -> int:
 
 
 def parse_duration_between(value: object, least: str, most: str) -> float:
-    """The same within bounds, which are durations as text."""
+    """Parse a duration into seconds; it must lie within bounds, which are durations as text."""
     seconds = parse_duration_s(value)
     if not parse_duration_s(least) <= seconds <= parse_duration_s(most):
         raise ValueError(f"{format_value(value)} is not between {least} and {most}")
@@ -59,8 +59,8 @@ def parse_duration_between(value: object, least: str, most: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people, in two units at most: `850 ms`, `61.2 s`, `2 min 05 s`, `3 h 10 min`."""
-    # Each bound is where its form would round to what the next one writes.
+    """Format a duration for people, in at most two units: `850 ms`, `61.2 s`, `2 min 05 s`, `3 h 10 min`."""
+    # From each bound on, this form would round up to a number that belongs to the next form.
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 99.95:
@@ -72,7 +72,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """A number of bytes for people, in decimal units: `13.0 MB`."""
+    """Format a number of bytes for people, in decimal units: `13.0 MB`."""
     if count < 999.5:
         return f"{count:.0f} B"
     for unit in ("kB", "MB", "GB"):
@@ -89,5 +89,5 @@ def _parse(value: object, units: Mapping[str, int | Fraction] | Mapping[str, int
     unit = units.get(match[2].lower()) if match else None
     if match is None or unit is None or len(match[1]) > _MOST_DIGITS:
         raise ValueError(f"{format_value(value)} is not {wanted}")
-    # A fraction is exact: 1.001M is 1001000 and 2**53 + 1 stays what it is.
+    # A float would not be exact: 1.001M must give 1001000, and 2**53 + 1 must not be rounded.
     return Fraction(match[1]) * unit

@@ -1,8 +1,8 @@
-"""The secrets that a spec names: `{env:NAME}` and `{file:NAME}` in URLs, proxy, values of headers and body.
+"""The secrets that a spec names: `{env:NAME}` and `{file:NAME}` in URLs, proxy, header values and body.
 
-The spec keeps the placeholders wherever it goes: ledger, broker, API, reports. Only a worker puts values in
-their place, of names that its operator allows, for whoever may submit runs says where they are sent. No
-message of this module has a value in it.
+The spec keeps the placeholders wherever it is stored or shown: ledger, broker, API, reports. Only a worker
+replaces them with values. Anyone who may submit a run decides where the values are sent, so the operator of
+the worker must allow each name. No message of this module shows a value.
 """
 
 import os
@@ -23,7 +23,7 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.url import Url
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What no value of a header can have (RFC 9110, section 5.5): it would begin another header, or a body."""
+"""Characters that a header value may not have (RFC 9110, section 5.5); a line break would end the header."""
 
 
 class SecretError(UserError):
@@ -32,23 +32,24 @@ class SecretError(UserError):
 
 @dataclass(frozen=True)
 class SecretSource:
-    """What secrets a spec may name here.
+    """The secrets that a spec may use in this process.
 
-    Args:
-        variables: names of environment variables, for `{env:NAME}`.
-        folder: whose files `{file:NAME}` may name; none unless given.
+    Attributes:
+        variables: the names of environment variables that `{env:NAME}` may name.
+        folder: the folder of the files that `{file:NAME}` may name; None allows no file.
     """
 
     variables: tuple[str, ...] = ()
     folder: Path | None = None
 
     def fill_in(self, spec: Spec) -> Spec:
-        """The spec with values in the place of its placeholders, which are read now; may block.
+        """Read the secrets of a spec, and replace its placeholders with them; this may block.
 
-        From now on no text that is redacted shows them.
+        From then on, redacted texts do not show the values.
 
         Raises:
-            SecretError: a name is not allowed, has no value here, or a value cannot stand where it should.
+            SecretError: a name is not allowed or has no value here, or its value cannot be used where the
+                placeholder is.
         """
         placeholders = frozenset(list_secrets(spec))
         if not placeholders:
@@ -87,7 +88,7 @@ class SecretSource:
             raise SecretError(f"{{file:{name}}} is not allowed here: --secrets-dir FOLDER allows it")
         try:
             content = SpecFiles((self.folder,)).read(str(self.folder / name))
-            # Editors and `kubectl` leave a line break at the end that nobody means.
+            # Editors and `kubectl` often end a file with a line break that is not part of the secret.
             return content.decode().rstrip("\r\n")
         except SpecFileError as error:
             raise SecretError(f"{{file:{name}}}: {error}") from error
@@ -97,11 +98,11 @@ class SecretSource:
 
 @dataclass(frozen=True)
 class SpecSources:
-    """What a spec may name where a worker runs.
+    """What a spec may read on the worker's side.
 
-    Args:
-        files: reads its files.
-        secrets: has its secrets.
+    Attributes:
+        files: reads the files that the spec names.
+        secrets: reads the secrets that the spec names.
     """
 
     files: SpecFiles = NOWHERE
@@ -109,16 +110,16 @@ class SpecSources:
 
 
 NO_SOURCES = SpecSources()
-"""For workers of which nobody said what they may read."""
+"""Allows nothing; for workers whose operator has not allowed anything."""
 
 
 def reads_sources(spec: Spec) -> bool:
-    """Whether something of a spec is read where its worker runs: the next run may find it changed."""
+    """Whether a spec names files or secrets, which the worker reads anew for each run."""
     return any((spec.cacert, spec.cert, spec.key, *list_secrets(spec)))
 
 
 def list_secrets(spec: Spec) -> Iterator[str]:
-    """The placeholders of a spec that stand for secrets."""
+    """Yield the placeholders of a spec that stand for secrets."""
     for text in (*spec.urls, *spec.headers, spec.proxy or "", spec.body or ""):
         yield from (found[0] for found in SECRET_PLACEHOLDER.finditer(text))
 

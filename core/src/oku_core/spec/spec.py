@@ -1,4 +1,4 @@
-"""The spec: the immutable description of a run. What users may write is in `oku_core.spec.fields`."""
+"""The spec: the immutable description of a run. `oku_core.spec.fields` defines what users may write."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -16,17 +16,17 @@ class Engine(StrEnum):
     """What sends the requests of a worker."""
 
     AIOHTTP = "aiohttp"
-    """The default: all that HTTP/1.1 clients do."""
+    """The default, with all features: proxies, redirects and cookies."""
     HTTPTOOLS = "httptools"
-    """For throughput: plain and TLS HTTP/1.1 with keep-alive."""
+    """The fast one: HTTP/1.1 with keep-alive, plain or over TLS, and nothing else."""
 
 
 _UNTIL_SWEPT_S = 1.0
-"""Engines look a few times a second for requests that are over their timeout."""
+"""Longest time from a request's timeout until its engine notices; engines check a few times a second."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run is. See `FIELDS` for what each attribute means."""
+    """The description of a run; `FIELDS` explains each attribute."""
 
     requests: int = 100_000
     urls: tuple[Url, ...] = ()
@@ -54,7 +54,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def drain_s(self) -> float:
-        """How long requests in flight may go on when the run is stopped; by default until their timeout."""
+        """How many seconds requests in flight may take to finish when the run is stopped.
+
+        By default they have until their timeout.
+        """
         return self.timeout_s + _UNTIL_SWEPT_S if self.grace_s is None else self.grace_s
 
     @property
@@ -69,24 +72,24 @@ _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
 
 
 def encode_part(part: object) -> str:
-    """What `msgspec` writes for a part of a spec that has a type of ours: the text that it was read from."""
+    """Encode a part of a spec for `msgspec`: types of ours are written as the text that the user wrote."""
     if type(part) not in _PARSER_BY_TYPE:
         raise NotImplementedError(f"{type(part)} is not a part of a spec")
     return str(part)
 
 
 def decode_part(kind: type, written: object) -> object:
-    """The reverse of `encode_part`: each part is parsed here, and nowhere after."""
+    """Reverse `encode_part`. Each part is parsed here once, so that nothing later needs to parse it again."""
     if not isinstance(written, str):
-        raise ValueError(f"{format_value(written)} is not text")  # noqa: TRY004  # msgspec expects this one
+        raise ValueError(f"{format_value(written)} is not text")  # noqa: TRY004  # msgspec expects a ValueError
     return _PARSER_BY_TYPE[kind](written)
 
 
 def encode_spec(spec: Spec) -> bytes:
-    """A spec as JSON, with every part as it was written."""
+    """Write a spec as JSON, with every part as the user wrote it."""
     return msgspec.json.encode(spec, enc_hook=encode_part)
 
 
 def decode_spec(content: bytes | str) -> Spec:
-    """Read what `encode_spec` wrote."""
+    """Read a spec that `encode_spec` wrote."""
     return msgspec.json.decode(content, type=Spec, dec_hook=decode_part)

@@ -1,6 +1,6 @@
-"""JSON of others goes in, plain values come out; what JSON readers disagree about is refused.
+"""Decodes JSON from outside into plain values, and refuses what JSON parsers disagree about.
 
-RFC 8259 leaves to the reader what a name means that stands twice, and how large a number may be.
+RFC 8259 leaves it to the parser what a repeated name means and how large a number may be.
 """
 
 import json
@@ -12,11 +12,11 @@ MOST_DIGITS = 400
 
 
 def decode_json(content: bytes) -> Any:
-    """The value that a JSON text holds.
+    """Decode a JSON text.
 
     Raises:
-        ValueError: it is not JSON, names a key twice, is nested too deep, or has a number of thousands of
-            digits; one line.
+        ValueError: the text is not JSON, gives a key twice, is nested too deep, or has a number with more
+            than `MOST_DIGITS` digits. The message is one line.
     """
     try:
         return json.loads(
@@ -41,7 +41,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_int(digits: str) -> int:
-    # Python refuses more than 4300 digits in words of its own, and takes long over fewer.
+    # Python refuses more than 4300 digits with a message of its own, and is slow with fewer.
     if len(digits) > MOST_DIGITS:
         raise ValueError(f"a number has {len(digits)} digits; at most {MOST_DIGITS} are allowed")
     return int(digits)

@@ -1,4 +1,4 @@
-"""The URLs of a spec: what a user may write, and the parts that every engine needs of it."""
+"""The URLs of a spec: which ones a user may write, and the parts that every engine needs."""
 
 import re
 from typing import Self
@@ -19,14 +19,14 @@ _PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
 
 
 class Url(str):
-    """A URL as it was written, with the placeholders in it.
+    """A URL; as a string, it is the text that the user wrote, with its placeholders.
 
     Attributes:
-        scheme: in lower case.
-        authority: user, host and port.
-        host: in lower case; empty when there is none.
-        path: as it was written, perhaps empty.
-        query: as it was written, without the question mark.
+        scheme: the scheme in lower case.
+        authority: the user, host and port.
+        host: the host in lower case; empty if the URL has none.
+        path: the path as the user wrote it; it may be empty.
+        query: the query as the user wrote it, without the question mark.
     """
 
     __slots__ = ("authority", "host", "path", "query", "scheme")
@@ -37,7 +37,7 @@ class Url(str):
     query: str
 
     def __new__(cls, text: str) -> Self:
-        """Split the text; `ValueError` when that is not possible. Nothing else is checked here."""
+        """Split the text, without any other check; raise `ValueError` if it cannot be split."""
         url, parts = super().__new__(cls, text), urlsplit(text)
         url.scheme, url.authority, url.path, url.query = parts.scheme, parts.netloc, parts.path, parts.query
         url.host = parts.hostname or ""
@@ -45,7 +45,7 @@ class Url(str):
 
 
 def parse_urls(value: object) -> tuple[Url, ...]:
-    """One URL or several: `http` or `https`, `{i}` only in path and query, no secret in the host."""
+    """Parse one URL or several: `http` or `https`, `{i}` only in path and query, no secret in the host."""
     urls = tuple(_parse_url(parse_text(item)) for item in list_values(value))
     if not urls:
         raise ValueError("no URL is given")
@@ -53,7 +53,7 @@ def parse_urls(value: object) -> tuple[Url, ...]:
 
 
 def parse_proxy(value: object) -> Url:
-    """The URL of an HTTP proxy: scheme `http`, host and port, perhaps a user."""
+    """Parse the URL of an HTTP proxy: the scheme `http` and a host, optionally a port and a user."""
     url = _parse_url(parse_text(value))
     if url.scheme != "http" or url.path not in ("", "/") or url.query:
         raise ValueError(
@@ -86,7 +86,7 @@ def _check_host(text: str, shown: str) -> None:
     try:
         parts = urlsplit(text)
         host = parts.hostname or ""
-        host.encode("idna")  # a label that is empty or too long has no address
+        host.encode("idna")  # fails for a label that is empty or too long
     except ValueError as error:
         raise ValueError(f"{shown} has an invalid host") from error
     if parts.scheme not in ("http", "https"):
@@ -94,7 +94,7 @@ def _check_host(text: str, shown: str) -> None:
     if not host:
         raise ValueError(f"{shown} has no host")
     if INDEX_PLACEHOLDER in parts.netloc:
-        # A host for each index would let resolver and connection pool grow with the number of requests.
+        # With a host per index, the resolver and the connection pool would grow with the number of requests.
         raise ValueError(f"{shown} has {INDEX_PLACEHOLDER} in its host; only path and query may have it")
     try:
         port = parts.port
