@@ -1,1 +1,1 @@
-"""What every process of Oku needs: a clock, sockets, private files, tasks that keep going."""
+"""What every process of Oku needs: a clock, sockets, private files, supervised tasks."""

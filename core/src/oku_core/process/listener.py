@@ -1,8 +1,8 @@
-"""The listening sockets of a server: one for each process, all on one port.
+"""The listening sockets of a server: one per process, all on the same port.
 
-The kernel spreads connections over them (SO_REUSEPORT). They are made before any process is forked, so that
-a port in use is found at once, and connections wait rather than fail while a process is started again. Who
-starts a server may have made them for it: then nobody else can take the port before it does.
+The kernel spreads connections over them (SO_REUSEPORT). They are opened before any process is forked, so that
+a port in use is noticed at once, and connections wait rather than fail while a process restarts. A parent
+process can open the sockets and pass them on, so that nobody else takes the port before its server starts.
 """
 
 import errno
@@ -13,16 +13,16 @@ from typing import Any
 from oku_core.errors import UserError
 
 ANY_HOST = "*"
-"""All addresses of this machine, of IPv4 and of IPv6."""
+"""All addresses of this machine, IPv4 and IPv6."""
 BACKLOG = 4096
-"""Connections that wait to be accepted, for each process; the system may allow less (net.core.somaxconn)."""
+"""Connections per process that may wait to be accepted; the system may allow fewer (net.core.somaxconn)."""
 
 
 def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
-    """Listen `count` times on the same port.
+    """Open `count` listening sockets on the same port.
 
     Raises:
-        UserError: the port is in use or not permitted, or the host is none of this machine.
+        UserError: the port is in use or not permitted, or the host is not an address of this machine.
     """
     family, address = _resolve(host, port)
     sockets: list[socket.socket] = []
@@ -31,13 +31,13 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
             listening = socket.socket(family, socket.SOCK_STREAM)
             sockets.append(listening)
             if host == ANY_HOST and family == socket.AF_INET6:
-                # Clients of IPv4 come to the same socket, whatever the system's default is.
+                # IPv4 clients use the same socket, whatever the system's default is.
                 listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # Connections inherit it: that of a client which vanished without a word ends some day.
+            # Connections inherit it, so that one whose client has vanished silently is closed in the end.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            # The first socket is bound without sharing and shares afterwards: it fails if another server,
-            # one that shares its port too, has that port.
+            # The first socket is bound without SO_REUSEPORT and gets it afterwards: binding then fails if
+            # another server has the port, even one that uses SO_REUSEPORT as well.
             if len(sockets) > 1:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listening.bind(address)
@@ -53,10 +53,13 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
 
 
 def adopt_sockets(numbers: Sequence[int]) -> list[socket.socket]:
-    """Take over listening sockets that whoever started this process has left open, by their numbers.
+    """Take over listening sockets that the parent process has opened.
+
+    Args:
+        numbers: the file descriptors of the sockets.
 
     Raises:
-        UserError: one of them is not a listening socket.
+        UserError: one of the descriptors is not a listening socket.
     """
     return [_adopt_socket(number) for number in numbers]
 
@@ -74,7 +77,7 @@ def _adopt_socket(number: int) -> socket.socket:
 
 
 def format_address(listening: socket.socket) -> str:
-    """`host:port` of a socket, as it stands in a URL."""
+    """Format the address of a socket as in a URL: `host:port`, with brackets around IPv6."""
     host, port = listening.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -83,7 +86,7 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     if host == ANY_HOST:
         if socket.has_dualstack_ipv6():
             return socket.AF_INET6, ("::", port)
-        return socket.AF_INET, ("0.0.0.0", port)  # noqa: S104  # it was asked for
+        return socket.AF_INET, ("0.0.0.0", port)  # noqa: S104  # the user asked for all addresses
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -93,7 +96,7 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
 
 
 def explain_failure(error: OSError, host: str, port: int) -> str:
-    """The flag that cannot be listened on, its value and why."""
+    """Say in one line why a server cannot listen, with the flag that is to blame and its value."""
     if error.errno == errno.EADDRINUSE:
         return f"--port: {port} is in use on {host}"
     if error.errno == errno.EACCES:

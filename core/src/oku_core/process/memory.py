@@ -1,4 +1,4 @@
-"""How much memory this process has, and has had at most; MB are 10**6 bytes."""
+"""The resident memory of this process, now and at its peak; 1 MB is 10**6 bytes."""
 
 import resource
 import sys
@@ -11,7 +11,7 @@ _MAXRSS_MB = 1e-6 if sys.platform == "darwin" else 1e-6 * 1024
 
 
 def measure_rss_mb() -> float:
-    """Resident memory now, in MB; the peak where the system does not tell."""
+    """The current resident memory in MB; the peak where the system does not report the current value."""
     try:
         return int(STATM.read_text().split()[1]) * _PAGE_MB
     except OSError:
@@ -19,9 +19,9 @@ def measure_rss_mb() -> float:
 
 
 def measure_peak_rss_mb() -> float:
-    """Largest resident memory so far, in MB."""
+    """The peak resident memory in MB."""
     try:
-        # Not from getrusage on Linux: what that says is handed on from the parent process over exec.
+        # On Linux, getrusage would include the peak of the parent process, which survives exec.
         kilobytes = STATUS.read_text().partition("VmHWM:")[2].split(maxsplit=1)[0]
         return int(kilobytes) * 1024 / 1e6
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""How many files, connections among them, this process may have open."""
+"""The limit of open files, which bounds the connections that this process can have."""
 
 import logging
 import resource
@@ -6,19 +6,19 @@ import resource
 _log = logging.getLogger(__name__)
 
 MOST = 1 << 20
-"""More is not asked for, and a system without a limit counts as allowing so many."""
+"""The highest limit that is requested; a system without a limit counts as allowing this many."""
 
 
 def read_open_files() -> int:
-    """How many it may have open now, the soft limit."""
+    """How many files this process may have open now: the soft limit."""
     return _bound(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def raise_open_files() -> int:
-    """Raise the soft limit, 1024 on most systems, as far as allowed, for children, too; what it is then.
+    """Raise the soft limit, which is 1024 on most systems, as far as allowed, and return the new one.
 
-    A limit is never lowered. A refusal is logged: some systems allow less than the hard limit says, and then
-    the half of it is tried, and so on.
+    Child processes inherit it. The limit is never lowered. Some systems allow less than their hard limit:
+    a refusal is logged, and half of the refused limit is tried next.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     present, wanted = _bound(soft), _bound(hard)

@@ -1,8 +1,8 @@
-"""Folders and files that nobody but their owner can read or change.
+"""Folders and files that only their owner can read or change.
 
-Whoever may write a folder can put a link where a file is about to be made, or have a file open that is about
-to be filled. So folders of others, and those that others may write, are not used; files are made by us, or
-are ours, and are never reached through a link.
+Anyone who may write to a folder can place a link where a file is about to be created, or keep a file open
+that is about to be filled. So folders that belong to others, or that others may write to, are refused. A file
+must be created by us or belong to us, and is never opened through a link.
 """
 
 import contextlib
@@ -19,22 +19,22 @@ _NOT_REGULAR = "is not a regular file"
 
 
 class NotPrivateError(OSError):
-    """Others have a hand in a folder or a file; `strerror` says how, and what can be done."""
+    """Others can interfere with a folder or file; `strerror` says how, and what the user can do."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(errno.EPERM, reason, str(path))
 
 
 def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
-    """Make a folder for us alone, or take one that is ours and make it so.
+    """Create a folder that only we can open, or close an existing one of ours to others.
 
     Args:
-        path: where.
-        is_trusted: take a folder that is there as it is, such as a volume that nobody else mounts.
+        path: the path of the folder.
+        is_trusted: whether an existing folder is used as it is, such as a volume that nobody else mounts.
 
     Raises:
-        NotPrivateError: it belongs to somebody else, or others may write it.
-        OSError: it cannot be made.
+        NotPrivateError: the folder belongs to another user, or others may write to it.
+        OSError: the folder cannot be created.
     """
     with contextlib.suppress(FileExistsError):
         path.mkdir(parents=True, mode=_FOLDER)
@@ -46,11 +46,11 @@ def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
 
 
 def check_private_folder(path: Path) -> None:
-    """See whether only we may write a folder that is there.
+    """Check that only we may write to an existing folder.
 
     Raises:
-        NotPrivateError: it belongs to somebody else, or others may write it.
-        OSError: it is not there, or is not a folder.
+        NotPrivateError: the folder belongs to another user, or others may write to it.
+        OSError: the path does not exist, or is not a folder.
     """
     _require_ours(path, path.lstat().st_uid)
     state = path.stat()
@@ -65,14 +65,14 @@ def check_private_folder(path: Path) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a regular file that is ours, or make one if `flags` say so; nobody else can open it from then on.
+    """Open a regular file of ours, or create it if `flags` say so; from then on nobody else can open it.
 
     Raises:
-        NotPrivateError: it belongs to somebody else, or is not a regular file: a link, perhaps.
-        OSError: it cannot be opened.
+        NotPrivateError: the file belongs to another user, or is not a regular file but, for example, a link.
+        OSError: the file cannot be opened.
     """
     try:
-        # A pipe without a reader would hold us up.
+        # Without O_NONBLOCK, opening a pipe that has no reader would block.
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, _FILE)
     except OSError as error:
         if error.errno == errno.ELOOP:
@@ -90,12 +90,12 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def prepare_private_file(path: Path) -> None:
-    """Make an empty file unless there is one, which is looked at and closed to others but never opened.
+    """Create an empty file, or close an existing one to others without opening it.
 
-    For files of SQLite: to close such a file takes away the locks that this process has on it.
+    This is for SQLite's files: if a process closes such a file, it loses all its locks on it.
 
     Raises:
-        NotPrivateError: it belongs to somebody else, or is not a regular file.
+        NotPrivateError: the file belongs to another user, or is not a regular file.
     """
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE))
@@ -104,7 +104,11 @@ def prepare_private_file(path: Path) -> None:
 
 
 def tighten_private_file(path: Path) -> None:
-    """The same for a file that may not be there, and is not made then."""
+    """Close a file to others without opening it; do nothing if it does not exist.
+
+    Raises:
+        NotPrivateError: the file belongs to another user, or is not a regular file.
+    """
     try:
         state = path.lstat()
     except FileNotFoundError:
@@ -115,7 +119,7 @@ def tighten_private_file(path: Path) -> None:
 
 
 def write_private(path: Path, content: str) -> None:
-    """Make a file with this content, or put a new one in place of an old one; who sees it sees all of it."""
+    """Create or replace a file with this content; readers see either none of it or all of it."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.unlink(missing_ok=True)
     file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE)
@@ -131,15 +135,15 @@ def write_private(path: Path, content: str) -> None:
 def _check_file(path: Path, state: os.stat_result) -> None:
     if not stat.S_ISREG(state.st_mode):
         raise NotPrivateError(path, _NOT_REGULAR)
-    # On a volume, which was trusted, files may belong to whom the volume belongs.
+    # On a trusted volume, files may belong to the owner of the volume.
     if state.st_uid != path.parent.stat().st_uid:
         _require_ours(path, state.st_uid)
 
 
 def _tighten(file: Path | int) -> None:
-    # On a volume that allows no such thing it stays as it is. SQLite may have removed it by itself.
+    # Some volumes do not support chmod, and SQLite may have removed the file in the meantime.
     with contextlib.suppress(PermissionError, FileNotFoundError):
-        os.chmod(file, _FILE)  # noqa: PTH101  # it may be a number
+        os.chmod(file, _FILE)  # noqa: PTH101  # it may be a file descriptor
 
 
 def _require_ours(path: Path, owner: int) -> None:

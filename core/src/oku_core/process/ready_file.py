@@ -1,7 +1,7 @@
 """The file that tells a parent process where its server listens: `host:port` and a newline.
 
-A parent that asked for any free port waits for the file. What an earlier server left there is gone before a
-server starts, and whoever sees the file sees all of it.
+A parent that asked for any free port waits for this file. A server removes the file of an earlier server
+before it starts, and writes its own atomically.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from oku_core.process.private_files import write_private
 
 
 def remove_ready_file(path: Path) -> None:
-    """Remove what an earlier server left; `UserError` if that is impossible."""
+    """Remove the file of an earlier server; raise `UserError` if that is impossible."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -19,7 +19,7 @@ def remove_ready_file(path: Path) -> None:
 
 
 def write_ready_file(path: Path, address: str) -> None:
-    """Say that connections to `address` are accepted; `UserError` if it cannot be written."""
+    """Announce that the server accepts connections at `address`; raise `UserError` if that is impossible."""
     try:
         write_private(path, f"{address}\n")
     except OSError as error:

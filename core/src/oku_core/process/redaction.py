@@ -1,7 +1,7 @@
-"""Keeps secrets out of texts that leave a process: lines of logs, notices, messages to users.
+"""Keeps secrets out of texts that leave a process: log lines, notices, messages to users.
 
-Every text that others have written in part goes through `redact`, an error of a library above all: these
-name URLs as they were asked for, with a password before the host and with a token in the query.
+Every text that Oku has not written entirely itself goes through `redact`. Above all, these are errors of
+libraries: they quote whole URLs, with a password before the host or a token in the query.
 """
 
 import re
@@ -9,30 +9,32 @@ import re
 MASK = "***"
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<rest>[^\s\"'<>`]*[^\s\"'<>`,;])")
-"""What follows a URL in a sentence is not a part of it."""
+"""A comma or semicolon that follows a URL in a sentence is not a part of the URL."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:@\[\]]*)(:\d+)?")
 
 
 _SHORTEST_HIDDEN = 4
-"""Shorter values stand in every text, and are no secrets."""
+"""Shorter values are not hidden: they occur in any text by chance, and are not secrets."""
 _hidden: frozenset[str] = frozenset()
 
 
 def hide(*values: str) -> None:
-    """From now on, for as long as this process lives, no redacted text shows these values."""
-    global _hidden  # noqa: PLW0603  # whatever is logged anywhere must know of them
+    """Hide these values in every redacted text, from now on until the process ends."""
+    global _hidden  # noqa: PLW0603  # values must be hidden wherever this process logs
     _hidden |= {value for value in values if len(value) >= _SHORTEST_HIDDEN}
 
 
 def redact(text: str, *, queries: bool = True) -> str:
-    """A text in which URLs have no user and no password, and no query unless `queries` is false.
+    """Mask the user, the password and the query of each URL in a text, and the values passed to `hide`.
 
-    Values that were hidden are not in it either.
+    If it is unclear where a password ends, because it should have been percent-encoded, too much is masked
+    rather than too little.
 
-    Where it is not clear what is a password, as with one that should have been percent-encoded, more is
-    hidden rather than less.
+    Args:
+        text: the text to redact.
+        queries: whether queries are masked.
     """
-    # The longest first, for one may be a part of another.
+    # The longest value is masked first, because it may contain a shorter one.
     for value in sorted(_hidden, key=len, reverse=True):
         text = text.replace(value, MASK)
     return _URL.sub(lambda url: url["scheme"] + _redact_rest(url["rest"], queries=queries), text)
@@ -41,11 +43,11 @@ def redact(text: str, *, queries: bool = True) -> str:
 def _redact_rest(rest: str, *, queries: bool) -> str:
     before, at, after = rest.rpartition("@")
     if at:
-        # A password may have all signs in it that end a host, if somebody forgot to encode them.
+        # A password that was not encoded may contain any character that would end a host.
         if queries and "?" in before:
             return MASK
         rest = f"{MASK}@{after}"
     elif queries and not _HOST.fullmatch(re.split(r"[/?#]", rest, maxsplit=1)[0]):
-        return MASK  # of a URL that was cut
+        return MASK  # the URL was cut off, perhaps within a password
     head, mark, _ = rest.partition("?")
     return f"{head}{mark}{MASK}" if mark and queries else rest

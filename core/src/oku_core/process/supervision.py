@@ -1,8 +1,8 @@
-"""Keeps long-lived tasks and threads going: what fails is logged, shown as a notice, and begun again.
+"""Keeps long-lived tasks and threads running: a failure is logged, shown as a notice, and retried.
 
-The pauses between the beginnings grow up to a bound. Of failures in a row the 1st, 2nd, 4th, 8th … are
-logged, so that what fails always neither spins nor fills the log. Each task says when a round of it went
-well; its notice is over then.
+The pauses between retries grow up to a bound, and of consecutive failures only the 1st, 2nd, 4th, 8th … are
+logged, so that a task that always fails neither spins nor floods the log. Each task reports when it has
+succeeded, which ends its notice.
 """
 
 import asyncio
@@ -17,19 +17,20 @@ _log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 STEADY_S = 60.0
-"""Whoever fails again within this time has not recovered: its pauses go on growing."""
+"""A task that fails again within this time has not recovered, and its pauses keep growing."""
 LONGEST_TROUBLE = 200
-"""Characters; what an error says may be long."""
+"""The longest description of a trouble, in characters; error messages can be long."""
 
 
 class Health:
-    """How one long-lived task fares. May be told and asked from any thread.
+    """The health of one long-lived task. Any thread may use it.
 
     Args:
-        name: of the task, for people.
-        longest_pause_s: between two beginnings.
-        passing: errors that come from outside and pass by themselves: they are logged without a traceback.
-        clock: monotonic seconds.
+        name: the name of the task, as people read it.
+        longest_pause_s: the longest pause before a retry.
+        passing: errors with a cause outside the process that pass by themselves; they are logged without a
+            traceback.
+        clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -46,22 +47,22 @@ class Health:
         self._failures = 0
         self._failed_at = 0.0
         self.trouble = ""
-        """Why it does not go on; empty as long as it does."""
+        """What keeps the task from working; empty while it works."""
 
     def note_well(self) -> None:
-        """A round of it went well."""
+        """Record a success, which ends the trouble."""
         if self.trouble:
             self.trouble = ""
             if _is_power_of_two(self._failures):
                 _log.info("%s: works again", self.name)
 
     def note_failure(self, error: Exception) -> float:
-        """It has failed; says after how many seconds it is to begin again."""
+        """Record a failure, and return after how many seconds the task is to be retried."""
         now = self._clock()
         self._failures = self._failures + 1 if now - self._failed_at < STEADY_S else 1
         self._failed_at = now
         pause_s = min(FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 16), self._longest_pause_s)
-        # Without the pause: those who watch want to see one trouble, not one that changes.
+        # The pause is left out, so that a notice does not change with each retry.
         self.trouble = f"{self.name}: {describe_error(error)}"
         if _is_power_of_two(self._failures):
             traceback = None if isinstance(error, self._passing) else error
@@ -70,17 +71,17 @@ class Health:
 
 
 Work = Callable[[Health], Awaitable[None]]
-"""A long-lived task: goes on until it is cancelled, or returns when it is told to end."""
+"""A long-lived task: it runs until it is cancelled, or returns when it is told to end."""
 
 
 class Supervisor:
     """Supervises the tasks of one event loop and the threads beside it.
 
     Args:
-        is_fatal: which errors end the process, because they do not pass: they are raised by `wait`.
-        passing: those that need no traceback, as `Health` takes them.
-        sleep: pauses, and may return early when all is to end.
-        clock: monotonic seconds.
+        is_fatal: whether an error does not pass and must end the process; `wait` raises such errors.
+        passing: errors that are logged without a traceback, as for `Health`.
+        sleep: waits for some seconds; it may return early when the process is to end.
+        clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -99,32 +100,32 @@ class Supervisor:
 
     @property
     def troubles(self) -> list[str]:
-        """Why some of them do not go on, a line each."""
+        """What keeps tasks and threads from working, one line for each that has a trouble."""
         return [health.trouble for health in tuple(self._healths) if health.trouble]
 
     def enlist(self, name: str, longest_pause_s: float = LONGEST_PAUSE_S) -> Health:
-        """The health of a thread, for `keep_going`, or of what has a way of its own to begin again."""
+        """Build and watch the health of a thread, for `keep_going`, or of a task that retries by itself."""
         health = self.build_health(name, longest_pause_s)
         self._healths[health] = None
         return health
 
     def build_health(self, name: str, longest_pause_s: float = LONGEST_PAUSE_S) -> Health:
-        """The health of what shows its trouble in another way."""
+        """Build the health of a task that reports its trouble in another way."""
         return Health(name, longest_pause_s, self._passing, self._clock)
 
     def dismiss(self, health: Health) -> None:
-        """What this is of has ended in order."""
+        """Stop watching the health of a task that has ended normally."""
         self._healths.pop(health, None)
 
     def start(self, name: str, work: Work) -> asyncio.Task[None]:
-        """Start a task in the running event loop; whoever started it may cancel it."""
+        """Start a task in the running event loop; the caller may cancel it."""
         task = asyncio.get_running_loop().create_task(self._keep_going(self.enlist(name), work), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def wait(self, task: asyncio.Task[None]) -> None:
-        """Wait for the end of a task; raise what is fatal, whichever task it was raised in."""
+        """Wait until a task has ended; raise a fatal error of any supervised task."""
         while not task.done():
             done, _ = await asyncio.wait({task, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
@@ -148,17 +149,17 @@ class Supervisor:
 
 
 def keep_going(health: Health, work: Callable[[], None], ending: threading.Event) -> None:
-    """Do the work of a thread until it is told to end, from the beginning after each failure."""
+    """Repeat the work of a thread until it is told to end, with a pause after each failure."""
     while not ending.is_set():
         try:
             work()
-        except Exception as error:  # noqa: BLE001  # it is logged, and shown until the work goes well again
+        except Exception as error:  # noqa: BLE001  # it is logged, and shown until the work succeeds
             if not ending.is_set():
                 ending.wait(health.note_failure(error))
 
 
 async def cancel(tasks: Iterable[asyncio.Task[None] | None]) -> None:
-    """Cancel tasks, and wait for their end."""
+    """Cancel tasks, and wait until they have ended."""
     living = [task for task in tasks if task is not None]
     for task in living:
         task.cancel()
@@ -166,7 +167,7 @@ async def cancel(tasks: Iterable[asyncio.Task[None] | None]) -> None:
 
 
 def describe_error(error: Exception) -> str:
-    """An error in one line: its kind, and what it says."""
+    """Describe an error in one line: its type and its message, without secrets."""
     said = "".join(char if char.isprintable() else " " for char in redact(str(error)))
     text = " ".join(f"{type(error).__name__}: {said}".split()).rstrip(": ")
     return text if len(text) <= LONGEST_TROUBLE else f"{text[: LONGEST_TROUBLE - 2]} …"
