@@ -1,1 +1,1 @@
-"""What coordinator and workers say to each other: the messages, how they are signed, and how they travel."""
+"""The messages between coordinator and workers: what they say, how they are signed, and how they travel."""

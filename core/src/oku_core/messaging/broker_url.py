@@ -1,7 +1,8 @@
 """The URL of a broker, and the TLS that it asks for.
 
-kombu checks no certificate of `rediss://` and no name of `amqps://` unless it is told to, and takes what a
-URL says of TLS for Redis only. Here both are checked, and both take the same parameters.
+By default, kombu verifies neither the certificate of a `rediss://` broker nor the host name of an `amqps://`
+broker, and it reads TLS parameters from the URL for Redis only. Oku verifies both, and takes the same
+parameters for both.
 """
 
 import ssl
@@ -25,14 +26,14 @@ _CHECKS = {
 
 
 def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
-    """A URL without its parameters of TLS, and the options for its transport; None for one without TLS.
+    """Split a URL into the URL without its TLS parameters and kombu's TLS options, None without TLS.
 
-    `ssl_ca_certs` (an authority of one's own), `ssl_certfile` and `ssl_keyfile` (of the client) name files in
-    PEM; `ssl_cert_reqs=none` and `ssl_check_hostname=false` turn a check off.
+    `ssl_ca_certs` (a private certificate authority), `ssl_certfile` and `ssl_keyfile` (both of the client)
+    name PEM files; `ssl_cert_reqs=none` and `ssl_check_hostname=false` each turn a check off.
 
     Raises:
-        UserError: it is no URL of a broker that was tried, or one of these parameters is unknown, has another
-            value, or names a file that cannot be read.
+        UserError: the URL is not that of a supported broker, or a TLS parameter is unknown, has a value that
+            is not allowed, or names a file that cannot be read.
     """
     parts = _read_parts(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
@@ -51,7 +52,7 @@ def split_tls(url: str) -> tuple[str, dict[str, Any] | None]:
 def _read_parts(url: str) -> SplitResult:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in (*_SCHEMES, _TEST_SCHEME) or not (rest or scheme == _TEST_SCHEME):
-        # What was meant is not known, so that no part of it can be shown: it may be the password.
+        # It is unclear which part is the password, so the message shows none of them.
         raise UserError(f"--broker-url: the URL must begin with one of {', '.join(_SCHEMES)}, and ://")
     try:
         parts = urlsplit(url)
@@ -101,5 +102,5 @@ def _build_amqp_options(
     options: dict[str, Any] = {name.removeprefix(_PREFIX): path for name, path in files.items()}
     options["cert_reqs"] = ssl.CERT_REQUIRED if ssl_cert_reqs else ssl.CERT_NONE
     if ssl_cert_reqs and ssl_check_hostname:
-        options["server_hostname"] = None  # that of the URL
+        options["server_hostname"] = None  # py-amqp then takes the host of the URL
     return options

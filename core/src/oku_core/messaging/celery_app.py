@@ -1,9 +1,9 @@
 """The Celery application that coordinator and workers share: its queues and its settings.
 
-There are two queues: `leases` (coordinator to workers) and `reports` (workers to coordinator), JSON only.
-Beside them Celery events carry progress, and an exchange that every worker listens to carries orders; both
-may be lost. All messages are sealed. What the settings mean and why is in
-docs/decisions/0003-broker-carries-hints.md and 0022-signed-messages-and-rights-at-the-broker.md.
+There are two queues: `leases` (coordinator to workers) and `reports` (workers to coordinator). Celery events
+carry progress, and a fanout exchange carries orders to all workers; both may be lost. All messages are sealed
+JSON. docs/decisions/0003-broker-carries-hints.md and 0022-signed-messages-and-rights-at-the-broker.md explain
+the settings.
 """
 
 import importlib
@@ -35,15 +35,15 @@ PROGRESS_EVENT = "oku-progress"
 ORDERS_EXCHANGE = "oku.orders"
 
 _QUEUE_EXPIRES_S = 60.0
-"""How long the queue of a process that no longer listens stays."""
+"""How long the broker keeps the queue of a process that no longer listens."""
 
 _log = logging.getLogger(__name__)
 
 
 class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no types
-    """Imports what is installed, and reads no configuration but ours.
+    """Imports only installed modules, and reads no configuration files.
 
-    Celery's own loader looks into the working directory first, which may be anybody's.
+    Celery's own loader searches the working directory first, which anybody may have filled.
     """
 
     def import_from_cwd(self, module: str, imp: Any = None, package: str | None = None) -> Any:  # noqa: ARG002
@@ -54,12 +54,12 @@ class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no types
 
 
 class App(Celery):  # type: ignore[misc]  # Celery has no types
-    """A Celery application with the key of its messages.
+    """A Celery application that knows the key of its messages.
 
     Args:
-        key: shared by the coordinator and its workers; the broker does not have it.
-        reject: told of each message that is dropped.
-        options: of Celery.
+        key: the key that the coordinator and its workers share; the broker does not have it.
+        reject: called for each message that is dropped.
+        options: options of Celery.
     """
 
     def __init__(self, key: bytes, reject: Reject, **options: Any) -> None:
@@ -69,15 +69,15 @@ class App(Celery):  # type: ignore[misc]  # Celery has no types
 
 
 def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
-    """An application on `broker_url` (`redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`).
+    """Build the application.
 
     Args:
-        broker_url: of the broker.
-        key: of its messages.
-        reject: told of each message that is dropped; they are logged unless it is given.
+        broker_url: the URL of the broker: `redis://`, `rediss://`, `redis+socket://`, `amqp://`, `amqps://`.
+        key: the key of the messages.
+        reject: called for each message that is dropped; by default, dropped messages are logged.
 
     Raises:
-        UserError: the URL is none of these, or what it says of TLS is wrong.
+        UserError: the URL has another scheme, or its TLS parameters are wrong.
     """
     broker_url, tls = split_tls(broker_url)
     refuse_compression()
@@ -90,25 +90,26 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
         task_ignore_result=True,
         result_backend=None,
         task_queues=[
-            # Celery would bind a queue that names no exchange to that of the default queue.
+            # Celery would bind a queue without an exchange to the exchange of the default queue.
             Queue(name, Exchange(name), routing_key=name, queue_arguments=arguments)
             for name in (LEASES_QUEUE, REPORTS_QUEUE)
         ],
         task_default_queue=LEASES_QUEUE,
         task_create_missing_queues=False,
-        # A message is acknowledged when its lease has been reported: prefetch then counts leases under way.
+        # A message is acknowledged once its lease is reported, so the prefetch count limits active leases.
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         worker_prefetch_multiplier=1,
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
-        # The broker may be away for as long as it likes.
+        # The broker may be unavailable for any length of time.
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_use_ssl=tls,
         broker_transport_options=build_transport_options(broker_url),
-        # Whoever reaches the broker could shut workers down by it, or have them consume other queues.
+        # With remote control, anyone who can reach the broker could stop workers or redirect them to other
+        # queues.
         worker_enable_remote_control=False,
         event_queue_expires=_QUEUE_EXPIRES_S,
     )
@@ -116,9 +117,9 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
 
 
 def build_worker_app(broker_url: str, key: bytes) -> App:
-    """An application as of `build_app`, for a worker: its calls for messages last as `find_call_s` says.
+    """Build the application of a worker, whose blocking calls for messages last `find_call_s`.
 
-    kombu makes that of its `polling_interval`; in the event loop of a worker it does not poll.
+    kombu takes that duration from `polling_interval`. It does not poll in the event loop of a worker.
     """
     app = build_app(broker_url, key)
     app.conf.broker_transport_options["polling_interval"] = find_call_s(app)
@@ -126,7 +127,7 @@ def build_worker_app(broker_url: str, key: bytes) -> App:
 
 
 def build_orders_queue(name: str) -> Queue:
-    """The queue by which the process of a worker with this name gets the orders of the coordinator."""
+    """Build the queue by which the worker process with this name receives the coordinator's orders."""
     return Queue(
         f"{ORDERS_EXCHANGE}.{name}",
         Exchange(ORDERS_EXCHANGE, type="fanout", durable=False),

@@ -1,8 +1,8 @@
-"""Each message between its type and what travels: JSON in a sealed envelope, checked before it is read.
+"""Encodes messages as JSON in a sealed envelope, and checks and decodes what arrives.
 
-What a signed message of another protocol, or one that cannot be read, still has to tell is in the few fields
-that no version changes: whose lease it is and who sent it. So a worker can refuse what it cannot read, and
-the coordinator can say who speaks otherwise.
+A few fields are the same in every version of the protocol: which lease a message is about, and who sent it.
+So even if a signed message has another version or cannot be read, a worker can refuse the lease, and the
+coordinator can name the worker with the other version.
 """
 
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class LeaseHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What every version says of a lease."""
+    """The fields of a lease that are the same in every version."""
 
     id: str
     run: str
@@ -28,14 +28,14 @@ class LeaseHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
-    """What every version says of the worker that has sent a claim, a report or progress."""
+    """The fields of a claim, a report or progress that name its worker in every version."""
 
     worker: str
     incarnation: str
 
 
 class _Refusal(Sender, frozen=True, kw_only=True, tag_field="type", tag="report"):
-    """What every version says of a lease that a worker cannot begin."""
+    """The fields of a refusal that are the same in every version."""
 
     lease: str
     execution: str
@@ -44,10 +44,11 @@ class _Refusal(Sender, frozen=True, kw_only=True, tag_field="type", tag="report"
 
 
 class UnreadableLeaseError(RejectedMessageError):
-    """A lease of the coordinator that this worker cannot read.
+    """A lease from the coordinator that this worker cannot read.
 
     Attributes:
-        head: of the lease.
+        head: the fields of the lease that every version has.
+        rejection: the reason why the lease is not accepted.
     """
 
     def __init__(self, message: str, head: LeaseHead, rejection: Rejection) -> None:
@@ -57,11 +58,11 @@ class UnreadableLeaseError(RejectedMessageError):
 
 
 class OtherProtocolError(RejectedMessageError):
-    """A worker that speaks another version of the protocol.
+    """A worker speaks another version of the protocol.
 
     Attributes:
-        worker: its name.
-        protocol: what it speaks.
+        worker: the name of the worker.
+        protocol: the version that the worker speaks.
     """
 
     rejection = Rejection.OTHER_PROTOCOL
@@ -72,7 +73,7 @@ class OtherProtocolError(RejectedMessageError):
         self.protocol = protocol
 
 
-# Straight into our types: these come by the thousand, and kombu's own decoding goes through every object.
+# Messages are decoded straight into our types: there are thousands, and kombu's decoder visits every object.
 _TASK_DECODER = msgspec.json.Decoder(tuple[tuple[SealedMessage], Any, Any])
 _SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
 _MESSAGE_DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
@@ -85,7 +86,7 @@ _REFUSAL_DECODER = msgspec.json.Decoder(_Refusal)
 
 
 class _Event(msgspec.Struct, frozen=True):
-    """What we read of a Celery event."""
+    """The only field that we read from a Celery event."""
 
     progress: SealedMessage
 
@@ -94,22 +95,22 @@ _EVENT_DECODER = msgspec.json.Decoder(_Event)
 
 
 def seal_lease(signer: Signer, lease: Lease) -> dict[str, Any]:
-    """A lease as it travels."""
+    """Encode and seal a lease."""
     return _seal(signer, MessageKind.LEASE, lease)
 
 
 def seal_message(signer: Signer, message: Message) -> dict[str, Any]:
-    """A claim or a report as it travels."""
+    """Encode and seal a claim or a report."""
     return _seal(signer, MessageKind.REPORT, message)
 
 
 def seal_progress(signer: Signer, progress: Progress) -> dict[str, Any]:
-    """Progress as it travels."""
+    """Encode and seal progress."""
     return _seal(signer, MessageKind.PROGRESS, progress)
 
 
 def seal_order(signer: Signer, order: Order) -> dict[str, Any]:
-    """An order as it travels."""
+    """Encode and seal an order."""
     return _seal(signer, MessageKind.ORDER, order)
 
 
@@ -121,10 +122,10 @@ def _seal(signer: Signer, kind: MessageKind, payload: msgspec.Struct) -> dict[st
 
 
 def open_task(signer: Signer, kind: MessageKind, body: bytes | str) -> SealedMessage:
-    """The argument of a task message, JSON as of Celery's protocol 2: `[args, kwargs, embedded]`.
+    """Return the argument of a task message in Celery's protocol 2, `[args, kwargs, embedded]` as JSON.
 
     Raises:
-        RejectedMessageError: it is not one, or not signed as of this kind.
+        RejectedMessageError: the body is not that of a task message, or is not signed as this kind.
     """
     sealed = _decode(body, _TASK_DECODER)[0][0]
     signer.check(kind, sealed)
@@ -132,11 +133,11 @@ def open_task(signer: Signer, kind: MessageKind, body: bytes | str) -> SealedMes
 
 
 def decode_lease(signer: Signer, document: object) -> Lease:
-    """Read the argument of a lease task.
+    """Decode the argument of a lease task.
 
     Raises:
-        UnreadableLeaseError: it comes from the coordinator, and this worker does not understand it.
-        RejectedMessageError: it is not a lease of the coordinator.
+        UnreadableLeaseError: the lease comes from the coordinator, but this worker cannot read it.
+        RejectedMessageError: the argument is not a lease from the coordinator.
     """
     sealed = _convert_sealed(document)
     signer.check(MessageKind.LEASE, sealed)
@@ -157,12 +158,12 @@ def _build_unreadable(sealed: SealedMessage, why: str, rejection: Rejection) -> 
 
 
 def decode_message(signer: Signer, body: bytes | str) -> Message:
-    """Read the body of a message of `reports`.
+    """Decode the body of a message in the queue `reports`.
 
-    A refusal is understood in every protocol: it may be about just that.
+    A refusal is understood in every version, because the version may be the reason for it.
 
     Raises:
-        RejectedMessageError: it is not a claim or a report of a worker that speaks this protocol.
+        RejectedMessageError: the body is not a claim or a report from a worker that speaks this version.
     """
     sealed = open_task(signer, MessageKind.REPORT, body)
     if sealed.protocol == PROTOCOL:
@@ -187,11 +188,11 @@ def decode_message(signer: Signer, body: bytes | str) -> Message:
 
 
 def decode_progress(signer: Signer, body: bytes | str) -> Progress:
-    """Read the body of a progress event, JSON.
+    """Decode the JSON body of a progress event.
 
     Raises:
-        OtherProtocolError: its worker speaks another version of the protocol.
-        RejectedMessageError: it is not the progress of a worker.
+        OtherProtocolError: the worker speaks another version of the protocol.
+        RejectedMessageError: the body is not progress from a worker.
     """
     sealed = _decode(body, _EVENT_DECODER).progress
     signer.check(MessageKind.PROGRESS, sealed)
@@ -204,10 +205,10 @@ def decode_progress(signer: Signer, body: bytes | str) -> Progress:
 
 
 def decode_order(signer: Signer, body: bytes | str) -> Order:
-    """Read the body of an order.
+    """Decode the body of an order.
 
     Raises:
-        RejectedMessageError: it is not an order of the coordinator in this protocol.
+        RejectedMessageError: the body is not an order from a coordinator that speaks this version.
     """
     sealed = _decode(body, _SEALED_DECODER)
     signer.check(MessageKind.ORDER, sealed)

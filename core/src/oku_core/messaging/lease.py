@@ -1,7 +1,7 @@
-"""What coordinator and workers say to each other about a range: lease, claim, report.
+"""The messages about a range: a lease from the coordinator, a claim and a report from the worker.
 
-These travel as JSON over the broker and may be lost, late, doubled or forged; `find_fault` says whether a
-report can be true at all, the ledger says whether it counts.
+They travel as JSON over the broker, and may be lost, delayed, duplicated or forged. `find_fault` checks
+whether a report is plausible; the ledger decides whether it counts.
 """
 
 import re
@@ -15,19 +15,19 @@ from oku_core.accounting.outcome import build_no_counts, count_answered, is_acco
 from oku_core.spec.spec import Spec
 
 LEASE_SLOTS = 2
-"""How many leases a worker may have at a time: one that runs and one that waits behind it."""
+"""How many leases a worker may have at a time: one that runs, and the next one."""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The range `[start, stop)` of a run, given to one worker, once.
+    """The range `[start, stop)` of a run, given to one worker once.
 
     Attributes:
-        id: of this lease alone; a range that is given out again gets a new one.
-        run: whose request space it is.
-        start: first index.
-        stop: first index after it.
-        start_by: Unix time after which the message is stale and must not be acted on any more.
-        spec: what the requests are, with the URLs to ask.
+        id: the id of this lease alone; a range that is given out again gets a new id.
+        run: the id of the run.
+        start: the first index of the range.
+        stop: the first index after the range.
+        start_by: the Unix time after which the message is stale and must be ignored.
+        spec: the spec of the requests, including the URLs to send them to.
     """
 
     id: str
@@ -39,14 +39,15 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, tag="claim"):
-    """A worker says that it begins with a lease, before the first request of it.
+    """A worker announces that it is about to send the first request of a lease.
 
     Attributes:
-        lease: which.
-        execution: an id of this one attempt; a doubled message leads to a second one.
-        worker: name of the worker.
-        incarnation: an id of this process; a restarted worker has the same name and another incarnation.
-        at: Unix time.
+        lease: the id of the lease.
+        execution: the id of this attempt; a duplicated lease message leads to a second attempt.
+        worker: the name of the worker.
+        incarnation: the id of the worker's process; a restarted worker has the same name and another
+            incarnation.
+        at: the Unix time of the announcement.
     """
 
     lease: str
@@ -57,34 +58,36 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag="claim"):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
-    """What came of a lease: it covers `[start, done)` without the `unfinished` indices.
+    """The result of a lease. It covers `[start, done)` except for the `unfinished` indices.
 
     Attributes:
-        lease: which.
-        execution: the attempt, as in its claim.
-        worker: name of the worker.
-        incarnation: its process.
-        start: first index of the lease.
-        done: first index that was not taken.
-        unfinished: indices below `done` whose answer was not in when the worker had to stop, rising; at
-            most the concurrency.
-        outcomes: counts in the order of `OUTCOMES`; they sum to what is covered.
-        statuses: responses by status code.
-        bytes_received: of bodies.
-        latency: of the requests answered in full, from sending to the last byte, connecting included.
-        started_at: Unix time of the first request.
-        ended_at: Unix time of the last answer.
-        cpu_s: processor time of the worker since its last report.
-        peak_rss_mb: largest resident memory of the worker so far.
-        max_lag_s: largest lateness of its event loop while the lease was in hand; never below 0.
-        busy_share: largest share of a whole second of it that the worker spent on a processor or waiting for
-            one, 0 to 1; 0 when no whole second was judged.
-        saturated: how many of the requests that it covers ended in seconds in which the worker was short of
+        lease: the id of the lease.
+        execution: the id of the attempt, as in its claim.
+        worker: the name of the worker.
+        incarnation: the id of the worker's process.
+        start: the first index of the lease.
+        done: the first index that was not begun.
+        unfinished: the indices below `done` that had no answer when the worker had to stop, in ascending
+            order; at most as many as the concurrency.
+        outcomes: the counts of outcomes in the order of `OUTCOMES`; their sum is the number of covered
+            requests.
+        statuses: the number of responses by status code.
+        bytes_received: the number of bytes in response bodies.
+        latency: the latencies of fully answered requests, from sending to the last byte, including
+            connecting.
+        started_at: the Unix time of the first request.
+        ended_at: the Unix time of the last answer.
+        cpu_s: the processor time of the worker since its last report.
+        peak_rss_mb: the peak resident memory of the worker so far.
+        max_lag_s: the largest lag of the worker's event loop during the lease; never negative.
+        busy_share: the largest share, from 0 to 1, of any whole second of the lease that the worker spent
+            on a processor or waiting for one; 0 if no whole second was measured.
+        saturated: the number of covered requests that ended in seconds in which the worker was short of
             processor time.
-        lagged: how many of them ended in seconds in which its event loop was late.
-        clock_step_s: the most that the clock of its machine was set by meanwhile.
-        refusal: why the worker could not begin, because what the spec asks for is not there, such as a file
-            or an engine; one line, empty when it could. Such a report covers nothing.
+        lagged: the number of covered requests that ended in seconds in which the event loop lagged.
+        clock_step_s: the largest step by which the clock of the worker's machine was set during the lease.
+        refusal: the reason, in one line, why the worker could not begin, such as a missing file or engine;
+            empty if it could. A refusal covers no requests.
     """
 
     lease: str
@@ -111,30 +114,30 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
 
     @property
     def covered(self) -> int:
-        """How many requests it accounts for."""
+        """The number of requests that the report accounts for."""
         return self.done - self.start - len(self.unfinished)
 
 
 def build_lease_id(run: str, number: int) -> str:
-    """The id of a lease, the `number`th that was cut of a run; its last part is drawn by chance."""
+    """Build the id of the `number`th lease of a run; its last part is random."""
     return f"{run}.{number:09d}.{secrets.token_hex(4)}"
 
 
 def read_lease_number(lease: str) -> int:
-    """How many leases of its run had been cut with this one; 0 for an id that is not of ours."""
+    """Read the number of a lease from its id; 0 if `build_lease_id` has not built the id."""
     number = lease.split(".")[-2:-1]
     return int(number[0]) if number and number[0].isdecimal() else 0
 
 
 Message = Claim | Report
-"""What may stand in the queue `reports`."""
+"""A message in the queue `reports`."""
 
-# Sums of such figures still fit the 64 bits of the ledger.
+# Sums of figures below this limit still fit the 64-bit integers of the ledger.
 _LIMIT = 2**53
-# What a server sends has three digits and need not be a status that exists.
+# Servers may send any number of up to three digits as a status.
 _STATUS = re.compile(r"[0-9]{1,3}")
 LONGEST_REFUSAL = 300
-"""Characters."""
+"""The longest reason of a refusal, in characters."""
 _FIGURES = (
     "bytes_received", "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share",
     "clock_step_s",
@@ -142,7 +145,7 @@ _FIGURES = (
 
 
 def find_fault(report: Report, start: int, stop: int) -> str | None:
-    """Why a report on the lease `[start, stop)` cannot be true, or None."""
+    """Say why a report on the lease `[start, stop)` cannot be true; None if it can."""
     return (
         _find_range_fault(report, start, stop)
         or _find_outcome_fault(report)
@@ -185,7 +188,7 @@ def _find_answer_fault(report: Report) -> str | None:
 def _find_figure_fault(report: Report) -> str | None:
     for name in _FIGURES:
         figure = getattr(report, name)
-        if not 0 <= figure < _LIMIT:  # holds for no NaN either
+        if not 0 <= figure < _LIMIT:  # NaN fails this comparison, too
             return f"{name} is {figure}"
     for name in ("saturated", "lagged"):
         if not 0 <= (requests := getattr(report, name)) <= report.covered:

@@ -1,21 +1,21 @@
-"""What the coordinator tells all workers at once: to stop with leases, and how often to send progress.
+"""Orders from the coordinator to all workers: to stop leases, and how often to send progress.
 
-Orders may be lost, so they are repeated; and they may be repeated by others, later, so that each says what it
-holds for.
+Orders may be lost, so the coordinator repeats them. Others may replay them later, so each order says what it
+applies to.
 """
 
 import msgspec
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
-    """End leases early.
+    """Stop leases early.
 
     Attributes:
-        run: of all its leases up to a number; None for those that are named.
-        up_to: the number of the last lease of the run that had been cut. Those of later are not meant: an
-            order of before a pause stops nothing after it.
-        leases: single leases, by id.
-        grace_s: how long their requests in flight may go on.
+        run: the run whose leases are stopped; None to stop only the leases in `leases`.
+        up_to: the number of the last lease of the run to stop. Later leases go on, so an order from before a
+            pause does not stop anything after it.
+        leases: the ids of single leases to stop.
+        grace_s: how many seconds their requests in flight may take to finish.
     """
 
     run: str | None
@@ -25,10 +25,10 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 class HeartbeatInterval(msgspec.Struct, frozen=True, kw_only=True, tag="heartbeat_interval"):
-    """Send progress this often.
+    """Send progress at this interval.
 
     Attributes:
-        number: rises with each of these orders; one that does not is an old one.
+        number: rises with each of these orders; an order whose number does not rise is outdated.
         interval_s: the time from one heartbeat to the next.
     """
 

@@ -1,6 +1,7 @@
-"""What a worker says of itself once a second, and the second of a run that the coordinator makes of it.
+"""Progress: what a worker reports about itself every second, which is also its heartbeat.
 
-Both may be lost: they feed the live view, the dashboards and the judgement who lives, never the account.
+Progress may be lost: it feeds the live view, the dashboards and the detection of dead workers, but never the
+account.
 """
 
 import math
@@ -15,24 +16,24 @@ _LONGEST_TROUBLE = 300
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """One second of one worker, or a few seconds where many workers live.
+    """One heartbeat interval of one worker: a second, or a few seconds if there are many workers.
 
     Attributes:
-        worker: its name.
-        incarnation: its process.
-        at: Unix time of the worker's clock.
-        sequence: rises with each that this process sends; one that does not is a copy.
-        seconds: how long the time is that it tells of.
-        leases: ids of the leases in hand, with the outcomes of each so far.
-        in_flight: requests sent and not yet answered, now.
-        outcomes: of this time, in the order of `OUTCOMES`.
-        bytes_received: of this time.
-        latency: of the requests answered in this time.
-        lag_s: largest lateness of the event loop in this time.
-        cpu_share: processor time over wall time.
-        rss_mb: resident memory now.
-        stopping: whether it is about to leave and takes no lease any more.
-        troubles: what of itself has failed and is tried again, a line each.
+        worker: the name of the worker.
+        incarnation: the id of the worker's process.
+        at: the Unix time by the worker's clock.
+        sequence: rises with each message of this process; a message whose number does not rise is a copy.
+        seconds: the length of the interval.
+        leases: the ids of the worker's leases, with the outcomes of each so far.
+        in_flight: the number of requests that are sent and not yet answered.
+        outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
+        bytes_received: the number of bytes received in this interval.
+        latency: the latencies of the requests answered in this interval.
+        lag_s: the largest lag of the event loop in this interval.
+        cpu_share: processor time divided by wall time.
+        rss_mb: the current resident memory.
+        stopping: whether the worker is about to leave and takes no more leases.
+        troubles: the worker's own tasks that have failed and are retried, one line each.
     """
 
     worker: str
@@ -52,7 +53,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     troubles: list[str] = []
 
     def find_fault(self) -> str | None:
-        """What is wrong with progress that somebody sent, or None."""
+        """Say what is wrong with received progress; None if nothing is."""
         if not all(is_account(counts) for counts in (self.outcomes, *self.leases.values())):
             return "the outcomes are not six counts"
         figures = (self.at, self.in_flight, self.bytes_received, self.lag_s, self.cpu_share, self.rss_mb)

@@ -1,4 +1,4 @@
-"""Messages that are not taken: why, and a line about them that no flood makes longer."""
+"""Rejected messages: the reasons, and a log of them that a flood of messages cannot fill."""
 
 import logging
 import math
@@ -11,39 +11,39 @@ _LOG_EVERY_S = 60.0
 
 
 class Rejection(StrEnum):
-    """Why a message is not taken."""
+    """Why a message is rejected."""
 
     FORGED = "forged"
-    """It is not signed, or not with this key."""
+    """The message is not signed, or not with this key."""
     MALFORMED = "malformed"
-    """It cannot be read, or cannot be true."""
+    """The message cannot be read, or cannot be true."""
     OTHER_PROTOCOL = "other_protocol"
-    """It is signed, and speaks another version of the protocol."""
+    """The message is signed, but has another version of the protocol."""
 
 
 class RejectedMessageError(ValueError):
-    """A message that is not taken."""
+    """A message is rejected."""
 
     rejection = Rejection.MALFORMED
 
 
 class MalformedMessageError(RejectedMessageError):
-    """What came is not one of our messages."""
+    """A message is not one that Oku sends."""
 
 
 class ForgedMessageError(RejectedMessageError):
-    """What came was not signed by who should have."""
+    """A message is not signed with the shared key."""
 
     rejection = Rejection.FORGED
 
 
 class RejectionLog:
-    """Counts what is rejected, from any thread, and logs it at most once a minute.
+    """Counts rejected messages, and logs them at most once a minute. Any thread may use it.
 
     Args:
-        logger: gets the lines.
-        count: told of each.
-        clock: monotonic seconds.
+        logger: the logger that gets the lines.
+        count: called for each rejected message.
+        clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RejectionLog:
         self._last = ""
 
     def note(self, error: RejectedMessageError) -> None:
-        """One more is rejected."""
+        """Count one more rejected message."""
         self._count(error.rejection)
         with self._lock:
             self._noted_at = self._clock()
@@ -77,7 +77,7 @@ class RejectionLog:
         )
 
     def describe(self) -> str:
-        """What was dropped, if anything was in the last minute; else empty."""
+        """Describe in one line what was dropped; empty if nothing was in the last minute."""
         with self._lock:
             if self._clock() - self._noted_at > _LOG_EVERY_S:
                 return ""

@@ -1,7 +1,7 @@
 """Sends messages: leases and orders from the coordinator, claims and reports from the workers.
 
-Each is sealed with the key of the application. How long a sender keeps trying depends on what a message is
-worth later.
+Each message is sealed with the key of the application. How long a sender retries depends on whether the
+message is still useful later.
 """
 
 import time
@@ -23,23 +23,23 @@ from oku_core.messaging.order import Order
 from oku_core.messaging.transport import find_connection_errors
 
 _REFUSED_S = 0.5
-"""How long to wait before a broker that has refused a message is asked again."""
+"""The pause before a message that the broker has refused is sent again."""
 
 
 def send_lease(app: App, lease: Lease) -> None:
-    """Put a lease into the queue; raises kombu's operational error when the broker is away."""
+    """Put a lease into its queue; raise kombu's `OperationalError` if the broker is unavailable."""
     _send(app, LEASE_TASK, LEASES_QUEUE, seal_lease(app.signer, lease), retries=0)
 
 
 def send_message(app: App, message: Message) -> None:
-    """Put a claim or a report into the queue; blocks until the broker has it, however long that takes."""
+    """Put a claim or a report into its queue; block until the broker has it, however long that takes."""
     sealed = seal_message(app.signer, message)
     while True:
         try:
             _send(app, REPORT_TASK, REPORTS_QUEUE, sealed, retries=None)
         except Exception as error:
-            # Celery retries when a connection is lost, but not when the broker takes no writes, as on a full
-            # disk.
+            # Celery retries if a connection is lost, but not if the broker refuses writes, for example
+            # because its disk is full.
             if not isinstance(error, find_connection_errors(app)):
                 raise
             time.sleep(_REFUSED_S)
@@ -48,9 +48,9 @@ def send_message(app: App, message: Message) -> None:
 
 
 def send_order(app: App, order: Order) -> None:
-    """Tell all workers something; raises kombu's operational error when the broker is away.
+    """Send an order to all workers; raise kombu's `OperationalError` if the broker is unavailable.
 
-    It is tried once: an order that arrives when nobody wants it any more is worse than none.
+    There is no retry: an order that arrives after it has become obsolete is worse than none.
     """
     exchange = build_orders_queue("").exchange
     with app.producer_pool.acquire(block=True) as producer:
@@ -72,7 +72,7 @@ def _send(app: App, task: str, queue: str, sealed: dict[str, Any], retries: int 
         task,
         args=[sealed],
         queue=queue,
-        argsrepr="",  # nobody reads it, and it takes longer than the message itself
+        argsrepr="",  # nobody reads it, and building it takes longer than encoding the message
         kwargsrepr="",
         retry=retries is None,
         retry_policy={

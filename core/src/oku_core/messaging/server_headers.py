@@ -1,7 +1,7 @@
-"""The headers in which a request tells Oku's own delay servers what they cannot know.
+"""The headers by which requests give instructions to Oku's own delay servers.
 
-`Oku-Run` names the run that the request is counted for. `Oku-Delay` and `Oku-Seed` are to this request what
-the flags `--delay` and `--seed` are to the server; without them, those hold.
+`Oku-Run` names the run that a request counts for. `Oku-Delay` and `Oku-Seed` override the server's flags
+`--delay` and `--seed` for one request.
 """
 
 RUN_HEADER = "Oku-Run"

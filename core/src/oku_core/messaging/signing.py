@@ -1,8 +1,8 @@
-"""Seals messages, so that nobody forges one who can reach the broker: HMAC-SHA256 under a key that it lacks.
+"""Seals messages with HMAC-SHA256, so that nobody can forge one just because they can reach the broker.
 
-In: a kind and a body of JSON. Out: the body with the version of the protocol and a signature over the bytes
-that travel, their kind and that version, so that a message of one kind never passes for another. Who can
-reach the broker can still read, lose, delay and repeat messages; the ledger is made for that.
+The signature covers the body as sent, the kind of the message and the version of the protocol, so a message
+of one kind never passes for another. Anyone who can reach the broker can still read, drop, delay and replay
+messages; the ledger tolerates that.
 """
 
 import hmac
@@ -13,14 +13,14 @@ import msgspec
 from oku_core.messaging.rejection import ForgedMessageError
 
 PROTOCOL = 2
-"""Version of what messages say. It rises when a coordinator or worker of before would misread them; what this
-module does with a message stays the same in every version."""
+"""The version of the messages. It rises when an older coordinator or worker would misread them; how messages
+are signed is the same in every version."""
 SHORTEST_KEY = 16
-"""Bytes."""
+"""The shortest key, in bytes."""
 
 
 class MessageKind(StrEnum):
-    """What a message is for; each has a way of its own through the broker."""
+    """What a message is for; each kind has its own queue or exchange."""
 
     LEASE = "lease"
     REPORT = "report"
@@ -30,12 +30,12 @@ class MessageKind(StrEnum):
 
 
 class SealedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What travels.
+    """A message as it is sent.
 
     Attributes:
-        protocol: version of the protocol that its body is written in.
-        body: JSON.
-        signature: hexadecimal.
+        protocol: the version of the protocol that the body is written in.
+        body: the content of the message as JSON.
+        signature: the signature in hexadecimal.
     """
 
     protocol: int
@@ -44,24 +44,24 @@ class SealedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signer:
-    """Seals messages, and checks the seal of those that come.
+    """Seals messages that are sent, and checks the seals of messages that arrive.
 
     Args:
-        key: known to the coordinator and its workers alone.
+        key: the key that only the coordinator and its workers know.
     """
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def seal(self, kind: MessageKind, body: bytes, protocol: int = PROTOCOL) -> SealedMessage:
-        """Sign a body of JSON."""
+        """Sign a body, which is JSON."""
         text = body.decode()
         return SealedMessage(protocol=protocol, body=text, signature=self._sign(kind, protocol, text))
 
     def check(self, kind: MessageKind, sealed: SealedMessage) -> None:
-        """Raise `ForgedMessageError` unless the message was sealed as one of this kind, with this key."""
+        """Raise `ForgedMessageError` unless the message was sealed as this kind and with this key."""
         signature = self._sign(kind, sealed.protocol, sealed.body)
-        # As bytes: a text that is compared may have nothing but ASCII.
+        # compare_digest takes text only if it is ASCII, which a forged signature need not be.
         if not hmac.compare_digest(signature.encode(), sealed.signature.encode(errors="replace")):
             raise ForgedMessageError(f"a {kind} is not signed with the key of this process")
 

@@ -1,7 +1,7 @@
-"""The connections to the broker: kombu's transport as we use it, its options, and what a message may be.
+"""The connections to the broker: kombu's transport, hardened, its options, and the limits of a message.
 
-kombu is made for messages of friends. Here it outlives what is not a message, unpacks nothing, and waits for
-no answer for ever. What the options mean and why is in docs/decisions/0003-broker-carries-hints.md.
+kombu trusts every message. Here it survives anything that is not a message, decompresses nothing, and never
+waits for an answer without a timeout. docs/decisions/0003-broker-carries-hints.md explains the options.
 """
 
 import logging
@@ -18,7 +18,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
-"""Bytes: a report with a million unfinished indices of the largest request space has 17 million."""
+"""The longest message, in bytes; a report with a million indices of the largest request space has 17 MB."""
 
 if sys.platform == "darwin":
     KEEP_IDLE = socket.TCP_KEEPALIVE
@@ -26,15 +26,15 @@ else:
     KEEP_IDLE = socket.TCP_KEEPIDLE
 """The socket option for how long a connection is idle before the kernel probes its peer."""
 _KEEPALIVE = {KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
-"""A peer that vanished without a word, for example with its node, is noticed after 11 s."""
+"""A peer that vanishes silently, for example with its node, is noticed after 11 s."""
 
 _CALL_S, _LOCAL_CALL_S = 1.0, 0.2
-"""How long a call that waits for a message lasts; shorter calls are more of them, for a broker of many."""
+"""How long a blocking call for a message lasts; with shorter calls, a shared broker gets more of them."""
 _CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
-"""After this a lease message of a dead worker may come back; it is stale by then and is dropped."""
+"""After this time the lease message of a dead worker may be redelivered; by then it is stale and dropped."""
 _REPORT_VISIBILITY_TIMEOUT_S = 5
-"""After this, reports that a killed coordinator had fetched and not committed come back."""
+"""After this time, reports that a killed coordinator had fetched but not committed are redelivered."""
 _HEARTBEAT_PATIENCE_S = 3
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError)
 
@@ -42,7 +42,7 @@ _unreadable_log = RejectionLog(logging.getLogger(__name__))
 
 
 class _RedisChannel(redis.Channel):
-    """A channel that drops what kombu cannot read or stumbles over, which would end a worker."""
+    """A channel that drops messages that make kombu fail, which would otherwise end a worker."""
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
@@ -60,12 +60,12 @@ class _RedisChannel(redis.Channel):
 
 
 class RedisTransport(redis.Transport):
-    """kombu's transport, with channels that outlive what is not a message."""
+    """kombu's transport, with channels that survive anything that is not a message."""
 
     Channel = _RedisChannel
 
 
-# By their names: kombu takes the transport of a URL with `redis+socket://` from nowhere else.
+# The aliases are replaced because kombu offers no other way to choose the transport of `redis+socket://`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = f"{__name__}:RedisTransport"
 
 
@@ -75,13 +75,13 @@ def is_amqp(broker_url: str) -> bool:
 
 
 def build_transport_options(broker_url: str) -> dict[str, Any]:
-    """The transport options of every connection to this broker."""
+    """Build the transport options of every connection to this broker."""
     if is_amqp(broker_url):
         return {"confirm_publish": True, "socket_settings": _KEEPALIVE}
     return {
         "visibility_timeout": _VISIBILITY_TIMEOUT_S,
-        # Nobody must wait for ever on a connection that is dead. The client library does not retry a command
-        # that fails: a subscriber would wait on a new connection that has subscribed to nothing.
+        # Nobody may wait forever on a dead connection. The client library is not told to retry commands that
+        # fail: a subscriber would then wait on a new connection that has no subscriptions.
         "socket_timeout": 10,
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
@@ -91,9 +91,9 @@ def build_transport_options(broker_url: str) -> dict[str, Any]:
 
 
 def build_heartbeat_transport_options(app: Celery) -> dict[str, Any]:
-    """The options of a connection that is given up when Redis does not answer within three seconds.
+    """Build the options of a connection that is closed if Redis does not answer within three seconds.
 
-    Whoever is silent for longer will soon be taken for dead.
+    A worker that is silent for longer is soon declared dead.
     """
     options: dict[str, Any] = dict(app.conf.broker_transport_options)
     if not is_amqp(app.conf.broker_url):
@@ -102,10 +102,10 @@ def build_heartbeat_transport_options(app: Celery) -> dict[str, Any]:
 
 
 def build_reports_transport_options(app: Celery) -> dict[str, Any]:
-    """The options of the one consumer of `reports`, which would miss reports that come late.
+    """Build the options of the only consumer of `reports`, which needs redelivered reports soon.
 
-    Its unacknowledged messages stand under keys of their own, so that its short visibility timeout does not
-    give out leases again.
+    Its unacknowledged messages have their own keys, so that its short visibility timeout does not redeliver
+    leases.
     """
     options = build_heartbeat_transport_options(app)
     if not is_amqp(app.conf.broker_url):
@@ -122,33 +122,33 @@ def build_reports_transport_options(app: Celery) -> dict[str, Any]:
 
 
 def find_connection_errors(app: Celery) -> tuple[type[Exception], ...]:
-    """What is raised when the broker is away, or a connection to it is lost."""
+    """The exceptions that are raised if the broker is unavailable or a connection to it is lost."""
     connection = app.connection_for_read()
     errors: tuple[type[Exception], ...] = connection.connection_errors + connection.channel_errors
     return (OperationalError, *errors)
 
 
 def find_call_s(app: Celery) -> float:
-    """How long a call that waits for a message lasts on Redis; a process that ends has to wait for it."""
+    """How long a blocking call for a message lasts on Redis; a process that ends has to wait for it."""
     return _LOCAL_CALL_S if str(app.conf.broker_url).startswith("redis+socket") else _CALL_S
 
 
 def find_last_call_s(app: Celery) -> float:
-    """After how long the last call of a process that ends has returned."""
+    """The time after which the last call of a process that ends has certainly returned."""
     return find_call_s(app) + _CALL_MARGIN_S
 
 
 def refuse_compression() -> None:
-    """Let kombu unpack nothing: it would before a message is looked at, and a bomb fills the memory."""
+    """Stop kombu from decompressing messages: it does so before they are checked, and a bomb fills memory."""
     for kind in compression.encoders():
         compression.register(_refuse, _refuse, kind)
 
 
 def read_json_body(envelope: Any) -> bytes | str:
-    """The body of a message that says that it is JSON and is not too long.
+    """Return the body of a message that is declared as JSON and is not too long.
 
     Raises:
-        MalformedMessageError: it is something else.
+        MalformedMessageError: the message is of another type, has no body, or is too long.
     """
     if envelope.content_type != "application/json":
         raise MalformedMessageError(f"a message is of type {envelope.content_type!r:.40}")
