@@ -26,7 +26,7 @@ def build_workers(summary: Summary) -> Html | None:
         return None
     lost = [worker for worker in workers if worker.lost]
     caption = f"{format_count(len(workers))} worker{'s' if len(workers) > 1 else ''}"
-    caption += f", {format_count(len(lost))} of them lost." if lost else ", none of them lost."
+    caption += f", {format_count(len(lost))} lost." if lost else ", none lost."
     parts = [element("p", caption, class_="note")]
     if len(workers) <= _OPEN_WORKERS:
         parts.append(_build_table(workers, summary.active_s))

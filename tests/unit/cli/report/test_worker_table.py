@@ -10,7 +10,7 @@ MakeSummary = Callable[..., Summary]
 
 
 def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
-    """Make `count` workers, the first `lost` of them lost."""
+    """Make `count` workers, the first `lost` lost."""
     return [
         WorkerSummary(name=f"w{n}", requests=n, cpu_s=1.0, peak_rss_mb=50.0, lost=n < lost)
         for n in range(count)
@@ -29,7 +29,7 @@ def build(summary: Summary) -> Page:
 def test_few_workers_have_a_row_each(make_summary: MakeSummary) -> None:
     """A row has the rate, the CPU time and the memory of a worker, and says if it was lost."""
     page = build(make_summary(workers=make_workers(3, lost=1)))
-    assert "3 workers, 1 of them lost." in page.text
+    assert "3 workers, 1 lost." in page.text
     assert "w0lost" in page.text
     assert len(page.find("tr")) == 4
     assert page.find("details") == []
