@@ -33,7 +33,7 @@ Render = Callable[..., list[str]]
 
 @pytest.fixture(autouse=True)
 def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Times of day are shown in UTC."""
+    """Show times of day in UTC."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield
@@ -122,7 +122,7 @@ def make_summary() -> Callable[..., Summary]:
 
 @pytest.fixture
 async def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KubectlOnPath]:
-    """One that forwards to a coordinator with one run."""
+    """A fake kubectl that forwards to a coordinator with one run."""
 
     async def list_runs(request: web.Request) -> web.Response:
         if request.headers["Authorization"] != f"Bearer {TOKEN}":
@@ -140,11 +140,11 @@ async def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 def make_worker(name: str) -> WorkerSummary:
-    """One that did half of the run."""
+    """Make a worker that did half of the run."""
     return WorkerSummary(name=name, requests=500, cpu_s=58.1, peak_rss_mb=61.4, lost=False)
 
 
 def make_outcomes(**counts: int) -> OutcomeCounts:
-    """The given outcomes, none of the others."""
+    """Make the given outcomes and none of the others."""
     none = dict.fromkeys(OutcomeCounts.__struct_fields__, 0)
     return OutcomeCounts(**none | counts)

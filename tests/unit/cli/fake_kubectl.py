@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Do what the arguments say, as far as it is known."""
+    """Do what the arguments say, as far as this fake supports it."""
     settings = json.loads((Path(sys.argv[0]).parent / "kubectl.json").read_text())
     words = " ".join(sys.argv[1:])
     with Path(settings["calls"]).open("a") as calls:
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def forward(ports: str, target: list[str | int]) -> int:
-    """Listen, and hand every connection on."""
+    """Listen, and pass every connection on."""
     listening = socket.create_server(("127.0.0.1", int(ports.split(":", maxsplit=1)[0] or 0)))
     sys.stdout.write(f"Forwarding from 127.0.0.1:{listening.getsockname()[1]} -> {ports.split(':')[1]}\n")
     sys.stdout.flush()
@@ -49,7 +49,7 @@ def forward(ports: str, target: list[str | int]) -> int:
 
 
 def pump(source: socket.socket, sink: socket.socket) -> None:
-    """Execution bytes on until there are no more."""
+    """Pass bytes on until there are no more."""
     try:
         while data := source.recv(65_536):
             sink.sendall(data)

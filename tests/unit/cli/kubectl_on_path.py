@@ -14,7 +14,7 @@ TOKEN = "from-the-secret"
 
 
 class KubectlOnPath:
-    """A `kubectl` on the PATH that answers what it is told to."""
+    """Puts a `kubectl` on the PATH that gives prepared answers."""
 
     def __init__(self, folder: Path, target: list[Any]) -> None:
         self.folder = folder

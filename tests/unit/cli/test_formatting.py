@@ -17,7 +17,7 @@ from oku_core.accounting.outcome import Outcome
 
 
 def test_a_count_has_separators() -> None:
-    """Thousands are set apart by commas."""
+    """Commas separate the thousands."""
     assert format_count(100_000_000) == "100,000,000"
 
 
@@ -40,7 +40,7 @@ def test_a_low_rate_keeps_a_decimal(rate: float, shown: str) -> None:
     ],
 )
 def test_progress_is_rounded_down(done: int, whole: int, shown: str) -> None:
-    """What lacks a single request of a hundred million is not 100 %."""
+    """All but one of a hundred million requests is not 100 %."""
     assert format_progress(done, whole) == shown
 
 
@@ -56,7 +56,7 @@ def test_progress_is_rounded_down(done: int, whole: int, shown: str) -> None:
     ],
 )
 def test_a_share_is_all_or_nothing_only_if_it_is(part: int, whole: int, shown: str) -> None:
-    """Rounding makes neither 0 % of something nor 100 % of what is not all."""
+    """Rounding never shows a part as 0 % or 100 %."""
     assert format_share(part, whole) == shown
 
 
@@ -115,7 +115,7 @@ def test_elapsed_time_is_in_whole_seconds(seconds: float, shown: str) -> None:
     [(None, "-"), (35.6, "36 s"), (99.6, "1 min 40 s"), (757, "12 min 40 s"), (1.3e9, "over 99 h")],
 )
 def test_time_left_is_no_finer_than_its_estimate(seconds: float | None, shown: str) -> None:
-    """Over 100 s it goes in steps of ten."""
+    """Above 100 s it moves in steps of ten."""
     assert format_left(seconds) == shown
 
 
@@ -126,5 +126,5 @@ def test_times_are_local() -> None:
 
 
 def test_outcomes_are_words() -> None:
-    """People read spaces."""
+    """Spaces are easier to read than underscores."""
     assert format_outcome(Outcome.CONNECT_ERROR) == "connect error"

@@ -16,7 +16,7 @@ def test_a_command_names_the_folder_when_it_is_not_the_usual() -> None:
 
 
 def test_one_stack_at_a_time_holds_a_folder(tmp_path: Path) -> None:
-    """The second is refused until the first has let go."""
+    """The second is refused until the first has released the folder."""
     first, second = DataDir(tmp_path), DataDir(tmp_path)
     first.hold()
     with pytest.raises(UserError, match="another run holds this data folder"):

@@ -35,7 +35,7 @@ async def test_a_folder_without_runs(tmp_path: Path) -> None:
 
 
 def test_a_killed_stacks_run_is_shown_as_paused(data_dir: DataDir) -> None:
-    """Who looks first puts in order what the crash left."""
+    """The first look repairs what the crash left."""
     assert LedgerBackend.settle(data_dir).require_run("run-1").state == RunState.PAUSED
 
 
@@ -60,7 +60,7 @@ async def test_nothing_can_be_paused_where_nothing_runs(data_dir: DataDir) -> No
 
 
 async def test_a_run_at_rest_can_be_cancelled_once(data_dir: DataDir) -> None:
-    """A run that is over stays what it is."""
+    """A run that has ended keeps its state."""
     ledger = LedgerBackend.settle(data_dir)
     assert await ledger.cancel("run-1") == RunState.CANCELLED
     with pytest.raises(UserError, match="cancelled"):

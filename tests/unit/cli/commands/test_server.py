@@ -42,7 +42,7 @@ def test_without_flags_a_server_has_the_default_settings(served: list[ServerSett
 
 
 def test_every_flag_has_its_place_in_the_settings(served: list[ServerSettings]) -> None:
-    """Nothing that a user says is lost."""
+    """Every setting of the user is kept."""
     run(
         *(
             "--host",

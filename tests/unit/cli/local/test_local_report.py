@@ -18,7 +18,7 @@ def data_dir(tmp_path: Path) -> DataDir:
 
 
 async def test_the_report_of_a_run_is_left_in_its_folder(data_dir: DataDir) -> None:
-    """A page that is already there is written anew."""
+    """An existing report is replaced."""
     path = await leave_report(data_dir, "r1")
     assert path == data_dir.reports / "r1.html"
     assert await leave_report(data_dir, "r1") == path

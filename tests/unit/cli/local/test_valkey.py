@@ -7,7 +7,7 @@ from oku_core.errors import UserError
 
 
 def test_the_socket_lies_in_the_brokers_folder(tmp_path: Path) -> None:
-    """Nobody has to look for it."""
+    """The user does not have to look for it."""
     folder = Path("/short")
 
     assert valkey.choose_socket(folder) == folder / "valkey.sock"

@@ -31,14 +31,14 @@ def test_no_file_may_be_named_unless_a_folder_is_given() -> None:
 
 
 def test_several_folders_by_flags_or_by_variable() -> None:
-    """In a variable they stand as in PATH."""
+    """A variable lists them as PATH does."""
     folders = SpecFiles((Path("/a"), Path("/b")))
     assert read("--files-dir", "/a", "--files-dir", "/b") == read(OKU_FILES_DIR="/a:/b") == folders
 
 
 @pytest.mark.parametrize("folder", ["", "certs", "."])
 def test_a_folder_has_its_full_path(folder: str) -> None:
-    """Nobody means the working directory of a service; `/a::/b` must not allow it."""
+    """Nobody wants to allow the working directory of a service; `/a::/b` must not do so."""
     with pytest.raises(UserError, match=r"--files-dir: .* is not the full path of a folder"):
         read("--files-dir", folder)
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_allowed_is_told(tmp_path: Path) -> None:
 
 
 def test_remote_workers_have_secrets_of_their_own(tmp_path: Path) -> None:
-    """A flag that changes nothing would mislead."""
+    """A flag without effect would mislead."""
     refuse_secrets(SecretSource())
     for secrets in (SecretSource(("A",)), SecretSource((), tmp_path)):
         with pytest.raises(UserError, match="is for a local stack"):

@@ -26,7 +26,7 @@ def test_a_remote_coordinator_needs_a_url_and_a_token() -> None:
 
 
 def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() -> None:
-    """All of these flags may be left out."""
+    """Each of these flags may be left out."""
     assert RemoteOptions(kube=True).build_ref() == KubeEndpoint()
     given = RemoteOptions(kube=True, context="c", namespace="n", release="r", token="t")
     assert given.build_ref() == KubeEndpoint("c", "n", "r", "t")

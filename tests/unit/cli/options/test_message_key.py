@@ -50,14 +50,14 @@ def test_a_short_key_is_refused_and_not_shown(
 
 
 def test_file_and_variable_do_not_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody should wonder which one holds."""
+    """It would not be clear which one applies."""
     monkeypatch.setenv(VARIABLE, KEY)
     with pytest.raises(UserError, match=r"^--message-key-file: does not go together with OKU_MESSAGE_KEY$"):
         read_message_key(tmp_path / "key")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """The error gives the reason of the system."""
+    """The error has the operating system's reason."""
     with pytest.raises(UserError, match=r"^--message-key-file: .*/none: No such file or directory$"):
         read_message_key(tmp_path / "none")
     with pytest.raises(UserError, match=r"Is a directory$"):

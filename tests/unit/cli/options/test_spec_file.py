@@ -105,7 +105,7 @@ def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
 
 @given(specs())
 def test_a_spec_comes_back_from_yaml_and_from_json(spec: Spec) -> None:
-    """What other programs write of a spec is read as that spec."""
+    """A spec that other programs have written is read unchanged."""
     mapping = build_mapping(spec)
     # PyYAML writes a U+0085 as the end of a line unless it is escaped, and itself reads a blank there.
     is_escaped = "\x85" in json.dumps(mapping, ensure_ascii=False)
@@ -116,7 +116,7 @@ def test_a_spec_comes_back_from_yaml_and_from_json(spec: Spec) -> None:
 
 @given(st.binary() | st.text("-:[]{}&*!|>'\"%@`#?, \n\tab01").map(str.encode))
 def test_any_bytes_are_read_or_refused_in_a_line(content: bytes) -> None:
-    """Nothing else comes out of them."""
+    """They never raise anything else."""
     told = ""
     try:
         decode_yaml(content)
@@ -142,7 +142,7 @@ def test_a_file_with_nothing_in_it_says_nothing(tmp_path: Path, text: str) -> No
 
 
 def test_a_file_called_json_is_json(tmp_path: Path) -> None:
-    """Tabs and pairs of surrogates are read, too."""
+    """Tabs and pairs of surrogates are accepted, too."""
     path = tmp_path / "spec.json"
     path.write_text('{\n\t"requests": 5,\n\t"name": "\\ud83d\\ude00"}')
     assert read(path) == Spec(requests=5, name="😀")
@@ -151,7 +151,7 @@ def test_a_file_called_json_is_json(tmp_path: Path) -> None:
 
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spec can come out of a pipe."""
+    """A spec can be read from a pipe."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 7")))
     assert parse_spec(read_spec_file("-")).requests == 7
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"requests: 0")))

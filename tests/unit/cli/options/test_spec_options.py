@@ -24,7 +24,7 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
 
 
 def test_only_what_was_given_overrides_a_file() -> None:
-    """A flag that was left out is no value."""
+    """A flag that was left out has no value."""
     options: dict[str, Any] = {
         field.key.replace("-", "_"): () if field.repeatable else None for field in FIELDS
     }

@@ -28,7 +28,7 @@ def test_a_child_writes_into_its_log(tmp_path: Path) -> None:
 
 
 def test_a_child_has_no_say_before_its_start(tmp_path: Path) -> None:
-    """It has no process, has not died, and has written nothing."""
+    """It has no process, has not died and has written nothing."""
     child = Child("c", ["true"], tmp_path / "c.log", {})
 
     assert (child.pid, child.find_death(), child.read_last_line()) == (0, None, "")

@@ -25,7 +25,7 @@ async def test_what_can_be_cut_is_given_up_on_a_signal(number: signal.Signals) -
 
 
 async def test_what_cannot_be_taken_back_may_end() -> None:
-    """The signal is left to whoever can pause what has begun meanwhile."""
+    """The signal is kept for the code that can pause what has begun meanwhile."""
     interrupts = Interrupts()
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0)

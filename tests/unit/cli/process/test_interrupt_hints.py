@@ -13,7 +13,7 @@ def called_as_oku(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_hint_names_the_command_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`./task` sets a variable for it."""
+    """`./task` names it in a variable."""
     assert build_hint("resume", "r") == "oku resume r"
     monkeypatch.setenv("OKU_COMMAND", "./task oku")
     assert build_hint("resume", "r") == "./task oku resume r"
@@ -28,13 +28,13 @@ def test_a_command_to_type_names_the_place() -> None:
 
 @pytest.mark.parametrize("delivery", Delivery)
 def test_a_run_of_this_machine_is_stopped_at_once(delivery: Delivery) -> None:
-    """Its stack ends with the command, whatever the coordinator answered."""
+    """Its stack ends with the command, whatever the coordinator has answered."""
     assert HERE.describe_first("r").endswith("Ctrl-C again stops at once")
     assert HERE.describe_second("r", delivery) == "stopped at once"
 
 
 def test_a_remote_run_is_not_said_to_be_stopped() -> None:
-    """It rests by itself when the pause was taken; else it goes on, and the line says how to pause it."""
+    """It comes to rest if the pause was accepted; if not, it continues and the line says how to pause it."""
     assert ELSEWHERE.describe_first("r") == (
         "pausing run r: requests in flight may finish; Ctrl-C again does not wait for them"
     )

@@ -9,13 +9,13 @@ from oku_cli.process.log_line import JsonFormatter, TextFormatter
 
 
 class Reason(StrEnum):
-    """A fact as Oku has them."""
+    """A reason of the kind that Oku logs."""
 
     LOST = "worker_lost"
 
 
 def build_record(message: str = "a sentence", **changes: object) -> logging.LogRecord:
-    """A record of a moment, with context, as `logging` makes it."""
+    """Build a record with context, as `logging` does."""
     fixed = {
         "name": "oku_workers.broker.lease_task",
         "levelname": "WARNING",
@@ -26,7 +26,7 @@ def build_record(message: str = "a sentence", **changes: object) -> logging.LogR
 
 
 def catch() -> object:
-    """An error as `logging` has it."""
+    """Return a caught error in the form that `logging` takes."""
     try:
         raise ValueError("two\nlines \x1b[2J")
     except ValueError:
@@ -81,7 +81,7 @@ def test_json_has_an_error_in_one_field() -> None:
 
 
 def test_json_says_where_a_line_comes_from_when_asked() -> None:
-    """It comes as `stack_info` of `logging`."""
+    """It is the `stack_info` of `logging`."""
     assert read(build_record(stack_info="Stack:\n  here"))["error"] == "Stack:\n  here"
 
 
@@ -97,7 +97,7 @@ def test_text_has_sentence_and_context() -> None:
 
 
 def test_text_ends_with_the_error() -> None:
-    """The last line of a traceback is what a person looks for first."""
+    """The last line of a traceback is what a reader looks for first."""
     lines = write(build_record(exc_info=catch())).splitlines()
     assert lines[0].endswith("a sentence logger=oku_workers.broker.lease_task")
     assert lines[1] == "Traceback (most recent call last):"
@@ -129,7 +129,7 @@ def test_what_others_wrote_begins_no_line_of_text() -> None:
 
 
 def test_what_is_no_plain_value_is_no_fact() -> None:
-    """Celery adds a dictionary with the whole task; and a name that is taken keeps its meaning."""
+    """Celery's dictionary of the whole task is left out, and a reserved name keeps its meaning."""
     document = read(build_record(data={"args": "secret"}, run=None, level="high", taskName="Task-1"))
     assert document.keys() == {"time", "level", "logger", "message", "pid"}
     assert document["level"] == "warning"
@@ -137,7 +137,7 @@ def test_what_is_no_plain_value_is_no_fact() -> None:
 
 @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
 def test_no_line_has_a_secret_of_a_url(formatter: logging.Formatter) -> None:
-    """It is masked in the sentence, in the context and in a traceback."""
+    """It is masked in the message, in the context and in a traceback."""
     try:
         raise ValueError("http://h/?hunter2")
     except ValueError:

@@ -80,7 +80,7 @@ def test_logs_are_json_elsewhere(name: str, *, is_text: bool, capsys: pytest.Cap
     ],
 )
 def test_libraries_say_less(read: Read, level: str, own: str, libraries: str) -> None:
-    """Their debugging lines never come: they hold whole messages."""
+    """Their debug lines never appear: they hold whole messages."""
     with logging_json():
         logs.set_level(level)
         for name in ("oku_workers.x", "kombu.x"):
@@ -216,7 +216,7 @@ def test_options_say_how_to_log(
     ],
 )
 def test_options_refuse_what_is_not_there(told: list[str], arguments: list[str], message: str) -> None:
-    """The line says what is wrong."""
+    """The error says what is wrong."""
     ended = CliRunner().invoke(command, arguments)
     assert ended.exit_code == 2
     assert message in ended.output

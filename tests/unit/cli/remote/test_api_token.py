@@ -18,7 +18,7 @@ def test_a_token_may_have_every_character_that_a_header_bears() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\r\n"])
 def test_a_token_of_nothing_is_refused(text: str) -> None:
-    """Nobody could tell whether it was meant."""
+    """Nobody could tell whether that was intended."""
     with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): is empty$"):
         read_token(text)
 

@@ -148,14 +148,14 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
 
 
 class TellingClient(Client):
-    """One that says when the coordinator has answered to what it was told."""
+    """A client that says when the coordinator has answered its order."""
 
     def __init__(self, coordinator: CoordinatorRef) -> None:
         super().__init__(coordinator)
         self.has_told = asyncio.Event()
 
     async def pause(self, run: str) -> RunState:
-        """As ever."""
+        """Pause the run, and note when the coordinator has answered."""
         try:
             return await super().pause(run)
         finally:

@@ -34,7 +34,7 @@ async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPat
 
 
 async def test_a_token_that_is_given_is_not_looked_for(kubectl: KubectlOnPath) -> None:
-    """Not everybody may read Secrets."""
+    """Some users may not read Secrets."""
     kubectl.set(errors={"get secrets": "Error from server (Forbidden): secrets is forbidden"})
     async with Client(KubeEndpoint(token=TOKEN)) as client:
         assert await client.fetch_runs()
@@ -140,7 +140,7 @@ async def test_a_cluster_that_does_not_answer_is_out_of_reach(kubectl: KubectlOn
 async def test_nobody_waits_for_a_kubectl_that_hangs(
     kubectl: KubectlOnPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may ask for a password that nobody types."""
+    """It may wait for a password that nobody types."""
     (kubectl.folder / "kubectl").write_text("#!/bin/sh\nexec sleep 10\n")
     monkeypatch.setattr(kubectl_module, "TIMEOUT_S", 0.1)
     with pytest.raises(UserError, match="no answer within 0 s"):
@@ -161,6 +161,6 @@ def test_a_release_is_found_by_its_labels() -> None:
 
 
 async def enter(endpoint: KubeEndpoint) -> None:
-    """Open and close the way there."""
+    """Open and close the way to the coordinator."""
     async with endpoint.open():
         pass

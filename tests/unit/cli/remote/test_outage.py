@@ -6,7 +6,7 @@ from oku_cli.remote.outage import PATIENCE_S, Outage
 
 
 class Coordinator:
-    """One that may answer, the time, and what is said of it."""
+    """A coordinator that may answer, with the time and the lines about it."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -14,7 +14,7 @@ class Coordinator:
         self.silence = Outage(self.said.append, "it answers again", clock=lambda: self.now_s)
 
     def stay_silent(self, for_s: float, reason: str = "no answer") -> list[float]:
-        """Ask it for so long, with the pauses that are wanted; gives those."""
+        """Ask it for this long with the pauses that `note` returns, and return these."""
         pauses: list[float] = []
         until_s = self.now_s + for_s
         while self.now_s < until_s:
@@ -25,7 +25,7 @@ class Coordinator:
 
 @pytest.fixture
 def coordinator() -> Coordinator:
-    """One that has answered just now."""
+    """A coordinator that has just answered."""
     return Coordinator()
 
 

@@ -20,7 +20,7 @@ needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 
 class Opened:
-    """A coordinator whose address is known already.
+    """Refers to a coordinator whose address is already known.
 
     Args:
         address: of it.

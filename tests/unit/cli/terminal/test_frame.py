@@ -14,7 +14,7 @@ Draw = Callable[..., list[str]]
 
 
 def build_latency(*values_us: int) -> HistogramSnapshot:
-    """These latencies."""
+    """Build a snapshot of these latencies."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -38,7 +38,7 @@ def draw(make_tick: MakeTick, render: Callable[..., list[str]]) -> Draw:
 
 
 def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
-    """Title, state, account, rates, latencies, times and outcomes are where they are looked for."""
+    """Title, state, account, rates, latencies, times and outcomes are in their usual places."""
     assert [" ".join(line.split()) for line in draw() if "━" not in line] == [
         "",
         "run 6f2c1a running",
@@ -65,7 +65,7 @@ def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(d
 
 
 def test_the_bar_is_full_only_when_all_is_accounted(draw: Draw) -> None:
-    """One request of a hundred million leaves a cell open."""
+    """One missing request of a hundred million leaves a cell empty."""
     frame = "\n".join(draw(requests_total=100_000_000, accounted=99_999_999, done=99_999_999))
     assert "─" in frame
     assert "99.9 %" in frame
@@ -105,7 +105,7 @@ def test_before_the_first_tick_the_run_starts(render: Callable[..., list[str]]) 
 
 
 def test_a_frame_without_news_says_so(draw: Draw) -> None:
-    """Old numbers do not pass for new ones."""
+    """Old numbers cannot be mistaken for new ones."""
     assert "no news" not in "\n".join(draw(silent_s=4.9))
     assert "running, no news for 12 s" in "\n".join(draw(silent_s=12.3))
 
@@ -139,7 +139,7 @@ def test_the_frame_fits_the_terminal(draw: Draw, width: int) -> None:
 
 
 def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
-    """A hundred million requests fit with all that can be said of them."""
+    """A hundred million requests fit with every line that may appear."""
     frame = "\n".join(
         draw(
             requests_total=100_000_000,
@@ -154,7 +154,7 @@ def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
 
 
 def test_the_sparkline_is_on_a_scale_from_nothing() -> None:
-    """A stall is at the bottom, the largest rate at the top, and a run that does nothing is flat."""
+    """A stall is at the bottom and the largest rate at the top; a run that does nothing is flat."""
     assert build_sparkline([0.0, 50.0, 100.0, 100.0]) == "▁▄▆▆"
     assert build_sparkline([7.0]) == "▆"
     assert build_sparkline([0.0, 7.0, 0.0]) == "▁▆▁"

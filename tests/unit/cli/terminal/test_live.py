@@ -31,7 +31,7 @@ class Screen:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
-    """One whose view is started and draws only when told."""
+    """A terminal whose view is started and draws only when told."""
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Screen()
     terminal.view.start("run 6f2c1a")
@@ -50,7 +50,7 @@ def test_a_tick_is_drawn_at_the_next_redraw(terminal: Screen, make_tick: MakeTic
 
 
 def test_a_redraw_replaces_the_lines_in_place(terminal: Screen, make_tick: MakeTick) -> None:
-    """The cursor goes up over what was drawn; the screen is never cleared, so that nothing flickers."""
+    """The cursor moves up over the last frame; the screen is never cleared, so that nothing flickers."""
     terminal.view.show_tick(make_tick())
     drawn = terminal.redraw()
     again = terminal.redraw()

@@ -25,7 +25,7 @@ class Written:
 
 
 def test_a_tick_is_one_line(make_tick: MakeTick) -> None:
-    """The line is not folded where the console would end, and holds what matters."""
+    """The line has what matters and is not folded at the width of the console."""
     written = Written()
     for _ in range(3):
         written.view.show_tick(make_tick())
@@ -75,7 +75,7 @@ def test_a_notice_is_written_once_as_long_as_it_stands(make_tick: MakeTick) -> N
 
 
 def test_the_title_and_the_log_are_written_at_once_as_they_are() -> None:
-    """A line of log has the time of the clock, is not folded, and its brackets are no markup."""
+    """A log line has the time of the clock, is not folded, and its brackets are not markup."""
     written = Written()
     line = "worker-1 died (signal 9), started again [bold] :boom: " + "x" * 80
     written.view.start("run 6f2c1a")

@@ -12,7 +12,7 @@ TURNS = {"RLO", "LRO", "RLE", "LRE", "PDF", "RLI", "LRI", "FSI", "PDI"}
 
 @given(st.text())
 def test_what_steers_a_terminal_becomes_one_sign_each(text: str) -> None:
-    """Nothing of it is left, and everything else stands where it stood."""
+    """None of it is left, and everything else stays where it was."""
     shown = make_printable(text)
 
     assert len(shown) == len(text)

@@ -30,7 +30,7 @@ def test_the_view_suits_the_console(
 
 
 def test_the_quiet_view_is_silent(make_tick: Callable[..., Tick], capsys: pytest.CaptureFixture[str]) -> None:
-    """It accepts what the others do and writes nothing while nothing is wrong."""
+    """It accepts the same calls as the others, and writes nothing while nothing is wrong."""
     file = io.StringIO()
     view = build_view(Terminal(file=file, force_terminal=True), quiet=True)
     view.start("run 6f2c1a")

@@ -32,7 +32,7 @@ def test_a_run_that_has_not_begun_has_no_average(make_tick: MakeTick) -> None:
 
 
 def test_there_is_no_estimate_from_too_little(make_tick: MakeTick) -> None:
-    """The first seconds are slower than the run."""
+    """The first seconds are slower than the rest of the run."""
     tracker = TrendTracker()
     estimates = [tracker.add(make_tick()).left_s for _ in range(FEWEST_TICKS)]
     assert estimates[:-1] == [None] * (FEWEST_TICKS - 1)
@@ -56,7 +56,7 @@ def test_a_pause_does_not_lengthen_the_estimate(make_tick: MakeTick) -> None:
 
 
 def test_no_more_rates_are_kept_than_are_shown(make_tick: MakeTick) -> None:
-    """Memory does not grow with the length of a run; the newest rate is the last."""
+    """Memory does not grow with the length of the run, and the newest rate is the last."""
     tracker = TrendTracker()
     for second in range(SHOWN_TICKS + 10):
         trend = tracker.add(make_tick(rate_rps=float(second)))
@@ -73,7 +73,7 @@ def test_a_second_without_a_tick_stays_empty(make_tick: MakeTick) -> None:
 
 
 def test_a_tick_that_tells_of_more_fills_what_it_tells_of(make_tick: MakeTick) -> None:
-    """A coordinator that stood still for ten seconds has heard afterwards of three of them."""
+    """A coordinator that was stopped for ten seconds hears of three of them afterwards."""
     tracker = TrendTracker()
     tracker.add(make_tick(at=100.0, rate_rps=5.0))
     trend = tracker.add(make_tick(at=110.2, seconds=3.1, rate_rps=4.0))
@@ -114,6 +114,6 @@ def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
 
 
 def test_without_answers_there_are_no_quantiles(make_tick: MakeTick) -> None:
-    """Nothing is known of latencies, which is not zero."""
+    """The latency is unknown, not zero."""
     trend = TrendTracker().add(make_tick(latency=HistogramSnapshot()))
     assert (trend.p50_5s_ms, trend.p99_5s_ms) == (None, None)

@@ -51,7 +51,7 @@ def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary
 def test_outcomes_have_shares_and_those_that_did_not_occur_are_left_out(
     make_summary: MakeSummary, render: Render
 ) -> None:
-    """`ok` is there in any case."""
+    """`ok` is always there."""
     lines = render(build_outcomes(make_summary(outcomes=OUTCOMES)))
     assert [line.split() for line in lines] == [
         ["ok", "996", "99.60", "%"],

@@ -9,7 +9,7 @@ from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapsh
 
 
 def build_latency(latencies_us: Iterable[int]) -> HistogramSnapshot:
-    """The histogram of these."""
+    """Build the histogram of these latencies."""
     histogram = Histogram()
     for latency_us in latencies_us:
         histogram.record(latency_us)

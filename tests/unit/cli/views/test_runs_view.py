@@ -35,7 +35,7 @@ def test_the_newest_run_comes_first(render: Render) -> None:
 
 
 def test_a_long_name_is_cut_and_no_number(render: Render) -> None:
-    """At 80 columns all else is complete; brackets in a name are no markup."""
+    """At 80 columns everything else is complete; brackets in a name are not markup."""
     lines = render(build_runs_table([make_row("aaaaaa", 0.0, name="[red]" + "x" * 95)]))
     assert max(len(line) for line in lines) <= 80
     assert "41,234,567" in lines[1]
@@ -53,7 +53,7 @@ def test_nothing_is_cut_for_a_program() -> None:
 
 
 def test_without_runs_the_first_step_is_named(render: Render) -> None:
-    """An empty table would tell a newcomer nothing."""
+    """An empty table would not help a newcomer."""
     assert [line.rstrip() for line in render(build_runs_table([]))] == [
         "No runs yet. Start one with `oku run`."
     ]

@@ -17,7 +17,7 @@ NONE = OutcomeCounts(ok=0, unexpected_status=0, timeout=0, connect_error=0, disc
 def test_the_end_screen_tells_the_account_and_the_statistics(
     make_summary: MakeSummary, render: Render
 ) -> None:
-    """All of it is there, in this order, beside the histogram."""
+    """All of them are there, in this order, beside the histogram."""
     lines = [" ".join(line.split()) for line in render(build_summary(make_summary()))]
     assert [line for line in lines if line and " to " not in line] == [
         "run 6f2c1a · soak · aiohttp completed",
@@ -40,7 +40,7 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
 
 
 def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Render) -> None:
-    """The exchange format knows them only within its error, the summary knows better."""
+    """The exchange format has them only within its error; the summary has them exactly."""
     histogram = Histogram()
     histogram.record(1_000_300)
     histogram.record(1_900_300)
@@ -50,7 +50,7 @@ def test_the_histogram_has_the_exact_ends(make_summary: MakeSummary, render: Ren
 
 
 def test_a_run_without_an_answer_has_no_latencies(make_summary: MakeSummary, render: Render) -> None:
-    """A run that failed before its first request is a summary as well."""
+    """A run that failed before its first request has a summary, too."""
     summary = make_summary(
         Histogram(),
         state=RunState.FAILED,
@@ -91,7 +91,7 @@ def test_a_paused_run_says_how_to_go_on(make_summary: MakeSummary, render: Rende
 
 
 def test_flags_are_shown_as_notes(make_summary: MakeSummary, render: Render) -> None:
-    """A number that may mislead says so."""
+    """A number that may mislead is marked."""
     validity = [Validity(flag=Flag.LOOP_LAG, detail="the loop was 200 ms late", requests=12)]
     screen = "\n".join(render(build_summary(make_summary(validity=validity))))
     assert "! loop lag   12 requests: the loop was 200 ms late" in screen

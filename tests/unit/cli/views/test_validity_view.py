@@ -16,7 +16,7 @@ def test_a_flag_says_what_it_is_and_whom_it_concerns(flag: Flag, render: Callabl
 
 
 def test_a_long_detail_is_folded_under_itself(render: Callable[..., list[str]]) -> None:
-    """Nothing of it is cut."""
+    """None of it is cut."""
     detail = "latencies include the queueing of the worker " * 3
     lines = render(build_validity([Validity(flag=Flag.LOOP_LAG, detail=detail, requests=1)]), 66)
     assert " ".join(" ".join(lines).split()) == f"! loop lag 1 request: {detail}".strip()

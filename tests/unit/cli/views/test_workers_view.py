@@ -7,7 +7,7 @@ Render = Callable[..., list[str]]
 
 
 def make_workers(count: int, lost: int = 0) -> list[WorkerSummary]:
-    """So many, of which the first are lost."""
+    """Make this many workers, of which the first are lost."""
     return [
         WorkerSummary(
             name=f"worker-{i}", requests=1000 * i, cpu_s=10.0 * i, peak_rss_mb=60.0 + i, lost=i <= lost
