@@ -1,7 +1,7 @@
-"""The life of a server: `serve` opens port and counts, says so, and answers until SIGTERM or SIGINT.
+"""The lifecycle of a server: `serve` opens the port and the counts, then answers until SIGTERM or SIGINT.
 
-One process runs its event loop right here; several are children of this one (`supervisor`). What they share
-(sockets, blocks of counts) is made before they are forked.
+A single process runs its event loop right here; several are children of this one (`supervisor`). What they
+share (sockets, blocks of counts) is made before they are forked.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from oku_server.settings import ServerSettings
 from oku_server.supervisor import Supervisor
 
 GC_THRESHOLD = 10_000
-"""Requests leave no cycles behind; with thousands waiting, the default of 700 makes the collector walk over
-them all the time, which is some percent of the processor."""
+"""Requests leave no reference cycles behind. While thousands of them wait, the default of 700 would make the
+collector walk over them all the time, which costs a few percent of the processor."""
 
 _log = logging.getLogger(__name__)
 
 
 def serve(settings: ServerSettings) -> None:
-    """Serve until SIGTERM or SIGINT; requests in flight are dropped then.
+    """Serve until SIGTERM or SIGINT, which drops the requests in flight.
 
     Raises:
-        UserError: the port is in use, or host, directory of counts or ready file cannot be used.
+        UserError: the port is in use, or the host, the counts directory or the ready file cannot be used.
     """
     if settings.ready_file is not None:
         remove_ready_file(settings.ready_file)
@@ -96,7 +96,7 @@ def _run(
         request_timeouts = RequestTimeouts(loop.call_later, time.monotonic)
         return Service(planner, settings.body, counts, wheel, request_timeouts, describe)
 
-    # What is there by now stays: the garbage collector need not look at it again.
+    # The objects that exist by now stay, so the garbage collector need not look at them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

@@ -1,4 +1,4 @@
-"""How large the processes of this server are, as the system says: for the summaries of runs."""
+"""The memory of this server's processes, as the operating system reports it, for the summaries of runs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,17 +12,17 @@ _FRESH_S = 1.0
 
 
 class ProcessSize(TypedDict):
-    """A process and the largest resident memory it had so far, in MB of 10**6 bytes."""
+    """A process and its peak resident memory so far, in MB of 10**6 bytes."""
 
     pid: int
     peak_rss_mb: float
 
 
 class RecentSizes:
-    """The sizes of all processes that share the port, looked up once a second at most: anybody may ask.
+    """The sizes of all processes that share the port, read at most once a second because anybody may ask.
 
     Args:
-        processes: how many there are.
+        processes: how many processes share the port.
         clock: monotonic seconds.
     """
 
@@ -33,17 +33,17 @@ class RecentSizes:
         self._stale_at = clock()
 
     def list(self) -> list[ProcessSize]:
-        """As they were within the last second."""
+        """The sizes of all processes, at most one second old."""
         if (now := self._clock()) >= self._stale_at:
             self._sizes, self._stale_at = list_sizes(self._processes), now + _FRESH_S
         return self._sizes
 
 
 def list_sizes(processes: int) -> list[ProcessSize]:
-    """The sizes of all processes that share the port; only of this one where the system tells no others.
+    """The sizes of all processes that share the port, or of this one alone if the system shows no others.
 
     Args:
-        processes: how many there are; when there are several, they are children of one parent.
+        processes: how many processes share the port; several are children of one parent.
     """
     sizes = sorted(_list_siblings(), key=lambda size: size["pid"]) if processes > 1 else []
     return sizes or [ProcessSize(pid=os.getpid(), peak_rss_mb=measure_peak_rss_mb())]
@@ -56,7 +56,7 @@ def _list_siblings() -> Iterator[ProcessSize]:
             lines = (line.split(":", 1) for line in status.read_text().splitlines())
             fields = {name: value.strip() for name, value in lines}
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         if fields.get("PPid") == parent and "VmHWM" in fields:
             yield ProcessSize(
                 pid=int(fields["Pid"]), peak_rss_mb=int(fields["VmHWM"].split()[0]) * 1024 / 1e6

@@ -1,7 +1,7 @@
-"""What a delay server is told before it starts: one frozen value that every other module reads.
+"""The settings of a delay server: one frozen value, complete before the server starts.
 
-Its attributes are read from text by whoever offers them (`delay.parse_delay`, `body.parse_body`,
-`fault.parse_rate`); here they are values.
+The settings are values here. A command line that takes them as text parses them first
+(`delay.parse_delay`, `body.parse_body`, `fault.parse_rate`).
 """
 
 from dataclasses import dataclass, field
@@ -17,24 +17,24 @@ DEFAULT_PORT = 8080
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """A delay server.
+    """The settings of a delay server.
 
     Args:
-        host: the address or name to listen on; `*` is all addresses, of IPv4 and of IPv6.
+        host: the address or name to listen on; `*` means all addresses of IPv4 and IPv6.
         port: the port to listen on; 0 lets the system choose a free one.
-        listen_fds: numbers of inherited sockets that listen already, one for each process, instead of host
-            and port.
+        listen_fds: the descriptors of inherited sockets that are already listening, one for each process;
+            they replace host and port.
         processes: how many processes share the port.
         delay: the distribution of the delays.
-        seed: chooses which delay and which fault each index gets.
+        seed: decides which delay and which fault each index gets.
         body: the body of every answer with status 200.
         faults: how often the server misbehaves.
         counts_dir: the directory that keeps the counts of served requests; None keeps them in memory.
-        trusts_counts_dir: whether that directory is taken as it is, whoever owns it and may write it.
-        ready_file: the file that gets `host:port` as soon as connections are accepted.
+        trusts_counts_dir: whether to accept that directory no matter who owns it or may write to it.
+        ready_file: the file that gets `host:port` as soon as the server accepts connections.
 
     Raises:
-        ValueError: bodies are to be truncated and empty.
+        ValueError: responses are to be truncated, but the body is empty.
     """
 
     host: str = DEFAULT_HOST
@@ -50,6 +50,6 @@ class ServerSettings:
     ready_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check what concerns several attributes."""
+        """Check the rules that involve several settings."""
         if self.faults.truncate and not self.body:
             raise ValueError("an empty body cannot be truncated")

@@ -1,7 +1,7 @@
-"""Several processes of one server: forked, watched, started again when they die, ended together.
+"""The supervisor of a server with several processes: it forks them, restarts those that die, and stops all.
 
-The parent holds no event loop and no thread. Its signals are blocked and taken one by one with `sigwait`, so
-that none can come at a wrong moment. Children die with it, also when it is killed (on Linux).
+The parent has no event loop and no thread. It blocks its signals and takes them one by one with `sigwait`, so
+that none arrives at a bad moment. On Linux, the children die with it even when it is killed.
 """
 
 import ctypes
@@ -16,14 +16,14 @@ from typing import Never
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 HEALTHY_AFTER_S = 5.0
-"""A child that lived this long is started again at once; one that did not waits, longer each time."""
+"""A child that has lived this long is restarted at once; any other waits, longer each time."""
 STOP_WITHIN_S = 0.5
-"""How long children may take to end before they are killed."""
+"""How long the children may take to stop before they are killed."""
 
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 _AWAITED = _STOP_SIGNALS | {signal.SIGCHLD, signal.SIGALRM}
 _PR_SET_PDEATHSIG = 1
-"""From <linux/prctl.h>."""
+"""The constant from <linux/prctl.h>."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ class Supervisor:
     """Keeps `count` children alive until SIGTERM or SIGINT.
 
     Args:
-        count: how many children; each has a number from 0.
-        run_child: what a child with that number does. It ends on SIGTERM.
+        count: how many children to keep; they are numbered from 0.
+        run_child: runs the child with the given number; it must return on SIGTERM.
     """
 
     def __init__(self, count: int, run_child: Callable[[int], None]) -> None:
@@ -44,7 +44,7 @@ class Supervisor:
         self._due_at = dict.fromkeys(range(count), 0.0)
 
     def run(self, on_started: Callable[[], None]) -> None:
-        """Start the children, call `on_started`, and watch over them until a signal says to stop."""
+        """Start the children, call `on_started`, and watch over the children until SIGTERM or SIGINT."""
         # Some systems discard SIGCHLD, blocked or not, while it has no handler.
         signal.signal(signal.SIGCHLD, lambda *_: None)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
@@ -107,24 +107,24 @@ class Supervisor:
 
 
 def find_pause_s(last_pause_s: float, lived_s: float) -> float:
-    """How long to wait before a child that died is started again, given the pause before its last start."""
+    """How long to wait before restarting a child that died, given the pause before its last start."""
     if lived_s >= HEALTHY_AFTER_S:
         return 0.0
     return min(max(2 * last_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
 
 
 def _be_child(parent: int, run: Callable[[], None]) -> Never:
-    """What a forked process does, up to its end: it never returns into the parent's code."""
+    """Run a forked process until it ends; it never returns into the parent's code."""
     code = 1
     try:
         _die_with(parent)
-        # Until the event loop takes the signals, they end this process without a word.
+        # Until the event loop handles these signals, they end this process silently.
         for number in _AWAITED:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
         run()
         code = 0
-    except BaseException:  # noqa: BLE001  # whatever it is, this process ends here
+    except BaseException:  # noqa: BLE001  # whatever the error, this process ends here
         _log.critical("process ended by an error", exc_info=True)
     finally:
         sys.stdout.flush()
@@ -133,12 +133,12 @@ def _be_child(parent: int, run: Callable[[], None]) -> Never:
 
 
 def _die_with(parent: int) -> None:
-    """Have the system kill this process when its parent dies; nothing where there is no such thing."""
+    """Have the system kill this process when its parent dies; only Linux can do that."""
     if sys.platform != "linux":
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        # The parent died before the system knew.
+        # The parent died before `prctl` took effect.
         os.kill(os.getpid(), signal.SIGKILL)
 
 

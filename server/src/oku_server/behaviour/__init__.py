@@ -1,1 +1,1 @@
-"""What a request gets: its delay, its fault, its body."""
+"""What each request gets: its delay, its fault and its body."""

@@ -1,4 +1,4 @@
-"""The body of the responses of the delay server: the bytes that a text of the user stands for.
+"""The response body of the delay server: the bytes that a text from the user stands for.
 
 | text | body |
 | --- | --- |
@@ -14,7 +14,7 @@ from oku_core.spec.quantity import parse_size
 
 DEFAULT_BODY = b"Hello, World!"
 MAX_BODY_BYTES = 2**30
-"""The longest body: it is held in memory."""
+"""The longest body that is allowed, since the body is held in memory."""
 
 _SIZE = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?([kmg]i?)?b", re.IGNORECASE)
 _FILLING = b"x"

@@ -1,7 +1,7 @@
 """How the delay server misbehaves on request: which fault a request gets, from rates and a random number.
 
-For a numeric name that number is a pure function of seed and index, in a stream of its own: a fault says
-nothing about the delay of the same request.
+For a numeric name, that number is a pure function of seed and index. It has a stream of its own, so that a
+fault says nothing about the delay of the same request.
 """
 
 import math
@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 
 class Fault(StrEnum):
-    """What a request gets in place of a proper response."""
+    """What a request gets instead of a proper response."""
 
     ERROR = "error"
     """A response with status 500."""

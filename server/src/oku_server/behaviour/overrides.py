@@ -1,7 +1,7 @@
 """The headers `Oku-Delay` and `Oku-Seed`, by which a request overrides the delay and the seed of the server.
 
 A coordinator cannot restart the servers of a cluster for each run, so each request says what it wants. A load
-generator always says the same: the last overrides are cached.
+generator repeats the same overrides in every request, so the last ones are cached.
 """
 
 from functools import lru_cache
@@ -20,7 +20,7 @@ _SEED_DIGITS = 19
 
 
 class Overrides(NamedTuple):
-    """The delay and the seed of a request; where one is None, the server's own holds."""
+    """The delay and the seed that a request asks for; where one is None, the server's own applies."""
 
     delay: Delay | None = None
     seed: int | None = None
@@ -35,7 +35,7 @@ class OverridesError(Exception):
 
 @lru_cache(maxsize=MOST_OVERRIDES)
 def parse_overrides(delay: bytes | None, seed: bytes | None) -> Overrides:
-    """Read the values of the two headers; None where a request does not have the header.
+    """Parse the values of the two headers; None stands for a header that the request does not have.
 
     Raises:
         OverridesError: a value is not valid.
@@ -55,7 +55,7 @@ def _read_delay(value: bytes) -> Delay:
 
 
 def _read_seed(value: bytes) -> int:
-    # The digits are counted first: reading a long number takes long.
+    # The digits are counted first, because parsing a very long number takes long.
     if value.isdigit() and len(value) <= _SEED_DIGITS and int(value) <= MAX_SEED:
         return int(value)
     shown = format_value(value.decode("latin-1"))

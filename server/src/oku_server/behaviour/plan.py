@@ -1,7 +1,7 @@
-"""What a request gets, its delay and its fault, by its name and its overrides.
+"""The delay and the fault that a request gets, from its name and its overrides.
 
 A numeric name is an index, and index and seed decide: every run and every engine meets the same delays and
-faults. Any other name gets both at random.
+faults. A request with any other name gets both at random.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _LAST_NUMBER = 1 - 2.0**-53
 
 
 class Plan(NamedTuple):
-    """The delay in seconds before anything happens, and the fault then; None is a proper response."""
+    """The delay in seconds before anything happens, and the fault that follows; None is a proper response."""
 
     delay_s: float
     fault: Fault | None
@@ -34,7 +34,7 @@ class Planner:
         chance: gives a random number in `[0, 1)`, for names that are not an index.
 
     Attributes:
-        always: the plan of every request, if all have the same.
+        always: the plan of every request, if all requests have the same one.
     """
 
     def __init__(self, delay: Delay, faults: FaultRates, seed: int, chance: Callable[[], float]) -> None:

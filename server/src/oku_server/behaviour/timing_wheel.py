@@ -9,7 +9,7 @@ from typing import Protocol
 
 TICKS_PER_S = 1000
 LOOK_AHEAD = 32
-"""With more buckets than this, the next one is looked for in this many ticks, and again after them."""
+"""With more buckets than this, the wheel looks for the next one only within this many ticks, then again."""
 
 _ROUNDED_UP_S = 0.5 / TICKS_PER_S
 _NEVER = float("inf")
@@ -48,7 +48,7 @@ class TimingWheel:
         self._timer_tick = _NEVER
 
     def add(self, waiter: Waiter, delay_s: float) -> int:
-        """Wake `waiter` once, after `delay_s` seconds; gives the tick, which `remove` wants to know."""
+        """Wake `waiter` once, after `delay_s` seconds; returns the tick, which `remove` needs."""
         tick = int((self._clock() + delay_s) * TICKS_PER_S) + 1
         bucket = self._buckets.get(tick)
         if bucket is not None:
@@ -83,14 +83,14 @@ class TimingWheel:
                 waiter.wake()
 
     def _list_ticks(self, now: int) -> list[int]:
-        """The ticks up to now that have a bucket, in their order."""
+        """The ticks up to `now` that have a bucket, in order."""
         passed = range(self._turned + 1, now + 1)
         if len(passed) < len(self._buckets):
             return [tick for tick in passed if tick in self._buckets]
         return sorted(tick for tick in self._buckets if tick <= now)
 
     def _find_next(self, now: int) -> int:
-        """The tick of the next bucket, or one before it: looking again costs less than looking at all."""
+        """The tick of the next bucket or an earlier one: another look costs less than looking everywhere."""
         if len(self._buckets) <= LOOK_AHEAD:
             return min(self._buckets)
         ahead = range(now + 1, now + LOOK_AHEAD)

@@ -1,1 +1,1 @@
-"""What was served, by run, over all processes of a server."""
+"""How many requests of each run were served, over all processes of a server."""

@@ -1,9 +1,9 @@
-"""Where the count tables of all processes of a server live, with the registry of runs, and their sums.
+"""The storage of a server's count tables and of its registry of runs, and the sums over the tables.
 
-`MemoryStore` is memory that the processes share: it goes with the server. `FileStore` is a directory with a
-file for each process: it stays, through `kill -9` too (not through a power cut, nothing is synced). Several
-servers may share the directory: a lock that dies with its holder gives each process a file of its own, a new
-process carries on in one that no living process has, and the sum goes over all of them.
+`MemoryStore` is memory that the processes share; it is gone when the server ends. `FileStore` is a directory
+with one file for each process; it survives `kill -9`, but not a power cut, because nothing is synced. Several
+servers may share the directory. Each process has a locked file of its own, and the lock ends with its holder.
+A new process continues with a file that no living process has locked, and the sum covers all files.
 """
 
 import contextlib
@@ -31,14 +31,14 @@ from oku_server.counts.run_registry import EMPTY_REGISTRY, RunRegistry, is_regis
 
 
 class Sum(NamedTuple):
-    """What all processes counted of a run.
+    """What all processes have counted for a run.
 
     Attributes:
-        served: the requests that were received.
-        id: the same for all servers whose requests are in the sum, and for no other; another one when the
-            count of the run has begun anew.
+        served: the number of requests received.
+        id: the same for all servers whose requests are in the sum, and different for any other server; it
+            changes when the count of the run starts anew.
         is_kept: whether the run has a place that no other name can take.
-        forgotten: how many names that nobody had announced have lost their counts.
+        forgotten: how many names that nobody announced have lost their counts.
     """
 
     served: int
@@ -52,14 +52,14 @@ class CountStore(Protocol):
 
     @property
     def blocks(self) -> Sequence[mmap.mmap]:
-        """One block for each process of the server, made before they are forked."""
+        """One block for each process of the server, made before the processes are forked."""
 
     @property
     def registry(self) -> RunRegistry:
-        """The announced runs of all processes."""
+        """The announced runs, which all processes share."""
 
     def sum_up(self, run: str) -> Sum:
-        """What all processes counted of a run."""
+        """What all processes have counted for a run."""
 
 
 class MemoryStore:
@@ -69,24 +69,24 @@ class MemoryStore:
         self._id = secrets.token_hex(8)
         self.blocks = [_map_memory(EMPTY_TABLE) for _ in range(processes)]
         lock_file, path = tempfile.mkstemp()
-        Path(path).unlink()  # it is there for as long as somebody has it open
+        Path(path).unlink()  # the file lives on for as long as a process has it open
         self.registry = RunRegistry(_map_memory(EMPTY_REGISTRY), lock_file)
 
     def sum_up(self, run: str) -> Sum:
-        """What all processes counted of a run."""
+        """What all processes have counted for a run."""
         return _sum_up(self.blocks, run, self.registry, self._id)
 
 
 class FileStore:
-    """Tables in the files `served-0.bin`, `served-1.bin` … of a directory, the registry in `runs.bin`.
+    """Tables in the files `served-0.bin`, `served-1.bin` … of a directory, and the registry in `runs.bin`.
 
     Args:
-        directory: is made unless it is there.
+        directory: where the files are; it is created if it does not exist.
         processes: how many tables to take.
-        is_trusted: whether the directory is taken as it is, whoever owns it and may write it.
+        is_trusted: whether to accept the directory no matter who owns it or may write to it.
 
     Raises:
-        UserError: the directory cannot be used, or such a file is something else.
+        UserError: the directory cannot be used, or one of these files holds something else.
     """
 
     def __init__(self, directory: Path, processes: int, *, is_trusted: bool = False) -> None:
@@ -101,7 +101,7 @@ class FileStore:
             raise UserError(f"--counts-dir: {directory} cannot be used: {error.strerror}") from error
 
     def sum_up(self, run: str) -> Sum:
-        """What all processes of all servers of the directory counted of a run."""
+        """What all processes of all servers that use the directory have counted for a run."""
         return _sum_up(_read_tables(self._directory), run, self.registry, self._id)
 
     def _path(self, number: int) -> Path:
@@ -109,7 +109,7 @@ class FileStore:
 
 
 def read_served(directory: Path, run: str) -> int:
-    """The requests of `run` in the tables of a directory of counts, while servers count there."""
+    """How many requests of `run` the tables of a directory have counted; its servers may be running."""
     path = directory / "runs.bin"
     content = path.read_bytes() if path.exists() else b""
     entry = RunRegistry(bytearray(content), -1).find(run) if is_registry(content) else None
@@ -141,16 +141,16 @@ def _map_memory(content: bytes) -> mmap.mmap:
 
 
 def _read_id(path: Path) -> str:
-    """What the file says; it is made whole by whoever is first."""
+    """Read the id of the store; the first process to need the file creates it, complete."""
     _make_whole(path, secrets.token_hex(8))
     return path.read_text()
 
 
 def _map_registry(path: Path) -> RunRegistry:
-    """Map the registry; it is made whole by whoever is first."""
+    """Map the registry; the first process to need the file creates it, complete."""
     _make_whole(path, EMPTY_REGISTRY.decode("ascii"))
-    # The file stays open for the locks of those who write, and must not be opened again: to close it anywhere
-    # in a process takes away its lock.
+    # The file stays open because writers lock it. It must not be opened a second time: closing any descriptor
+    # of it releases the lock of the whole process.
     file = open_private(path, os.O_RDWR)
     if not is_registry(os.pread(file, len(EMPTY_REGISTRY) + 1, 0)):
         os.close(file)
@@ -168,7 +168,7 @@ def _make_whole(path: Path, content: str) -> None:
 
 
 def _map_free(path: Path) -> mmap.mmap | None:
-    """Lock a file, make it a table unless it is one, and map it; None if somebody else has it."""
+    """Lock a file, turn it into a table if it is not one, and map it; None if another process holds it."""
     file = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,12 +176,12 @@ def _map_free(path: Path) -> mmap.mmap | None:
         os.close(file)
         return None
     content = os.pread(file, TABLE_BYTES + 1, 0)
-    # A table whose making was cut short is made again. Written, not truncated to size: a full disk shows
-    # here and not as SIGBUS at some count.
+    # A table whose creation was cut short is created again. It is written out rather than extended to its
+    # size, so that a full disk shows here and not as SIGBUS at a later count.
     if EMPTY_TABLE.startswith(content):
         os.pwrite(file, EMPTY_TABLE, 0)
     elif not is_table(content):
         os.close(file)
         raise UserError(f"--counts-dir: {path} is not a file of counts")
-    # The file stays open for its lock, which forked processes share and which ends with the last of them.
+    # The file stays open to hold its lock, which forked processes share and which ends with the last of them.
     return mmap.mmap(file, TABLE_BYTES)

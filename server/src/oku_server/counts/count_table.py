@@ -1,15 +1,15 @@
-"""The counts of one server process: requests received, by run, in a block of memory of fixed size.
+"""The counts of one server process: the requests received of each run, in a block of memory of fixed size.
 
-The block may be shared with other processes or be the mapping of a file. One process adds to it; any process
-reads it at any time, also when the one that added is dead: a count is one aligned 8-byte word, and a row has
-the count 0 before it gets the name of a run.
+The block may be shared with other processes or be a mapped file. One process adds to it; any process may read
+it at any time, even after the writer has died: a count is one aligned 8-byte word, and a row's count is set
+to 0 before the row gets the name of a run.
 
-An announced run is counted in the place that it has in the `RunRegistry`; all other names share some rows, in
-which a new one takes the place of the oldest.
+An announced run is counted in the place that it has in the `RunRegistry`. All other names share a fixed
+number of rows, in which a new name replaces the oldest.
 
-Layout, in words of the machine: magic, rows taken so far, names forgotten so far; rows of 40 bytes (the run,
-ASCII, filled up with NUL) and a count, of which row 0 is for requests that name no run; for each place of the
-registry the stamp of its run and a count.
+Layout, in machine words: magic, rows taken so far, names forgotten so far; then rows of a run (40 bytes of
+ASCII, padded with NUL) and its count, where row 0 is for requests that name no run; then, for each place of
+the registry, the stamp of its run and its count.
 """
 
 import mmap
@@ -18,9 +18,9 @@ import struct
 from oku_server.counts.run_registry import MAX_RUN_BYTES, PLACES, Entry, RunRegistry
 
 NO_RUN = ""
-"""Counts the requests whose header names no run, or none that fits a row."""
+"""Counts the requests that name no run, or a run whose name does not fit a row."""
 ROWS = 1023
-"""Runs that nobody announced and that a table holds; one more takes the place of the one that came first."""
+"""How many runs that nobody announced a table holds; one more replaces the oldest."""
 
 _MAGIC = b"okucnt02"
 _HEADER = struct.Struct("=8sQQ")
@@ -34,10 +34,10 @@ EMPTY_TABLE = _MAGIC.ljust(TABLE_BYTES, b"\0")
 
 
 class CountTable:
-    """The only writer of a block.
+    """Counts requests in a block, as its only writer.
 
     Args:
-        block: a block that started as `EMPTY_TABLE`; what it counted already stays.
+        block: a block that was `EMPTY_TABLE` when it was new; the counts it already has stay.
         registry: the announced runs.
     """
 
@@ -88,7 +88,7 @@ class CountTable:
         return word
 
     def _forget(self, run: str, count: int) -> None:
-        """A run loses its row; if it was announced after its first request, it takes its count along."""
+        """Take the row from a run; one announced after its first request takes the count to its place."""
         entry = self._registry.find(run)
         if entry is None:
             self._words[_FORGOTTEN_WORD] += 1
@@ -108,7 +108,7 @@ def is_table(block: bytes) -> bool:
 
 
 def read_count(block: bytes | bytearray | mmap.mmap, run: str, entry: Entry | None = None) -> int:
-    """The requests of `run` that a table counted, given its entry in the registry."""
+    """How many requests of `run` a table has counted; `entry` is that of an announced run."""
     view = memoryview(block)
     name = run.encode().ljust(MAX_RUN_BYTES, b"\0")
     rows = enumerate(_ROW.iter_unpack(view[_HEADER.size : _PLACES_BYTE]))
@@ -120,7 +120,7 @@ def read_count(block: bytes | bytearray | mmap.mmap, run: str, entry: Entry | No
 
 
 def read_forgotten(block: bytes | bytearray | mmap.mmap) -> int:
-    """How many names that nobody had announced have lost their rows, and their counts."""
+    """How many names that nobody announced have lost their rows, and with them their counts."""
     _, _, forgotten = _HEADER.unpack_from(block)
     return int(forgotten)
 

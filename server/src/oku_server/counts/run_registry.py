@@ -1,13 +1,14 @@
-"""The runs whose counts are kept: those that a coordinator has announced before their first request.
+"""The registry of announced runs: the runs whose counts are kept.
 
-Anybody can name a run in a request, and a table of all names that ever came would grow without end. So names
-that nobody announced share a few rows of each process (`count_table`), while an announced run has a place of
-its own in all of them, which requests cannot take. The registry is a block of memory that all processes of a
-store share, or the mapping of a file.
+Anybody can name a run in a request, so a table of every name ever seen would grow without end. Names that
+nobody announced therefore share a fixed number of rows in each process (`count_table`). A coordinator
+announces its run before the first request; such a run has its own place in every process, and requests cannot
+take it away. The registry is a block of memory that all processes of a store share, or a mapped file.
 
-Layout, in words of the machine: magic, changes so far, then rows of the run (40 bytes, ASCII, filled up with
-NUL), its stamp, and when it was announced last, both in ns of Unix time. The stamp is that of its first
-announcement; a row without one is being written. Writers hold a lock; readers need none.
+Layout, in machine words: magic, number of changes so far, then rows. A row holds the run (40 bytes of ASCII,
+padded with NUL), its stamp and the time of its last announcement, both in ns of Unix time. The stamp is the
+time of its first announcement; a row without a stamp is empty or being written. Writers hold a lock; readers
+need none.
 """
 
 import fcntl
@@ -20,7 +21,7 @@ from typing import NamedTuple
 MAX_RUN_BYTES = 40
 PLACES = 1023
 KEPT_S = 3600.0
-"""A run that was announced so lately keeps its place; a coordinator repeats it every few seconds."""
+"""How long a run keeps its place after an announcement; a coordinator repeats it every few seconds."""
 
 _MAGIC = b"okuruns1"
 _ROW = struct.Struct(f"={MAX_RUN_BYTES}sQQ")
@@ -28,25 +29,25 @@ _ROW_WORDS = _ROW.size // 8
 _HEADER_BYTES = 16
 _CHANGES_WORD = 1
 _ANNOUNCED_WORD = _HEADER_BYTES // 8 + _ROW_WORDS - 1
-"""Of the first row."""
+"""The word of the first row that holds the time of its last announcement."""
 
 REGISTRY_BYTES = _HEADER_BYTES + PLACES * _ROW.size
 EMPTY_REGISTRY = _MAGIC.ljust(REGISTRY_BYTES, b"\0")
 
 
 class Entry(NamedTuple):
-    """The place of a run, and the stamp that tells it from others that had the place before."""
+    """The place of a run, and the stamp that tells it from runs that had the place before."""
 
     place: int
     stamp: int
 
 
 class RunRegistry:
-    """Announced runs.
+    """The announced runs of a store.
 
     Args:
-        block: a block that started as `EMPTY_REGISTRY`.
-        lock_file: a file that all processes have open; it is locked for each change.
+        block: a block that was `EMPTY_REGISTRY` when it was new.
+        lock_file: the descriptor of a file that every process has open; it is locked for each change.
     """
 
     def __init__(self, block: mmap.mmap | bytearray, lock_file: int) -> None:
@@ -57,7 +58,7 @@ class RunRegistry:
         self._known_changes = 0
 
     def find(self, run: str) -> Entry | None:
-        """The entry of a run; None when it was not announced, or has lost its place."""
+        """The entry of a run; None if it was not announced or has lost its place."""
         changes = self._words[_CHANGES_WORD]
         if changes != self._known_changes:
             rows = enumerate(_ROW.iter_unpack(self._bytes[_HEADER_BYTES:]))
@@ -66,10 +67,10 @@ class RunRegistry:
         return self._entry_by_name.get(_encode(run))
 
     def announce(self, run: str, now: float) -> bool:
-        """Give a run a place, or keep it; False when all places are those of runs announced lately.
+        """Give a run a place, or renew the one it has; False if recently announced runs hold every place.
 
         Args:
-            run: its name, one that fits a row; requests that name none are no run.
+            run: its name, which must fit a row; the empty name is not a run and never gets a place.
             now: Unix time.
         """
         if not run:
@@ -93,13 +94,13 @@ class RunRegistry:
         self._bytes[start : start + _ROW.size] = _ROW.pack(name, now_ns, now_ns)
         self._entry_by_name.pop(former, None)
         self._entry_by_name[name] = Entry(place, now_ns)
-        # Whoever reads the rows meanwhile reads them again after this.
+        # A process that read the rows during the write sees this change and reads them again.
         self._words[_CHANGES_WORD] += 1
         self._known_changes += 1
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        # A lock of the process, not of the open file: forked processes share that.
+        # `lockf` locks for the process; `flock` would lock for the open file, which forked processes share.
         fcntl.lockf(self._lock_file, fcntl.LOCK_EX)
         try:
             yield

@@ -18,7 +18,7 @@ from oku_server.process_sizes import ProcessSize
 
 
 class Description(TypedDict):
-    """What a server says of itself and a run.
+    """What a server says about itself and a run.
 
     `served` is the number of requests of the run that all processes of the server received; servers with the
     same `store` share a directory of counts, and each tells the sum over all of them. `kept` says whether the

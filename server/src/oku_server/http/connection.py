@@ -1,8 +1,8 @@
-"""One connection of the delay server: requests come in, and each gets its response when its time has come.
+"""One connection of the delay server: requests come in, and each gets its response when its delay is over.
 
-This is the hot path of the server. A request whose head is cached goes from its bytes to those of its
-response without a parser, and without an object of its own; all others are read by a `RequestReader`, which
-is made when it is first needed. Responses go out in the order of the requests, one at a time.
+This is the hot path of the server. A request whose head is cached gets its response without a parser and
+without an object of its own. All other requests are read by a `RequestReader`, which is made when it is first
+needed. Responses go out in the order of the requests, one at a time.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from oku_server.http.service import Service
 MOST_QUEUED = 64
 """How many requests a connection may have read ahead; while it has more, nothing is read from it."""
 
-# A global of the module is found several times faster than a member of an enum.
+# Looking up a module's global is several times faster than looking up a member of an enum.
 _CLOSE, _RESET, _NEVER = Ending.CLOSE, Ending.RESET, Ending.NEVER
 _LINGER_NOT = struct.pack("ii", 1, 0)
 """The value of SO_LINGER with which closing a connection resets it."""
@@ -27,7 +27,7 @@ class Connection(asyncio.Protocol):
     """The protocol of one connection.
 
     Args:
-        service: of the process.
+        service: the service of the process.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
-        # The transports of uvloop have the methods of `asyncio.Transport` and not its type.
+        # The transports of uvloop have the methods of `asyncio.Transport`, but not its type.
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:

@@ -1,8 +1,8 @@
-"""A cache of the request heads that the server has parsed: a load generator sends them again and again.
+"""A cache of parsed request heads, because a load generator sends the same head again and again.
 
 Only the first line of its requests changes, with the index. What a parser makes of the lines after it depends
-on their bytes alone, as long as method and version are the same: a request in one piece whose lines are
-cached needs no parser.
+on their bytes alone, as long as method and version are the same. So a request that arrives in one piece and
+whose lines are cached needs no parser.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from oku_server.http.response import Response
 
 MOST = 256
 LONGEST_BYTES = 2048
-"""How many heads are cached, and how long they may be: half a megabyte at most."""
+"""How many heads are cached, and how long each may be; together they take half a megabyte at most."""
 
 _METHOD = b"GET /"
 _VERSION = b" HTTP/1.1\r\n"
 _NAME_BYTES = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz/._~"
-"""What a plain name consists of: no byte of it means anything to a parser, or begins a query."""
+"""The characters of a plain name: none of them means anything to a parser or begins a query."""
 
 
 FindResponse = Callable[[bytes], Response]
@@ -24,17 +24,17 @@ FindResponse = Callable[[bytes], Response]
 
 
 class HeadCache:
-    """What follows the first line of plain requests, with the run that it names and what finds the response.
+    """The lines after the first of plain requests, with the run that they name and what finds the response.
 
-    A plain request is a `GET` of HTTP/1.1 for a plain name that leaves its connection open and arrived whole,
-    in one piece with nothing before or after it.
+    A plain request is an HTTP/1.1 `GET` for a plain name. It leaves its connection open, and it arrives in
+    one piece with nothing before or after it.
     """
 
     def __init__(self) -> None:
         self._known_by_lines: dict[bytes, tuple[str, FindResponse]] = {}
 
     def find(self, data: bytes) -> tuple[bytes, tuple[str, FindResponse]] | None:
-        """The name in a plain request, and what is cached of its lines; None for all other data."""
+        """The name in a plain request, and what is cached for its lines; None for all other data."""
         first, _, lines = data.partition(_VERSION)
         known = self._known_by_lines.get(lines)
         if known is None or first[:5] != _METHOD:
@@ -43,7 +43,7 @@ class HeadCache:
         return (name, known) if name.isalnum() or is_plain(name) else None
 
     def add(self, data: bytes, run: str, find_response: FindResponse) -> None:
-        """Cache the lines of a request that a parser found to be plain, apart from its name."""
+        """Cache the lines of a request that the parser found to be plain, apart from its name."""
         first, _, lines = data.partition(_VERSION)
         if len(lines) > LONGEST_BYTES or not first.startswith(_METHOD) or not is_plain(first[5:]):
             return

@@ -1,8 +1,8 @@
-"""Requests from the bytes of one connection, by the parser of httptools (llhttp).
+"""Reads requests from the bytes of one connection, with the parser of httptools (llhttp).
 
 Each request is counted as soon as its head is complete, and handed on when all of it has arrived; its body is
-dropped. What cannot be read ends in a refusal, and nothing is read after it, nor after a request that closes
-its connection.
+dropped. A request that cannot be read is refused. Nothing is read after a refusal, nor after a request that
+closes its connection.
 """
 
 from collections import deque
@@ -17,9 +17,9 @@ from oku_server.counts.count_table import NO_RUN, CountTable
 from oku_server.http.response import CLOSE, KEEP_ALIVE
 
 ADMIN_PREFIX = b"-/"
-"""Requests for names with this prefix are for the server itself: neither counted nor delayed."""
+"""Requests for names with this prefix are for the server itself; they are neither counted nor delayed."""
 LONGEST_HEAD_BYTES = 65_536
-"""Of target, headers and trailers of a request; also of what may arrive that is neither these nor body."""
+"""The limit for target, headers and trailers of a request, and for bytes that are neither these nor body."""
 
 _RUN, _DELAY, _SEED = (name.lower().encode() for name in (RUN_HEADER, DELAY_HEADER, SEED_HEADER))
 _BAD_REQUEST = b"400 Bad Request"
@@ -28,16 +28,16 @@ _TOO_SLOW = b"408 Request Timeout"
 
 
 class Request(NamedTuple):
-    """What the server wants to know of a request.
+    """What the server needs to know about a request.
 
     Attributes:
-        target: of its first line.
-        name: in its target.
+        target: the target in its first line.
+        name: the name in its target.
         is_head: whether its method is HEAD.
-        connection: what its answer says on the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
-        overrides: its own delay and seed.
+        connection: what its response says about the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
+        overrides: the delay and the seed that it asks for.
         refusal: the status with which it is refused, if it is.
-        reason: of the refusal, in one line, where there is more to say than the status does.
+        reason: the reason for the refusal in one line, if there is more to say than the status does.
     """
 
     target: bytes
@@ -57,15 +57,15 @@ class RequestReader:
     """Reads the requests of one connection.
 
     Args:
-        counts: counts what is received.
+        counts: counts the requests that are received.
 
     Attributes:
-        requests: those that are complete, in order; whoever responds to them takes them away.
-        run: of the last head.
-        overrides: of the last head.
+        requests: the complete requests, in order; whoever responds to them removes them.
+        run: the run that the last head named.
+        overrides: the overrides of the last head.
         is_partial: whether a request has begun and is not complete.
-        is_over: whether nothing more is read.
-        must_continue: whether the client waits for leave to send the body of the partial request.
+        is_over: whether the reader has stopped reading for good.
+        must_continue: whether the client waits for `100 Continue` before it sends the body.
     """
 
     __slots__ = (
@@ -97,14 +97,14 @@ class RequestReader:
         self.is_partial = False
 
     def feed(self, data: bytes) -> None:
-        """Read on; complete requests are added to `requests`."""
+        """Read more bytes; complete requests are added to `requests`."""
         self._unaccounted += len(data)
         while data and not self.is_over:
             assert self._parser is not None
             try:
                 self._parser.feed_data(data)
             except HttpParserUpgrade as upgrade:
-                # An upgrade that is offered need not be taken: the connection goes on as it was.
+                # An upgrade that a client offers need not be accepted: the connection goes on as it was.
                 data = data[upgrade.args[0] :]
             except HttpParserError as error:
                 cause = error.__context__
@@ -123,17 +123,17 @@ class RequestReader:
         return self._request is not None
 
     def refuse_slow(self) -> None:
-        """Refuse the partial request, because its sender takes too long."""
+        """Refuse the partial request because its sender takes too long."""
         self._refuse(_TOO_SLOW)
 
     def close(self) -> None:
-        """Read nothing more, forget everything."""
+        """Read nothing more and forget everything."""
         self.requests.clear()
         self.is_over = True
-        self._parser = None  # it refers to this reader
+        self._parser = None  # the parser refers to this reader, which would make a cycle
 
     def on_message_begin(self) -> None:
-        """The parser: a request begins."""
+        """Called by the parser when a request begins."""
         self.is_partial = True
         self.run, self.overrides = NO_RUN, NO_OVERRIDES
         self._target = b""
@@ -144,11 +144,11 @@ class RequestReader:
         self.must_continue = False
 
     def on_url(self, piece: bytes) -> None:
-        """The parser: a piece of the target."""
+        """Called by the parser with a piece of the target."""
         self._target += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """The parser: a header or, after the body, a trailer."""
+        """Called by the parser with a header or, after the body, a trailer."""
         self._size += len(name) + len(value)
         if self._size > LONGEST_HEAD_BYTES:
             raise HeadTooLargeError
@@ -166,7 +166,7 @@ class RequestReader:
             self._seed = _take_once(SEED_HEADER, self._seed, value)
 
     def on_headers_complete(self) -> None:
-        """The parser: the head is complete."""
+        """Called by the parser when the head is complete."""
         parser = self._parser
         assert parser is not None
         if self._size + len(self._target) > LONGEST_HEAD_BYTES:
@@ -186,18 +186,18 @@ class RequestReader:
             self._counts.add(self.run)
 
     def on_body(self, _piece: bytes) -> None:
-        """The parser: a piece of the body."""
+        """Called by the parser with a piece of the body."""
         self._unaccounted = 0
 
     def on_message_complete(self) -> None:
-        """The parser: the request is complete."""
+        """Called by the parser when the request is complete."""
         assert self._request is not None
         self.is_partial = self.must_continue = False
         self.requests.append(self._request)
         self.is_over = self._request.connection == CLOSE
 
     def _refuse(self, status: bytes, reason: bytes = b"") -> None:
-        # After a request that closes its connection, whatever comes is an error to the parser.
+        # After a request that closes its connection, the parser takes any further byte for an error.
         if not self.is_over:
             self.is_over = True
             self.requests.append(

@@ -1,18 +1,18 @@
-"""Timeouts of requests that have begun to arrive and are not complete.
+"""Timeouts for requests that have begun to arrive and are not complete.
 
-A load test opens thousands of connections from one address, and none of them is too many. But it sends the
-head of a request at once: incomplete heads are few, and the oldest of too many are refused.
+A load test may open thousands of connections from one address, so connections are not limited. But it sends
+the head of a request at once, so few heads are incomplete: when there are too many, the oldest are refused.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
 HEAD_S = 10.0
-"""How long after its first byte a head must be complete."""
+"""How long after its first byte a head must be complete, in seconds."""
 BODY_S = 60.0
 """How long a body may pause."""
 MOST_HEADS = 1024
-"""How many incomplete heads a process holds; each takes some kB, and what its sender has sent of it."""
+"""How many incomplete heads a process holds; each takes a few kB plus what its sender has sent of it."""
 _LOOK_S = 1.0
 
 
@@ -20,11 +20,11 @@ class Sender(Protocol):
     """A connection whose request is not complete."""
 
     def refuse_slow(self) -> bool:
-        """Refuse the request, which took too long; False when it is the server that makes it wait."""
+        """Refuse the request because it takes too long; False if it is the server that makes it wait."""
 
 
 class RequestTimeouts:
-    """The incomplete requests of one process, in the order in which their time is up.
+    """The incomplete requests of one process, in the order in which they time out.
 
     Args:
         set_timer: `call_later` of the event loop: calls a function after so many seconds.
@@ -45,7 +45,7 @@ class RequestTimeouts:
         return len(self._head_due_at) + len(self._body_due_at)
 
     def note_head(self, sender: Sender) -> None:
-        """A part of a head has arrived, the first or another one."""
+        """Note that a part of a head has arrived, the first or a later one."""
         if sender in self._head_due_at:
             return
         self._body_due_at.pop(sender, None)
@@ -55,13 +55,13 @@ class RequestTimeouts:
         self._watch()
 
     def note_body(self, sender: Sender) -> None:
-        """A head is complete and its body is not; a part of the body may have arrived."""
+        """Note that a head is complete but its body is not; a part of the body may have arrived."""
         self.remove(sender)
         self._body_due_at[sender] = self._clock() + BODY_S
         self._watch()
 
     def remove(self, sender: Sender) -> None:
-        """The request is complete, or its connection has ended."""
+        """Stop watching a request that is complete, or whose connection has ended."""
         self._head_due_at.pop(sender, None)
         self._body_due_at.pop(sender, None)
 

@@ -1,6 +1,6 @@
 """The responses of the delay server: their bytes, when they are written, and what comes after them.
 
-There is no `Date` and no `Server` header: every byte costs the client that is measured some time, too.
+There is no `Date` and no `Server` header: every byte would also cost the measured client some time.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 CLOSE = b"Connection: close\r\n"
 KEEP_ALIVE = b"Connection: keep-alive\r\n"
-"""What a client of HTTP/1.0 wants to see; HTTP/1.1 keeps a connection without it."""
+"""The header that an HTTP/1.0 client wants to see; HTTP/1.1 keeps a connection open without it."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 """What a client waits for before it sends a body, if it says `Expect: 100-continue`."""
 COPY_LIMIT_BYTES = 65_536
@@ -30,7 +30,7 @@ class Ending(Enum):
 
 
 class Response(NamedTuple):
-    """Seconds to wait, the buffers to write then, one after the other, and what happens after that."""
+    """How many seconds to wait, which buffers to write then, in order, and what happens to the connection."""
 
     delay_s: float
     buffers: tuple[bytes, ...]
@@ -39,7 +39,7 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class Content:
-    """What a response says: status (code and phrase), body, and the type of the body where it is told."""
+    """What a response says: status (code and phrase), body, and the body's type if it is stated."""
 
     status: bytes
     body: bytes
@@ -54,14 +54,14 @@ def build_response(
     sent: int | None = None,
     delay_s: float = 0.0,
 ) -> Response:
-    """A response with its head.
+    """Build a response with its head.
 
     Args:
-        content: what it says.
+        content: what the response says.
         connection: the header that tells what happens to the connection: `CLOSE`, `KEEP_ALIVE` or nothing.
-        headers: more headers, each with the end of its line.
+        headers: more headers, each with its line ending.
         sent: how many bytes of the body follow a head that announces all of it; all of them unless given.
-        delay_s: how long it waits.
+        delay_s: how long the response waits.
     """
     if content.content_type:
         headers = b"Content-Type: %b\r\n%b" % (content.content_type, headers)
@@ -74,10 +74,10 @@ def build_response(
 
 
 def build_text(status: bytes, text: bytes) -> Content:
-    """A line for people."""
+    """Content that is one line of text for people."""
     return Content(status, text, b"text/plain; charset=utf-8")
 
 
 def build_refusal(status: bytes, reason: bytes = b"") -> Content:
-    """What a request gets that cannot be read, or only at too high a price; the reason is one line."""
+    """Content for a request that cannot be read, or only at too high a cost; the reason is one line."""
     return build_text(status, (reason or status.lower()) + b"\n")

@@ -9,7 +9,7 @@ from oku_server.http.response import CLOSE, Content, Ending, Response, build_res
 
 MOST_READY = 256
 READY_LIMIT_BYTES = 1024
-"""How many responses are kept ready, one for each delay, and how long their body may be."""
+"""How many responses are kept ready, one for each delay, and how long a body they may have."""
 
 _ERROR = Content(b"500 Internal Server Error", b"an error, as asked for by --error-rate\n")
 _STALL = Response(math.inf, (), Ending.NEVER)
@@ -20,8 +20,8 @@ class PlannedResponses:
 
     Args:
         planner: decides on the delay and the fault of each request.
-        body: of a proper response.
-        ready: the responses with this body that are kept ready, by their delay; none yet unless given.
+        body: the body of a proper response.
+        ready: the responses with this body that are kept ready, by their delay; empty unless given.
     """
 
     __slots__ = ("_always", "_ok", "_planner", "_ready")
@@ -50,9 +50,9 @@ class PlannedResponses:
         """The response to any other request for `name`.
 
         Args:
-            name: in the target of the request.
-            is_head: whether its method is HEAD.
-            connection: as of `build_response`.
+            name: the name in the target of the request.
+            is_head: whether the method of the request is HEAD.
+            connection: the header about the connection, as in `build_response`.
         """
         return self._build(self._planner.plan(name), is_head=is_head, connection=connection)
 

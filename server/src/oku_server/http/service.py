@@ -1,8 +1,8 @@
 """What the connections of one server process share, and the response to any request.
 
-A planner decides on delay and fault, `response_plan` has the bytes, the timing wheel wakes the
-connections that wait. Requests that override delay or seed have a planner of their own; the last of these are
-kept.
+A planner decides on delay and fault, `response_plan` turns them into bytes, and the timing wheel wakes the
+connections that wait. Requests that override delay or seed have a planner of their own; the most recent of
+these planners are kept.
 """
 
 from functools import lru_cache
@@ -24,14 +24,14 @@ class Service:
 
     Args:
         planner: decides on delay and fault.
-        body: of a proper response.
-        counts: the table of this process.
+        body: the body of a proper response.
+        counts: the count table of this process.
         wheel: wakes the connections whose requests have waited long enough.
         request_timeouts: refuses requests that take too long to arrive.
-        describe: tells what the server knows of itself and a run.
+        describe: tells what the server knows about itself and a run.
 
     Attributes:
-        head_cache: the heads that need no parser.
+        head_cache: the request heads that need no parser.
     """
 
     def __init__(
