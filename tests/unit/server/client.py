@@ -1,4 +1,4 @@
-"""The client of one connection of a service, without a network; and a clock that the test moves on."""
+"""A client that talks to a service without a network, and a clock that the test moves on."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nDelay: 0\r\n\r\nHello, World!"
 
 
 class Client(asyncio.Transport):
-    """Says what it wants to a new connection, keeps what the server writes."""
+    """A client on a connection of its own that keeps what the server writes."""
 
     def __init__(self, service: Service) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Client(asyncio.Transport):
         self.connection.connection_made(self)
 
     def say(self, *pieces: bytes) -> bytes:
-        """Send `pieces`, one by one as far as they are read, and give what is answered at once."""
+        """Send `pieces` one by one, as far as the server reads them, and return what it answers at once."""
         before = len(self.written)
         for piece in pieces:
             if not self.closed:
@@ -41,50 +41,50 @@ class Client(asyncio.Transport):
         return self.written[before:]
 
     def leave(self) -> None:
-        """The client goes away."""
+        """Close the connection from the client's side."""
         self.connection.connection_lost(None)
 
     def write(self, data: Any) -> None:
-        """The server writes."""
+        """Keep what the server writes."""
         assert not self.closed
         self.written += data
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        """The server writes several buffers."""
+        """Keep several buffers that the server writes."""
         self.write(b"".join(list_of_data))
 
     def pause_reading(self) -> None:
-        """The server reads no more for now."""
+        """Note that the server stops reading for now."""
         assert self.is_read
         self.is_read = False
 
     def resume_reading(self) -> None:
-        """The server reads again."""
+        """Note that the server reads again."""
         assert not self.is_read
         self.is_read = True
 
     def is_closing(self) -> bool:
-        """Whether the server closed it."""
+        """Whether the server has closed the connection."""
         return self.closed
 
     def close(self) -> None:
-        """The server closes it."""
+        """Note that the server closes the connection."""
         self.closed = True
 
     def abort(self) -> None:
-        """The server resets it."""
+        """Note that the server resets the connection."""
         self.closed = self.was_reset = True
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Its socket."""
+        """Give this client in place of its socket."""
         return self if name == "socket" else default
 
     def setsockopt(self, *_: Any) -> None:
-        """The socket is to be reset when it is closed."""
+        """Accept the option that makes closing the socket reset the connection."""
 
 
 class Timer:
-    """Calls a function at a time."""
+    """A timer that calls a function when it is due."""
 
     def __init__(self, time: "Time", due_s: float, callback: Callable[[], None]) -> None:
         self._time = time
@@ -92,7 +92,7 @@ class Timer:
         self.ring = callback
 
     def cancel(self) -> None:
-        """Forget it."""
+        """Cancel the timer."""
         self._time.timers.remove(self)
 
 
@@ -104,16 +104,16 @@ class Time:
         self.timers: list[Timer] = []
 
     def clock(self) -> float:
-        """Seconds."""
+        """The time in seconds."""
         return self.now_s
 
     def set_timer(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` in `delay_s` seconds."""
+        """Call `callback` after `delay_s` seconds."""
         self.timers.append(Timer(self, self.now_s + delay_s, callback))
         return self.timers[-1]
 
     def pass_s(self, seconds: float, step_s: float = 0.001) -> None:
-        """Let time pass, in steps."""
+        """Let time pass in steps of `step_s`."""
         end_s = self.now_s + seconds
         while self.now_s < end_s:
             self.now_s += step_s
@@ -123,7 +123,7 @@ class Time:
 
 
 class Server:
-    """A service, the time it lives in, and what it counted."""
+    """A service with its clock and its counts."""
 
     def __init__(self, *, delay: str = "0s", body: bytes = b"Hello, World!", **rates: float) -> None:
         self.block = bytearray(EMPTY_TABLE)
@@ -135,20 +135,20 @@ class Server:
         self.service = Service(planner, body, table, wheel, request_timeouts, self.describe)
 
     def connect(self) -> Client:
-        """A new connection."""
+        """Open a new connection."""
         return Client(self.service)
 
     def connect_known(self) -> Client:
-        """A new connection, to a server that knows the lines of `GET`; nothing is counted for that."""
+        """Open a new connection to a server that has cached the lines of `GET`, which counts nothing."""
         self.service.head_cache.add(GET, "r1", self.service.find_responses(NO_OVERRIDES).find_plain)
         return self.connect()
 
     def count(self, run: str) -> int:
-        """The requests of a run that it received."""
+        """How many requests of a run the server has received."""
         return read_count(self.block, run)
 
     def describe(self, run: str, *, announces: bool) -> Description:
-        """As the process of a server."""
+        """Describe a run as the process of a server does."""
         served = self.count(run)
         return {
             "run": run, "served": served, "store": "s", "kept": announces, "forgotten": 0, "processes": []
@@ -156,5 +156,5 @@ class Server:
 
 
 def build_registry() -> RunRegistry:
-    """A registry without a run."""
+    """Build a registry without any run."""
     return RunRegistry(bytearray(EMPTY_REGISTRY), -1)

@@ -8,7 +8,7 @@ from oku_server.process_sizes import list_sizes
 
 
 def test_one_process_tells_its_own_size() -> None:
-    """In MB; Python alone takes some."""
+    """The size is in MB and plausible for a Python process."""
     (size,) = list_sizes(1)
     assert size["pid"] == os.getpid()
     assert 5 < size["peak_rss_mb"] < 5000
@@ -16,7 +16,7 @@ def test_one_process_tells_its_own_size() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
 def test_several_processes_tell_of_each_other() -> None:
-    """Those with the same parent, and no other."""
+    """Each process lists those with the same parent, and no others."""
     code = "import sys, oku_server.process_sizes as p; sys.stdin.read(); print(len(p.list_sizes(3)))"
     parent = f"""
 import subprocess, sys

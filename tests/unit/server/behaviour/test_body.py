@@ -11,7 +11,7 @@ from oku_server.behaviour.body import DEFAULT_BODY, parse_body
     [("0B", 0), ("512B", 512), ("4kB", 4000), ("4KiB", 4096), ("1.5kib", 1536), ("1_0b", 10), ("1MB", 10**6)],
 )
 def test_a_number_with_a_unit_of_bytes_is_a_size(text: str, size: int) -> None:
-    """A number and a unit that ends in B gives a body of so many bytes."""
+    """A number with a unit that ends in B gives a body of that many bytes."""
     assert len(parse_body(text)) == size
 
 
@@ -24,7 +24,7 @@ def test_anything_else_is_literal_text(text: str) -> None:
 
 
 def test_the_text_of_the_default_is_read_as_the_default() -> None:
-    """The default, which the help shows as text, stands for itself."""
+    """The help shows the default as text, and that text gives the default body."""
     assert parse_body(DEFAULT_BODY.decode()) == DEFAULT_BODY
 
 
@@ -37,7 +37,7 @@ def test_a_path_after_an_at_sign_gives_the_content_of_the_file(tmp_path: Path) -
 
 @pytest.mark.parametrize(("name", "reason"), [("none", "No such file"), (".", "Is a directory")])
 def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path, name: str, reason: str) -> None:
-    """A missing file is the user's mistake: path and reason are told."""
+    """A missing file is the user's mistake, so the message names the path and the reason."""
     path = tmp_path / name
     with pytest.raises(ValueError, match=reason) as caught:
         parse_body(f"@{path}")
@@ -51,7 +51,7 @@ def test_a_body_has_at_most_a_gibibyte() -> None:
 
 
 def test_a_file_has_at_most_a_gibibyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit holds for files, too."""
+    """The limit holds for files too."""
     monkeypatch.setattr(body, "MAX_BODY_BYTES", 3)
     path = tmp_path / "long"
     path.write_bytes(b"1234")

@@ -11,7 +11,7 @@ from oku_server.behaviour.fault import Fault, FaultRates, parse_rate
 
 @pytest.mark.parametrize(("text", "rate"), [("0", 0.0), ("1", 1.0), ("0.01", 0.01), ("1e-3", 0.001)])
 def test_a_rate_is_a_fraction(text: str, rate: float) -> None:
-    """Both ends are allowed."""
+    """Both ends of the range are allowed."""
     assert parse_rate(text) == rate
 
 
@@ -24,49 +24,49 @@ def test_a_rate_outside_of_0_to_1_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "often", "1%"])
 def test_a_rate_that_is_no_number_is_refused(text: str) -> None:
-    """The message shows the form."""
+    """The message shows the form of a rate."""
     with pytest.raises(ValueError, match=rf"^{text} is not a fraction between 0 and 1, such as 0.01$"):
         parse_rate(text)
 
 
 def test_rates_that_sum_to_more_than_1_are_refused() -> None:
-    """A request has one fault at most, so the rates share the 1."""
+    """A request has at most one fault, so all rates together cannot exceed 1."""
     with pytest.raises(ValueError, match=r"^the rates of all faults sum to 1\.1, which is not at most 1$"):
         FaultRates(error=0.6, stall=0.5)
 
 
 def test_rates_that_sum_to_1_but_for_rounding_are_allowed() -> None:
-    """Fractions that users write need not sum up in binary."""
+    """Decimal fractions need not sum to exactly 1 in binary."""
     assert FaultRates(error=0.7, reset=0.1, stall=0.1, truncate=0.1 + 2**-50)
 
 
 def test_a_rate_outside_of_0_to_1_makes_no_rates() -> None:
-    """The type holds the rule for callers that parse nothing."""
+    """The type enforces the rule for callers that parse nothing."""
     with pytest.raises(ValueError, match="the reset rate -1 is not between 0 and 1"):
         FaultRates(reset=-1)
 
 
 def test_no_rates_are_false() -> None:
-    """Rates that can cause nothing are false, so that nothing is drawn."""
+    """Rates that cannot cause a fault are false, so that nothing is drawn."""
     assert not FaultRates()
     assert FaultRates(truncate=0.001)
 
 
 @given(st.floats(0, 1, exclude_max=True))
 def test_without_rates_there_is_no_fault(number: float) -> None:
-    """A server that was asked for no fault has none."""
+    """A server that was not asked for faults causes none."""
     assert FaultRates().choose(number) is None
 
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_a_rate_of_1_is_always_that_fault(fault: Fault) -> None:
-    """Every request gets it, also with the largest number that can be drawn."""
+    """Every request gets the fault, even with the largest number that can be drawn."""
     rates = FaultRates(**{fault.value: 1.0})
     assert {rates.choose(number) for number in (0.0, 0.5, 1 - 2.0**-53)} == {fault}
 
 
 def test_each_fault_has_a_share_of_its_rate() -> None:
-    """Over many indices each fault is about as frequent as it was asked for."""
+    """Over many indices, each fault is about as frequent as its rate says."""
     rates = FaultRates(error=0.1, reset=0.2, stall=0.3, truncate=0.05)
     drawn = Counter(rates.draw(7, index) for index in range(10_000))
     for fault, rate in [*rates.by_fault.items(), (None, 0.35)]:
@@ -75,7 +75,7 @@ def test_each_fault_has_a_share_of_its_rate() -> None:
 
 
 def test_a_fault_is_a_pure_function_of_seed_and_index() -> None:
-    """The same seed gives the same faults, another seed gives others."""
+    """The same seed gives the same faults; another seed gives others."""
     rates = FaultRates(error=0.5)
     first, again, other = ([rates.draw(seed, index) for index in range(100)] for seed in (1, 1, 2))
     assert first == again

@@ -24,7 +24,7 @@ from oku_server.behaviour.overrides import (
 def test_overrides_are_what_the_headers_say(
     delay: bytes | None, seed: bytes | None, overrides: Overrides
 ) -> None:
-    """Delays as the flag takes them, seeds in digits; without a header, what the server has."""
+    """Delays are written as for the flag and seeds in digits; the server's values fill in for missing ones."""
     assert parse_overrides(delay, seed) == overrides
 
 
@@ -53,7 +53,7 @@ def test_overrides_are_what_the_headers_say(
 def test_a_wish_that_cannot_be_read_is_named_in_one_line(
     delay: bytes | None, seed: bytes | None, message: str
 ) -> None:
-    """Header, value and what is allowed; a long value is cut."""
+    """The line names the header, its value and what is allowed; a long value is cut."""
     with pytest.raises(OverridesError) as caught:
         parse_overrides(delay, seed)
     assert str(caught.value).startswith(message)
@@ -62,7 +62,7 @@ def test_a_wish_that_cannot_be_read_is_named_in_one_line(
 
 
 def test_no_more_than_so_many_wishes_are_remembered() -> None:
-    """A client that asks for something else each time does not fill the memory."""
+    """A client that asks for something new each time does not fill the memory."""
     for seed in range(2 * MOST_OVERRIDES):
         assert parse_overrides(None, b"%d" % seed) == Overrides(None, seed)
     assert parse_overrides.cache_info().currsize == MOST_OVERRIDES

@@ -24,31 +24,31 @@ def _no_chance() -> float:
     ],
 )
 def test_the_name_is_the_path_without_its_slash(target: str, name: str) -> None:
-    """Query, scheme and host of a target do not matter."""
+    """The query, the scheme and the host of a target do not matter."""
     assert find_name(target.encode()) == name.encode()
 
 
 def test_a_target_that_is_no_url_has_no_name() -> None:
-    """Whoever reads it says what becomes of the request."""
+    """The caller decides what becomes of the request."""
     with pytest.raises(ValueError, match="Invalid IPv6 URL"):
         find_name(b"http://[/1")
 
 
 @pytest.mark.parametrize(("name", "index"), [("0", 0), ("12", 12), ("007", 7), ("9" * 18, 10**18 - 1)])
 def test_a_numeric_name_is_an_index(name: str, index: int) -> None:
-    """Decimal digits are an index."""
+    """A name of decimal digits is an index."""
     assert parse_index(name.encode()) == index
 
 
 @pytest.mark.parametrize("name", ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000])
 def test_any_other_name_is_no_index(name: str) -> None:
-    """Neither digits of other scripts nor numbers beyond every request space are one."""
+    """Neither digits of other scripts nor numbers beyond any request space are an index."""
     assert parse_index(name.encode()) is None
 
 
 @pytest.mark.parametrize("text", ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "20ms"])
 def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) -> None:
-    """Delay and fault of a numeric name are those of `Delay` and `FaultRates`."""
+    """The delay and the fault of a numeric name are those of `Delay` and `FaultRates`."""
     delay, faults = parse_delay(text), FaultRates(error=0.3)
     planner = Planner(delay, faults, 5, _no_chance)
     for index in range(50):
@@ -56,14 +56,14 @@ def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) ->
 
 
 def test_another_seed_gives_another_plan() -> None:
-    """Seeds make servers differ."""
+    """Servers with different seeds behave differently."""
     plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, _no_chance) for seed in (1, 2)]
     first, second = ([plan.plan(b"%d" % index) for index in range(50)] for plan in plans)
     assert first != second
 
 
 def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
-    """As far as it says them; the rates of faults stay, and the seed decides on whom they hit."""
+    """An override replaces only what it names; the fault rates stay, and the seed decides whom faults hit."""
     own, faults = parse_delay("0..3s"), FaultRates(error=0.3)
     planner = Planner(own, faults, 5, _no_chance)
     for overrides, delay, seed in [
@@ -88,6 +88,6 @@ def test_any_other_name_is_planned_by_chance() -> None:
 
 @pytest.mark.parametrize(("text", "delay_s"), [("20ms", 0.02), ("2..2s", 2.0), ("exp:0s", 0.0)])
 def test_a_delay_that_never_changes_is_not_drawn(text: str, delay_s: float) -> None:
-    """Nothing is left to chance for any name where there is one delay and no fault."""
+    """Nothing is left to chance for any name when there is one delay and no fault."""
     planner = Planner(parse_delay(text), FaultRates(), 0, _no_chance)
     assert planner.plan(b"a") == planner.plan(b"1") == planner.always == Plan(delay_s, None)

@@ -7,20 +7,20 @@ from oku_server.behaviour.timing_wheel import LOOK_AHEAD, TimingWheel
 
 
 class Sleeper:
-    """Notes when it is woken."""
+    """A waiter that records when it is woken."""
 
     def __init__(self, time: Time) -> None:
         self._time = time
         self.woken_at: list[float] = []
 
     def wake(self) -> None:
-        """Its time has come."""
+        """Record the time."""
         self.woken_at.append(self._time.now_s)
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.2), st.floats(0, 0.01)), max_size=30))
 def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[float, float]]) -> None:
-    """Not before its delay is over, and within two milliseconds after it."""
+    """A waiter is woken after its delay, and at most two milliseconds late."""
     time = Time()
     wheel = TimingWheel(time.set_timer, time.clock)
     sleepers: list[tuple[Sleeper, float]] = []
@@ -37,7 +37,7 @@ def test_each_waiter_is_woken_once_neither_early_nor_late(waits: list[tuple[floa
 
 
 def test_a_waiter_that_is_removed_is_not_woken() -> None:
-    """The others of its bucket are, and an empty wheel sets no timer."""
+    """The others in its bucket are woken, and an empty wheel sets no timer."""
     time = Time()
     wheel = TimingWheel(time.set_timer, time.clock)
     one, other = Sleeper(time), Sleeper(time)
@@ -54,7 +54,7 @@ def test_a_waiter_that_is_removed_is_not_woken() -> None:
 
 @pytest.mark.parametrize("first_s", [0.01, 10.0])
 def test_a_wheel_goes_on_after_it_was_empty(first_s: float) -> None:
-    """Whatever it waited for before."""
+    """The wheel wakes a new waiter whatever it waited for before."""
     time = Time()
     wheel = TimingWheel(time.set_timer, time.clock)
     gone, sleeper = Sleeper(time), Sleeper(time)
@@ -86,7 +86,7 @@ def test_a_long_wait_needs_few_looks(waiters: int) -> None:
 
 
 def test_whoever_waits_again_when_woken_is_woken_again() -> None:
-    """Also without a delay, and never in the same turn of the loop."""
+    """This holds even without a delay; the next wake never comes in the same turn of the loop."""
     time = Time()
     wheel = TimingWheel(time.set_timer, time.clock)
 

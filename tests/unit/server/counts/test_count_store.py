@@ -16,7 +16,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> CountStore:
 
 
 def test_the_counts_of_all_processes_are_summed(store: CountStore) -> None:
-    """What a run was served is the sum over the tables of its processes."""
+    """The served requests of a run are the sum over the tables of all processes."""
     for block in store.blocks:
         table = CountTable(block, store.registry)
         for run in ("a", "a", "b", ""):
@@ -25,13 +25,13 @@ def test_the_counts_of_all_processes_are_summed(store: CountStore) -> None:
 
 
 def test_a_name_that_is_no_run_was_served_nothing(store: CountStore) -> None:
-    """A name that fits no row is not the requests without a run."""
+    """A name that fits no row does not get the count of requests without a run."""
     CountTable(store.blocks[0], store.registry).add("")
     assert store.sum_up("x" * 41).served == 0
 
 
 def test_two_servers_of_a_directory_have_files_of_their_own_and_one_sum(tmp_path: Path) -> None:
-    """No two processes write to one file, and both servers tell the same."""
+    """No two processes write to the same file, and both servers report the same sum."""
     stores = [FileStore(tmp_path, 2), FileStore(tmp_path, 1)]
     for store in stores:
         for block in store.blocks:
@@ -47,7 +47,7 @@ def test_two_servers_of_a_directory_have_files_of_their_own_and_one_sum(tmp_path
 
 
 def test_a_file_without_an_owner_is_carried_on(tmp_path: Path) -> None:
-    """The counts of an earlier process stay, and its file is used again."""
+    """The counts of an earlier process stay, and its file is reused."""
     block = bytearray(EMPTY_TABLE)
     CountTable(block, build_registry()).add("a")
     (tmp_path / "served-0.bin").write_bytes(block)
@@ -67,7 +67,7 @@ def test_a_file_whose_making_was_cut_short_is_made_again(tmp_path: Path, length:
 
 
 def test_a_file_in_the_making_is_left_out_of_the_sum(tmp_path: Path) -> None:
-    """Another server may be making its file just now."""
+    """Another server may be creating its file at this moment."""
     store = FileStore(tmp_path, 1)
     CountTable(store.blocks[0], store.registry).add("a")
     (tmp_path / "served-1.bin").touch()
@@ -75,7 +75,7 @@ def test_a_file_in_the_making_is_left_out_of_the_sum(tmp_path: Path) -> None:
 
 
 def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
-    """The user is told the name of the file."""
+    """The error names the file."""
     path = tmp_path / "served-0.bin"
     path.write_bytes(b"precious")
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} is not a file of counts$"):
@@ -84,7 +84,7 @@ def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path) -> None:
-    """A file in place of the directory is the user's mistake."""
+    """A file where the directory should be is the user's mistake."""
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(UserError, match=rf"^--counts-dir: {path} cannot be used: Not a directory$"):
@@ -92,7 +92,7 @@ def test_a_directory_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path
 
 
 def test_stores_with_the_same_counts_have_the_same_id(tmp_path: Path) -> None:
-    """So that whoever asks several servers can tell whose counts to add up."""
+    """The id shows anyone who asks several servers whose counts to add up."""
     (tmp_path / "link").symlink_to(tmp_path / "a")
     stores: list[CountStore] = [FileStore(tmp_path / name, 1) for name in ("a", "a", "link", "b")]
     stores += [MemoryStore(1), MemoryStore(1)]
@@ -102,7 +102,7 @@ def test_stores_with_the_same_counts_have_the_same_id(tmp_path: Path) -> None:
 
 
 def test_an_announced_run_is_known_to_all_processes(store: CountStore) -> None:
-    """One of them was told; names that are made up at any of them do not touch its count."""
+    """Only one process was told of the run; made-up names at any process do not touch its count."""
     tables = [CountTable(block, store.registry) for block in store.blocks]
     assert store.registry.announce("live", 1000.0)
     before = store.sum_up("live")
@@ -117,7 +117,7 @@ def test_an_announced_run_is_known_to_all_processes(store: CountStore) -> None:
 
 
 def test_a_server_that_comes_back_knows_what_was_announced(tmp_path: Path) -> None:
-    """From its files; in memory all is new, the id, too."""
+    """The server reads the announced runs and their counts from its files."""
     store = FileStore(tmp_path, 1)
     store.registry.announce("live", 1000.0)
     CountTable(store.blocks[0], store.registry).add("live")
@@ -127,7 +127,7 @@ def test_a_server_that_comes_back_knows_what_was_announced(tmp_path: Path) -> No
 
 
 def test_a_count_that_began_anew_has_another_id(store: CountStore) -> None:
-    """Whoever saw the one before knows that it is gone."""
+    """Anyone who saw the old id knows that its count is gone."""
     store.registry.announce("live", 1.0)
     first = store.sum_up("live").id
     for number in range(PLACES):

@@ -23,7 +23,7 @@ _runs = st.lists(st.one_of(st.sampled_from(["", "a", "b"]), st.text(max_size=45)
 
 @given(_runs, _runs)
 def test_a_table_counts_every_request_of_every_run(before: list[str], after: list[str]) -> None:
-    """What a table says is what was added, also by a process that carries on with the block of another."""
+    """A table has exactly what was added, even after another process takes over its block."""
     block = bytearray(EMPTY_TABLE)
     for added in (before, after):
         table = CountTable(block, build_registry())
@@ -35,7 +35,7 @@ def test_a_table_counts_every_request_of_every_run(before: list[str], after: lis
 
 
 def test_a_run_that_was_never_counted_has_none() -> None:
-    """Unknown runs are no error."""
+    """An unknown run is not an error."""
     assert read_count(EMPTY_TABLE, "a") == read_count(EMPTY_TABLE, "") == 0
 
 
@@ -48,7 +48,7 @@ def test_a_name_that_fits_no_row_is_counted_under_no_run(run: str) -> None:
 
 
 def test_the_longest_name_has_a_row_of_its_own() -> None:
-    """40 characters are kept apart from their first 39."""
+    """A name of 40 characters is distinct from its first 39."""
     block = bytearray(EMPTY_TABLE)
     table = CountTable(block, build_registry())
     for run in ("x" * 40, "x" * 39, "x" * 40):
@@ -57,7 +57,7 @@ def test_the_longest_name_has_a_row_of_its_own() -> None:
 
 
 def test_in_a_full_table_a_new_run_takes_the_place_of_the_oldest() -> None:
-    """Only the run that came first is forgotten; if it comes again, it is new and starts at 0."""
+    """Only the oldest run is forgotten; if it comes again, it is new and starts at 0."""
     block = bytearray(EMPTY_TABLE)
     table = CountTable(block, build_registry())
     for number in range(ROWS):
@@ -71,19 +71,19 @@ def test_in_a_full_table_a_new_run_takes_the_place_of_the_oldest() -> None:
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[RunRegistry]:
-    """One that can be written."""
+    """A registry that can be written."""
     with (tmp_path / "lock").open("w") as lock:
         yield RunRegistry(bytearray(EMPTY_REGISTRY), lock.fileno())
 
 
 def flood(table: CountTable, names: int = 3 * ROWS) -> None:
-    """Requests that name a run each, made up."""
+    """Count many requests, each of which names a made-up run."""
     for number in range(names):
         table.add(f"made-up-{number}")
 
 
 def test_no_name_takes_the_place_of_an_announced_run(registry: RunRegistry) -> None:
-    """Not before its first request either, and not in a process that carries on with the block."""
+    """The place is safe before the run's first request and in a process that takes over the block."""
     block = bytearray(EMPTY_TABLE)
     registry.announce("live", 1000.0)
     for _ in range(2):
@@ -97,7 +97,7 @@ def test_no_name_takes_the_place_of_an_announced_run(registry: RunRegistry) -> N
 
 
 def test_a_run_that_is_announced_after_its_first_requests_keeps_them(registry: RunRegistry) -> None:
-    """Another process may have announced it; what it had is counted once."""
+    """Another process may have announced the run; its earlier requests are counted once."""
     block = bytearray(EMPTY_TABLE)
     table = CountTable(block, registry)
     for _ in range(5):
@@ -111,7 +111,7 @@ def test_a_run_that_is_announced_after_its_first_requests_keeps_them(registry: R
 
 
 def test_what_was_forgotten_is_told(registry: RunRegistry) -> None:
-    """So that nobody takes a part of a count for the whole."""
+    """The number of forgotten names keeps anyone from taking a partial count for the whole."""
     block = bytearray(EMPTY_TABLE)
     table = CountTable(block, registry)
     flood(table, ROWS)
@@ -121,7 +121,7 @@ def test_what_was_forgotten_is_told(registry: RunRegistry) -> None:
 
 
 def test_a_run_that_gets_the_place_of_another_begins_at_0(registry: RunRegistry) -> None:
-    """Also in a process that counted for the other one."""
+    """This holds even in a process that counted for the other run."""
     block = bytearray(EMPTY_TABLE)
     table = CountTable(block, registry)
     registry.announce("old", 1.0)

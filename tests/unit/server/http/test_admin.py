@@ -7,12 +7,12 @@ from oku_server.http.response import Content
 
 
 def ask(target: bytes) -> Content:
-    """The answer of a server that has served as many requests of a run as its name has letters."""
+    """Ask a server that has served as many requests of a run as the run's name has letters."""
     return answer_admin(target[1:].partition(b"?")[0], target, describe)
 
 
 def describe(run: str, *, announces: bool = False) -> Description:
-    """As a server does."""
+    """Describe a run as a server does."""
     return {
         "run": run,
         "served": len(run),
@@ -24,7 +24,7 @@ def describe(run: str, *, announces: bool = False) -> Description:
 
 
 def test_a_healthy_server_says_so() -> None:
-    """With status 200."""
+    """The answer has status 200."""
     assert ask(b"/-/healthz") == Content(b"200 OK", b"ok\n", b"text/plain; charset=utf-8")
 
 
@@ -41,14 +41,14 @@ def test_a_healthy_server_says_so() -> None:
     ],
 )
 def test_the_server_tells_what_it_served_for_a_run(query: bytes, run: str) -> None:
-    """The answer is JSON; without a run it is about the requests that named none."""
+    """The answer is JSON; without a run, it is about the requests that named none."""
     answer = ask(b"/-/served" + query)
     assert (answer.status, answer.content_type) == (b"200 OK", b"application/json")
     assert json.loads(answer.body) == describe(run)
 
 
 def test_a_run_is_announced() -> None:
-    """The answer is that to what was served."""
+    """The answer describes the run after its announcement, as the answer of `served` does."""
     answer = ask(b"/-/announce?run=abc")
     assert json.loads(answer.body) == describe("abc", announces=True)
 
@@ -65,14 +65,14 @@ def test_a_name_that_is_no_run_is_refused(run: bytes) -> None:
 
 @pytest.mark.parametrize("target", [b"/-/nothing", b"/-/", b"/-/healthz/", b"/-/\xff"])
 def test_an_unknown_question_is_refused(target: bytes) -> None:
-    """With status 404 and its name."""
+    """The answer has status 404 and names the target."""
     answer = ask(target)
     assert answer.status == b"404 Not Found"
     assert target[1:] in answer.body
 
 
 def test_counts_that_cannot_be_read_are_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """What is not the client's mistake has a traceback in the log."""
+    """The log has a traceback because the mistake is not the client's."""
 
     def fail(run: str, *, announces: bool) -> Description:
         assert (run, announces) == ("", False)

@@ -3,7 +3,7 @@ from tests.unit.server.client import GET, LINES, OK, Server
 
 
 def test_a_request_is_answered_and_its_connection_stays(pieces: tuple[bytes, ...]) -> None:
-    """Status 200, the delay and the body, any number of times."""
+    """Any number of requests get status 200, their delay and the body."""
     client = Server().connect_known()
     assert client.say(*pieces, *pieces) == 2 * OK
     assert not client.closed
@@ -11,7 +11,7 @@ def test_a_request_is_answered_and_its_connection_stays(pieces: tuple[bytes, ...
 
 @pytest.mark.parametrize("method", [b"GET", b"POST", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT"])
 def test_every_method_is_answered_alike(method: bytes) -> None:
-    """The method does not matter, but for HEAD."""
+    """The method does not matter, except for HEAD."""
     target = b"a:1" if method == b"CONNECT" else b"/a"
     client = Server().connect_known()
     assert client.say(method + b" " + target + b" HTTP/1.1\r\n" + LINES) == OK
@@ -19,13 +19,13 @@ def test_every_method_is_answered_alike(method: bytes) -> None:
 
 
 def test_a_head_request_gets_the_head_alone() -> None:
-    """HEAD announces the body and has none."""
+    """The response to HEAD announces a body but has none."""
     client = Server().connect_known()
     assert client.say(GET.replace(b"GET", b"HEAD")) == OK.removesuffix(b"Hello, World!")
 
 
 def test_a_long_body_is_written_whole(pieces: tuple[bytes, ...]) -> None:
-    """A body that is not copied behind its head follows it all the same."""
+    """A body that is too long to be copied behind its head still follows it."""
     client = Server(body=b"x" * 100_000).connect_known()
     assert client.say(*pieces).partition(b"\r\n\r\n")[2] == b"x" * 100_000
 
@@ -50,7 +50,7 @@ def test_the_body_of_a_request_is_ignored(body: bytes) -> None:
 
 
 def test_a_client_that_asks_for_leave_to_send_its_body_gets_it() -> None:
-    """`Expect: 100-continue` is answered when all that was asked before is answered."""
+    """`Expect: 100-continue` is answered once all earlier requests are answered."""
     server = Server(delay="1s")
     client = server.connect_known()
     post = b"POST /1 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
@@ -64,14 +64,14 @@ def test_a_client_that_asks_for_leave_to_send_its_body_gets_it() -> None:
 
 
 def test_a_client_that_sends_its_body_at_once_needs_no_leave() -> None:
-    """Nor does a client of HTTP/1.0, which knows no interim answers."""
+    """An HTTP/1.0 client gets none either, since it does not know interim responses."""
     expect = b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     assert Server().connect_known().say(b"POST /1 HTTP/1.1\r\nHost: a\r\n" + expect + b"ab") == OK
     assert Server().connect_known().say(b"POST /1 HTTP/1.0\r\n" + expect) == b""
 
 
 def test_a_connection_is_closed_when_the_client_wants_it() -> None:
-    """`Connection: close` is answered with the same, and what comes behind is not read."""
+    """`Connection: close` is answered with the same header, and what follows is not read."""
     server = Server()
     client = server.connect_known()
     answer = client.say(b"GET /1 HTTP/1.1\r\nConnection: close\r\n" + LINES + GET)
@@ -82,7 +82,7 @@ def test_a_connection_is_closed_when_the_client_wants_it() -> None:
 
 
 def test_nothing_is_read_behind_a_request_that_closes_its_connection() -> None:
-    """Nor while it waits for its answer."""
+    """This holds even while that request waits for its answer."""
     server = Server(delay="1s")
     client = server.connect_known()
     client.say(b"GET /1 HTTP/1.1\r\nConnection: close\r\n" + LINES, GET)
@@ -93,25 +93,25 @@ def test_nothing_is_read_behind_a_request_that_closes_its_connection() -> None:
 
 
 def test_a_known_request_within_another_one_is_a_part_of_that() -> None:
-    """Bytes mean what they mean where they stand: in a body, in a header, behind half a line."""
+    """Bytes get their meaning from where they stand: in a body, in a header, behind half a line."""
     post = b"POST /1 HTTP/1.1\r\nHost: a\r\nOku-Run: r2\r\nContent-Length: %d\r\n\r\n" % len(GET)
     server = Server()
     assert server.connect_known().say(post, GET, GET) == 2 * OK
     assert (server.count("r1"), server.count("r2")) == (1, 1)
     assert server.connect_known().say(b"G", GET).startswith(b"HTTP/1.1 400 ")
-    # What was a first line is the value of a header, so there are two lines of hosts.
+    # What looks like a first line is the value of a header, so the request has two Host headers.
     assert server.connect_known().say(b"GET /2 HTTP/1.1\r\nHost: a\r\nX: ", GET).startswith(b"HTTP/1.1 400 ")
     assert (server.count("r1"), server.count("r2")) == (1, 1)
 
 
 def test_empty_lines_between_requests_are_skipped() -> None:
-    """Old clients send one behind a body."""
+    """Old clients send an empty line after a body."""
     assert Server().connect_known().say(b"\r\n", GET, b"\r\n\r", b"\n" + GET, b"\n", GET) == 3 * OK
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(b"", False), (b"Connection: keep-alive\r\n", True)])
 def test_http_1_0_keeps_a_connection_only_if_asked(asked: bytes, *, kept: bool) -> None:
-    """A client of HTTP/1.0 hears in a header that its connection stays."""
+    """A header tells an HTTP/1.0 client that its connection stays open."""
     client = Server().connect_known()
     answer = client.say(b"GET /1 HTTP/1.0\r\n" + asked + b"\r\n")
     assert (b"\r\nConnection: keep-alive\r\n" in answer) is kept
@@ -125,7 +125,7 @@ def test_an_upgrade_that_is_offered_is_not_taken() -> None:
 
 
 def test_a_request_waits_for_its_delay(pieces: tuple[bytes, ...]) -> None:
-    """It is counted at once, and answered neither early nor more than two milliseconds late."""
+    """The request is counted at once, and answered neither early nor more than two milliseconds late."""
     server = Server(delay="20ms")
     client = server.connect_known()
     assert client.say(*pieces) == b""
@@ -138,7 +138,7 @@ def test_a_request_waits_for_its_delay(pieces: tuple[bytes, ...]) -> None:
 
 
 def test_nothing_is_kept_of_a_request_whose_client_is_gone(pieces: tuple[bytes, ...]) -> None:
-    """It counts, and it waits no more."""
+    """The request is counted, but it no longer waits."""
     server = Server(delay="1h")
     client = server.connect_known()
     client.say(*pieces)
@@ -151,7 +151,7 @@ def test_nothing_is_kept_of_a_request_whose_client_is_gone(pieces: tuple[bytes, 
 
 
 def test_a_connection_that_ends_while_its_time_comes_is_not_written_to() -> None:
-    """A transport may know the end before it tells it."""
+    """A transport may know that a connection has ended before it reports it."""
     server = Server(delay="1s")
     client = server.connect_known()
     client.say(GET)
@@ -162,7 +162,7 @@ def test_a_connection_that_ends_while_its_time_comes_is_not_written_to() -> None
 
 
 def test_questions_to_the_server_are_neither_counted_nor_delayed() -> None:
-    """Health and counts can be asked for while everything else is slow or fails."""
+    """Health and counts are available while everything else is slow or fails."""
     server = Server(delay="1h", reset=1.0)
     client = server.connect_known()
     for target in (b"/-/healthz", b"/-/served", b"/-/nothing", b"/-/", b"http://a/-/healthz"):
@@ -172,7 +172,7 @@ def test_questions_to_the_server_are_neither_counted_nor_delayed() -> None:
 
 
 def test_thousands_wait_with_one_timer() -> None:
-    """Each is answered in its time, and nothing is left of them."""
+    """Each request is answered on time, and nothing is left of them."""
     server = Server(delay="0..3s")
     clients = [server.connect_known() for _ in range(3000)]
     for index, client in enumerate(clients):

@@ -8,7 +8,7 @@ from oku_server.http.response import CONTINUE
 
 
 def test_requests_of_one_connection_are_answered_in_order() -> None:
-    """The delay of the next one begins when the one before it is answered."""
+    """The delay of a request begins when the request before it is answered."""
     server = Server(delay="1s", body=b"0123456789")
     client = server.connect_known()
     assert client.say(GET + GET.replace(b"GET", b"HEAD"), GET) == b""
@@ -21,7 +21,7 @@ def test_requests_of_one_connection_are_answered_in_order() -> None:
 
 
 def test_a_client_that_sends_ahead_without_end_is_not_read_meanwhile() -> None:
-    """What is read ahead of the answers is limited; then the connection goes on."""
+    """The server reads only so far ahead of its answers; after them, the connection goes on."""
     server = Server(delay="1ms")
     client = server.connect_known()
     client.say(GET * (connection.MOST_QUEUED + 2))
@@ -33,7 +33,7 @@ def test_a_client_that_sends_ahead_without_end_is_not_read_meanwhile() -> None:
 
 
 def test_a_client_that_does_not_read_is_not_read_either(pieces: tuple[bytes, ...]) -> None:
-    """While its connection takes no more, its next requests wait."""
+    """While the connection takes no more answers, the client's next requests wait."""
     client = Server().connect_known()
     client.connection.pause_writing()
     assert not client.is_read
@@ -45,7 +45,7 @@ def test_a_client_that_does_not_read_is_not_read_either(pieces: tuple[bytes, ...
 
 
 def test_leave_to_send_a_body_does_not_overtake_an_answer() -> None:
-    """It waits for its turn, too, when the client does not read."""
+    """`100 Continue` waits for its turn, even when the client does not read."""
     client = Server().connect_known()
     client.connection.pause_writing()
     post = b"POST /1 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
@@ -63,7 +63,7 @@ def test_an_error_is_status_500_on_a_connection_that_stays(pieces: tuple[bytes, 
 
 
 def test_a_reset_answers_nothing(pieces: tuple[bytes, ...]) -> None:
-    """The connection is aborted, after the delay."""
+    """The connection is aborted after the delay."""
     server = Server(reset=1.0, delay="1s")
     client = server.connect_known()
     client.say(*pieces, *pieces)
@@ -83,7 +83,7 @@ def test_a_truncated_answer_announces_all_and_sends_half(pieces: tuple[bytes, ..
 
 
 def test_a_stalled_request_is_never_answered_nor_is_what_follows(pieces: tuple[bytes, ...]) -> None:
-    """All is counted and nothing kept; the connection is read on, so that its end is seen."""
+    """Every request is counted and none is kept; the server reads on, so that it sees the connection end."""
     server = Server(stall=1.0)
     client = server.connect_known()
     assert client.say(*pieces, GET * 1000) == b""
@@ -98,7 +98,7 @@ def test_a_stalled_request_is_never_answered_nor_is_what_follows(pieces: tuple[b
 def test_a_malformed_request_is_refused_behind_the_answers_before_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Status 400 and the end; it is not counted, and nothing is logged."""
+    """It gets status 400 and the connection ends; it is not counted, and nothing is logged."""
     server = Server(delay="1s")
     client = server.connect_known()
     with caplog.at_level(logging.DEBUG):
@@ -113,7 +113,7 @@ def test_a_malformed_request_is_refused_behind_the_answers_before_it(
 
 @pytest.mark.parametrize(("reset", "truncate"), [(1.0, 0.0), (0.0, 1.0)])
 def test_requests_behind_one_that_ends_the_connection_are_not_answered(reset: float, truncate: float) -> None:
-    """Though they came with it."""
+    """This holds even if they arrived in the same piece."""
     client = Server(reset=reset, truncate=truncate).connect_known()
     client.say(GET + GET + GET)
     assert client.closed

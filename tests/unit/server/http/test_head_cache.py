@@ -8,7 +8,7 @@ from oku_server.http.response import Response
 
 
 def find_response(_: bytes) -> Response:
-    """Nobody asks for one here."""
+    """Fail, because a cache alone asks for no response."""
     pytest.fail("only a connection asks for a response")
 
 
@@ -41,7 +41,7 @@ def test_a_known_request_is_known_by_any_plain_name() -> None:
     ],
 )
 def test_a_first_line_that_is_not_plain_is_left_to_the_parser(first: bytes) -> None:
-    """Neither is such a request found, nor does one make its lines known."""
+    """Such a request is not found in the cache, and its lines are not cached."""
     heads = HeadCache()
     heads.add(first + b"\r\n" + LINES, "r1", find_response)
     assert len(heads) == 0
@@ -50,7 +50,7 @@ def test_a_first_line_that_is_not_plain_is_left_to_the_parser(first: bytes) -> N
 
 
 def test_lines_that_differ_by_one_byte_are_not_known() -> None:
-    """The byte may mean another run, or another end of the request."""
+    """The byte may mean another run or another end of the request."""
     heads = HeadCache()
     heads.add(GET, "r1", find_response)
     for place in range(len(GET) - len(LINES), len(GET)):
@@ -60,7 +60,7 @@ def test_lines_that_differ_by_one_byte_are_not_known() -> None:
 
 
 def test_no_more_than_so_many_are_remembered() -> None:
-    """A client that changes its headers all the time does not fill the memory, nor do long ones."""
+    """Neither headers that change all the time nor long ones fill the memory."""
     heads = HeadCache()
     for number in range(3 * MOST):
         heads.add(GET + b"%d" % number, "", find_response)
@@ -71,7 +71,7 @@ def test_no_more_than_so_many_are_remembered() -> None:
 
 
 def test_a_trailer_names_no_run_and_wishes_nothing() -> None:
-    """Neither the first time nor when the request is known."""
+    """This holds when the request is new and when it is cached."""
     server = Server()
     client = server.connect()
     chunked = b"GET /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
@@ -112,7 +112,7 @@ TAIL = st.sampled_from([b"", b"", b"abc", b"0\r\n\r\n", b"\r\n", b"GET"])
 
 @given(FIRST, HEADERS, TAIL)
 def test_what_is_known_is_what_a_parser_would_say(first: bytes, headers: list[bytes], tail: bytes) -> None:
-    """A server that has seen the same bytes before answers and counts as one that has not."""
+    """A server that has seen the same bytes before answers and counts like one that has not."""
     data = b"\r\n".join([first, b"Host: a", *headers, b"", b""]) + tail
     fresh, experienced = Server(), Server()
     for name in (b"9", b"77"):

@@ -40,12 +40,12 @@ class Reader(RequestReader):
         super().__init__(CountTable(self.block, build_registry()))
 
     def count(self, run: str = "") -> int:
-        """The requests of a run."""
+        """How many requests of a run were counted."""
         return read_count(self.block, run)
 
 
 def read(*pieces: bytes) -> Reader:
-    """A reader that was fed."""
+    """Feed the pieces to a new reader."""
     reader = Reader()
     for piece in pieces:
         reader.feed(piece)
@@ -53,7 +53,7 @@ def read(*pieces: bytes) -> Reader:
 
 
 def refusal_of(reader: RequestReader) -> bytes:
-    """The status that its last request is refused with; nothing is read after it."""
+    """The status of the refusal of the last request, after which nothing is read."""
     last = reader.requests[-1]
     assert reader.is_over
     assert last.connection == CLOSE
@@ -70,21 +70,21 @@ def test_requests_are_read_whatever_their_form() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_requests_may_come_in_small_pieces(size: int) -> None:
-    """Down to one byte at a time."""
+    """The pieces may be as small as one byte."""
     reader = read(*(STREAM[start : start + size] for start in range(0, len(STREAM), size)))
     assert list(reader.requests) == REQUESTS
     assert {run: reader.count(run) for run in COUNTS} == COUNTS
 
 
 def test_requests_may_be_split_at_every_byte() -> None:
-    """Two pieces are read as one."""
+    """Two pieces are read like the whole."""
     for place in range(len(STREAM)):
         assert list(read(STREAM[:place], STREAM[place:]).requests) == REQUESTS
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=8))
 def test_requests_may_be_split_anywhere(places: list[int]) -> None:
-    """What is read does not depend on how it came."""
+    """What is read does not depend on how the bytes were split."""
     ends = [0, *sorted(places), len(STREAM)]
     reader = read(*(STREAM[start:end] for start, end in itertools.pairwise(ends)))
     assert list(reader.requests) == REQUESTS
@@ -92,7 +92,7 @@ def test_requests_may_be_split_anywhere(places: list[int]) -> None:
 
 
 def test_a_request_counts_as_soon_as_its_head_is_complete() -> None:
-    """Whatever becomes of its body."""
+    """What becomes of its body makes no difference."""
     reader = read(b"POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123")
     assert reader.count() == 1
     assert reader.is_partial
@@ -127,14 +127,14 @@ def test_a_request_counts_as_soon_as_its_head_is_complete() -> None:
     ],
 )
 def test_a_malformed_request_is_refused_and_not_counted(data: bytes) -> None:
-    """With status 400, in one piece or byte by byte."""
+    """The status is 400, whether the request comes in one piece or byte by byte."""
     for reader in (read(data), read(*(data[i : i + 1] for i in range(len(data))))):
         assert refusal_of(reader) == b"400 Bad Request"
         assert reader.count() == 0
 
 
 def test_the_refusal_of_an_override_has_a_reason() -> None:
-    """Other refusals say what their status says."""
+    """Other refusals say no more than their status."""
     twice = read(HEAD + b"Oku-Seed: 7\r\nOku-Seed: 7\r\n\r\n")
     assert twice.requests[-1].reason == b"Oku-Seed: is given twice"
     wrong = read(HEAD + b"Oku-Delay: 2h\r\n\r\n")
@@ -144,14 +144,14 @@ def test_the_refusal_of_an_override_has_a_reason() -> None:
 
 @pytest.mark.parametrize("coding", [b"chunked", b"none"])
 def test_a_malformed_body_is_refused(coding: bytes) -> None:
-    """The head of its request was complete, so it counts."""
+    """The head of the request was complete, so the request counts."""
     reader = read(HEAD + b"Transfer-Encoding: " + coding + b"\r\n\r\nno number\r\n")
     assert refusal_of(reader) == b"400 Bad Request"
     assert reader.count() == 1
 
 
 def test_requests_before_a_malformed_one_are_kept() -> None:
-    """Their clients get an answer."""
+    """The earlier requests still get an answer."""
     reader = read(HEAD + b"\r\n" + b"no request\r\n")
     assert [request.refusal for request in reader.requests] == [b"", b"400 Bad Request"]
     reader.feed(HEAD + b"\r\n")
@@ -160,7 +160,7 @@ def test_requests_before_a_malformed_one_are_kept() -> None:
 
 LONG = b"x" * LONGEST_HEAD_BYTES
 MOST_AT_ONCE_BYTES = 256_000
-"""What the event loop reads at once."""
+"""How much the event loop reads at once."""
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ MOST_AT_ONCE_BYTES = 256_000
     ids=["target", "whole target", "value", "whole value", "name", "many", "trailer", "trailers", "chunk"],
 )
 def test_what_a_hostile_client_may_make_the_server_keep_is_limited(data: bytes) -> None:
-    """A head without end is refused with status 431, however it comes."""
+    """An endless head is refused with status 431, whatever the size of its pieces."""
     for size in (MOST_AT_ONCE_BYTES, 1000):
         reader = read(*(data[start : start + size] for start in range(0, len(data), size)))
         assert refusal_of(reader) == b"431 Request Header Fields Too Large"
 
 
 def test_a_body_may_be_of_any_length() -> None:
-    """It is not kept, so it is not limited; in chunks neither."""
+    """A body is not kept, so its length is not limited, with or without chunks."""
     reader = read(HEAD + b"Content-Length: 1000000\r\n\r\n", *[b"x" * 10_000] * 100)
     assert len(reader.requests) == 1
     chunk = b"3e8\r\n" + b"x" * 1000 + b"\r\n"
@@ -196,7 +196,7 @@ def test_a_body_may_be_of_any_length() -> None:
 
 
 def test_any_number_of_requests_may_follow_each_other() -> None:
-    """The limit is for each."""
+    """The limit applies to each request, not to their sum."""
     request = HEAD + b"\r\n"
     reader = Reader()
     for _ in range(3 * LONGEST_HEAD_BYTES // len(request)):
@@ -206,7 +206,7 @@ def test_any_number_of_requests_may_follow_each_other() -> None:
 
 
 def test_a_reader_that_is_closed_reads_nothing() -> None:
-    """And keeps nothing."""
+    """A closed reader keeps no requests and counts no more of them."""
     reader = read(HEAD + b"\r\n")
     reader.close()
     reader.feed(HEAD + b"\r\n")

@@ -1,4 +1,4 @@
-"""Requests that take too long to arrive, at a connection without a network."""
+"""Tests of requests that take too long to arrive, on a connection without a network."""
 
 import pytest
 from tests.unit.server.client import GET, LINES, OK, Client, Server
@@ -12,17 +12,17 @@ POST = b"POST /1 HTTP/1.1\r\nContent-Length: 4\r\n" + LINES
 
 @pytest.fixture
 def server() -> Server:
-    """One that answers at once."""
+    """A server that answers at once."""
     return Server()
 
 
 def pass_s(server: Server, seconds: float) -> None:
-    """Let seconds pass."""
+    """Let time pass on the server's clock."""
     server.time.pass_s(seconds, 0.25)
 
 
 def test_half_a_head_is_refused_after_a_while(server: Server) -> None:
-    """Whatever drips in meanwhile: its time begins with its first byte."""
+    """Its time begins with its first byte, whatever drips in meanwhile."""
     client = server.connect()
     client.say(HALF)
     for byte in GET[20:25]:
@@ -36,7 +36,7 @@ def test_half_a_head_is_refused_after_a_while(server: Server) -> None:
 
 
 def test_a_head_that_comes_in_two_pieces_is_answered(server: Server) -> None:
-    """And its connection stays, however long it is idle then."""
+    """The connection then stays open, however long it is idle."""
     client = server.connect()
     client.say(HALF)
     assert client.say(GET[20:]) == OK
@@ -53,7 +53,7 @@ def test_a_connection_that_says_nothing_stays(server: Server) -> None:
 
 
 def test_a_body_may_take_long_as_long_as_it_comes(server: Server) -> None:
-    """Only a pause ends it."""
+    """Only a pause ends the connection."""
     client = server.connect()
     client.say(POST)
     for byte in b"abc":
@@ -66,7 +66,7 @@ def test_a_body_may_take_long_as_long_as_it_comes(server: Server) -> None:
 
 
 def test_a_head_behind_a_request_that_is_being_answered_waits_with_it() -> None:
-    """Its sender may have been kept from sending the rest."""
+    """The server may have kept the sender from sending the rest."""
     server = Server(delay="30s")
     client = server.connect()
     client.say(GET + HALF)
@@ -80,7 +80,7 @@ def test_a_head_behind_a_request_that_is_being_answered_waits_with_it() -> None:
 
 
 def test_of_too_many_half_heads_the_oldest_make_room(server: Server) -> None:
-    """And whoever sends a request at once is answered."""
+    """A client that sends its request at once is still answered."""
     clients = [server.connect() for _ in range(request_timeouts.MOST_HEADS + 10)]
     for client in clients:
         client.say(HALF)
@@ -89,7 +89,7 @@ def test_of_too_many_half_heads_the_oldest_make_room(server: Server) -> None:
 
 
 def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
-    """With half a head, and with half a body."""
+    """This holds for clients that leave half a head and those that leave half a body."""
     for piece in (HALF, POST):
         client: Client = server.connect()
         client.say(piece)

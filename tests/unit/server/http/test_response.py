@@ -13,13 +13,13 @@ from oku_server.http.response import (
 
 
 def test_a_response_has_a_status_a_length_and_a_body() -> None:
-    """It is complete HTTP/1.1, in one buffer."""
+    """The response is complete HTTP/1.1 in one buffer."""
     response = build_response(Content(b"200 OK", b"12345"), connection=b"")
     assert response == (0.0, (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12345",), Ending.OPEN)
 
 
 def test_more_headers_stand_in_the_head() -> None:
-    """Each of them brings the end of its line."""
+    """Each header brings its own line ending."""
     response = build_response(Content(b"200 OK", b""), connection=CLOSE, headers=b"Delay: 0\r\n")
     assert response.buffers[0].endswith(b"\r\nDelay: 0\r\nConnection: close\r\n\r\n")
 
@@ -28,14 +28,14 @@ def test_more_headers_stand_in_the_head() -> None:
     ("connection", "ending"), [(b"", Ending.OPEN), (KEEP_ALIVE, Ending.OPEN), (CLOSE, Ending.CLOSE)]
 )
 def test_a_response_says_what_happens_to_the_connection(connection: bytes, ending: Ending) -> None:
-    """Its header and its ending agree."""
+    """The header and the ending of a response agree."""
     response = build_response(Content(b"200 OK", b"!"), connection=connection)
     assert response.buffers[0].endswith(b"Content-Length: 1\r\n" + connection + b"\r\n!")
     assert response.ending is ending
 
 
 def test_a_body_may_be_sent_in_part() -> None:
-    """The head announces all of it."""
+    """The head announces the whole body."""
     content = Content(b"200 OK", b"12345")
     assert build_response(content, connection=b"", sent=2).buffers == (
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12",
@@ -44,7 +44,7 @@ def test_a_body_may_be_sent_in_part() -> None:
 
 
 def test_a_long_body_is_not_copied() -> None:
-    """It is the second buffer, the same object for every connection."""
+    """The body is the second buffer, and every connection gets the same object."""
     body = b"x" * (COPY_LIMIT_BYTES + 1)
     assert build_response(Content(b"200 OK", body), connection=b"").buffers[1] is body
 
@@ -59,6 +59,6 @@ def test_the_type_of_a_body_is_told_where_there_is_one() -> None:
 
 
 def test_a_refusal_says_why() -> None:
-    """Its body repeats the status for people, or has the reason."""
+    """The body repeats the status for people, or gives the reason."""
     assert build_refusal(b"400 Bad Request") == build_text(b"400 Bad Request", b"400 bad request\n")
     assert build_refusal(b"400 Bad Request", b"no") == build_text(b"400 Bad Request", b"no\n")

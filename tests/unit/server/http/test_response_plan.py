@@ -11,7 +11,7 @@ from oku_server.http.response_plan import MOST_READY, READY_LIMIT_BYTES, Planned
 
 
 def build_responses(delay: str = "0s", body: bytes = b"!", fault: Fault | None = None) -> PlannedResponses:
-    """The responses of a server on which each request meets the same fault, if any."""
+    """Build the responses of a server on which every request meets the same fault, if any."""
     rates = FaultRates() if fault is None else FaultRates(**{fault.value: 1.0})
     return PlannedResponses(Planner(parse_delay(delay), rates, 0, lambda: 0.0), body)
 
@@ -20,7 +20,7 @@ def build_responses(delay: str = "0s", body: bytes = b"!", fault: Fault | None =
     ("delay", "told"), [("0s", b"0"), ("2s", b"2"), ("20ms", b"0.02"), ("333.3333333333ms", b"0.333333333")]
 )
 def test_a_response_tells_its_delay(delay: str, told: bytes) -> None:
-    """Whole seconds have no fraction, others have at most nine digits."""
+    """Whole seconds have no fraction; others have at most nine digits."""
     response = build_responses(delay).find_plain(b"1")
     assert response == Response(
         parse_delay(delay).mean_s,
@@ -30,7 +30,7 @@ def test_a_response_tells_its_delay(delay: str, told: bytes) -> None:
 
 
 def test_all_connections_share_the_response_of_a_delay() -> None:
-    """Thousands that wait for the same delay wait for one object, whatever was overridden."""
+    """Thousands of requests with the same delay share one object, whatever they override."""
     responses = build_responses("0..3s")
     by_delay = {
         response.delay_s: response for response in map(responses.find_plain, [b"1", b"2", b"3", b"4"])
@@ -63,7 +63,7 @@ def test_the_number_of_responses_kept_ready_is_bounded(length: int) -> None:
     ],
 )
 def test_each_fault_has_its_ending(fault: Fault, ending: Ending, end: bytes) -> None:
-    """What is never written has no bytes; plain requests and others get the same."""
+    """A response that is never written has no bytes; plain requests and others get the same one."""
     responses = build_responses("500ms", b"01234", fault)
     response = responses.find_plain(b"1")
     assert response == responses.build(b"1", is_head=False, connection=b"")
@@ -77,7 +77,7 @@ def test_each_fault_has_its_ending(fault: Fault, ending: Ending, end: bytes) -> 
 
 @pytest.mark.parametrize("fault", [None, Fault.ERROR, Fault.TRUNCATE])
 def test_a_response_to_head_has_no_body(fault: Fault | None) -> None:
-    """It announces one all the same."""
+    """The response announces a body all the same."""
     response = build_responses("0s", b"01234", fault).build(b"1", is_head=True, connection=b"")
     assert response.buffers[0].endswith(b"\r\n\r\n")
     assert b"\r\nContent-Length: 0\r\n" not in response.buffers[0]

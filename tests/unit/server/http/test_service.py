@@ -8,12 +8,12 @@ LINES = b"Host: a\r\nOku-Run: r1\r\n"
 
 
 def ask(client: Client, index: int, headers: bytes) -> None:
-    """Make a request, in one piece."""
+    """Send a request in one piece."""
     client.say(b"GET /%d HTTP/1.1\r\n" % index + LINES + headers + b"\r\n")
 
 
 def fetch_delays(server: Server, headers: bytes, *, known: bool) -> list[float]:
-    """The delays of the first indices with more headers, each waited for; their lines are known, or new."""
+    """Measure the delays of the first indices with extra headers, whose lines are cached or new."""
     delays = []
     client = server.connect()
     for index in range(20):
@@ -40,7 +40,7 @@ def fetch_delays(server: Server, headers: bytes, *, known: bool) -> list[float]:
     ],
 )
 def test_a_request_may_override_delay_and_seed(headers: bytes, text: str, seed: int, *, known: bool) -> None:
-    """Delay and seed are those of its headers, or of the server where the headers do not say."""
+    """Delay and seed are those of its headers, or the server's own where there is no header."""
     delays = fetch_delays(Server(delay="0..2s"), headers, known=known)
     assert delays == pytest.approx([parse_delay(text).draw_s(seed, index) for index in range(20)])
 
@@ -57,7 +57,7 @@ def test_requests_with_other_overrides_do_not_change_each_other(*, known: bool) 
 
 
 def test_overrides_change_no_fault_rate() -> None:
-    """How often a server misbehaves is its own matter; the seed decides which index it hits."""
+    """The server alone decides how often it misbehaves; the seed decides which indices are hit."""
     server = Server(error=0.5)
 
     def find_errors(headers: bytes) -> list[bool]:
@@ -77,7 +77,7 @@ def test_overrides_change_no_fault_rate() -> None:
     "headers", [b"Oku-Delay: soon\r\n", b"Oku-Seed: -1\r\n", b"Oku-Seed: 1\r\nOku-Seed: 1\r\n"]
 )
 def test_an_override_that_is_not_valid_is_refused(headers: bytes) -> None:
-    """It gets status 400 and a line that says why, is not counted, and its connection is closed."""
+    """The request gets status 400 and a line with the reason, is not counted, and loses its connection."""
     server = Server()
     for _ in range(2):
         client = server.connect()
@@ -93,7 +93,7 @@ def test_an_override_that_is_not_valid_is_refused(headers: bytes) -> None:
 
 
 def test_the_responses_of_the_last_overrides_are_kept() -> None:
-    """A server has a planner for each delay and seed that is asked for, and a bounded number of them."""
+    """A server keeps a planner for each delay and seed that is asked for, up to a limit."""
     service = Server().service
     first = service.find_responses(Overrides(parse_delay("1s"), 0))
     assert service.find_responses(Overrides(parse_delay("1s"), 0)) is first
