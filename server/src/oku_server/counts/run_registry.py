@@ -21,7 +21,7 @@ from typing import NamedTuple
 MAX_RUN_BYTES = 40
 PLACES = 1023
 KEPT_S = 3600.0
-"""How long a run keeps its place after an announcement; a coordinator repeats it every few seconds."""
+"""How long an announcement secures the place of a run; a coordinator repeats it every few seconds."""
 
 _MAGIC = b"okuruns1"
 _ROW = struct.Struct(f"={MAX_RUN_BYTES}sQQ")

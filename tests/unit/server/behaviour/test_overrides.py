@@ -24,7 +24,7 @@ from oku_server.behaviour.overrides import (
 def test_overrides_are_what_the_headers_say(
     delay: bytes | None, seed: bytes | None, overrides: Overrides
 ) -> None:
-    """Delays are written as for the flag and seeds in digits; the server's values fill in for missing ones."""
+    """Delays are written as for the flag and seeds in digits; the server's values replace missing ones."""
     assert parse_overrides(delay, seed) == overrides
 
 
