@@ -1,10 +1,10 @@
-"""The exchange format of HdrHistogram, V2 compressed: what other tools read and write.
+"""The exchange format of HdrHistogram, V2 compressed, which other tools read and write.
 
-Outer: cookie 0x1c849314, length, zlib. Inner: cookie 0x1c849313, payload length, normalising offset,
-significant digits, lowest and highest value, ratio; then the counts as ZigZag LEB128 numbers, a negative one
-standing for so many empty buckets (HdrHistogram, V2 encoding). The 1 in the tens of a cookie is where V1 has
-the size of a number; every writer of V2 sets it and no reader asks for it. The package `hdrhistogram` writes
-the same bytes where it uses the same zlib.
+The outer part is the cookie 0x1c849314, the length and zlib data. The inner part is the cookie 0x1c849313,
+payload length, normalising offset, significant digits, lowest and highest value, and ratio; then come the
+counts as ZigZag LEB128 numbers, where a negative number stands for that many empty buckets (HdrHistogram, V2
+encoding). The last hex digit but one of a cookie, 1, is where V1 has the size of a number; every V2 writer
+sets it and no reader checks it. The package `hdrhistogram` writes the same bytes if it uses the same zlib.
 """
 
 import base64
@@ -30,7 +30,7 @@ _LAST_INDEX = bucket_index(HIGHEST_US)
 
 
 def encode(histogram: Histogram) -> bytes:
-    """The histogram in V2 form, in µs. Its exact sum, minimum and maximum have no place in that form."""
+    """Encode a histogram in V2 form, in µs; that form has no place for its exact sum, minimum and maximum."""
     payload = bytearray()
     next_index = 0
     for index, count in histogram.filled():
@@ -44,18 +44,18 @@ def encode(histogram: Histogram) -> bytes:
 
 
 def encode_base64(histogram: Histogram) -> str:
-    """`encode`, in the base64 that `.hlog` files and the decoders of other languages expect."""
+    """Encode a histogram in the base64 that `.hlog` files and the decoders of other languages expect."""
     return base64.b64encode(encode(histogram)).decode("ascii")
 
 
 def decode(data: bytes) -> HistogramSnapshot:
-    """Read what `encode` wrote.
+    """Decode a histogram in V2 form.
 
-    Sum, minimum and maximum are those of the buckets: the sum from their middles, within the error of the
-    layout.
+    Sum, minimum and maximum are computed from the buckets, the sum from their middles, so they are exact only
+    within the error of the layout.
 
     Raises:
-        ValueError: this is no V2 histogram of our range.
+        ValueError: the data is not a V2 histogram of our range.
     """
     try:
         cookie, length = _OUTER.unpack_from(data)

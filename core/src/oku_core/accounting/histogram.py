@@ -3,7 +3,7 @@
 Buckets are 1 µs wide up to 2047 µs and then double their width at every power of two, so that a value is
 known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0).
 Counts, sum, minimum and maximum are exact; quantiles have that error. The hot loop of a worker records with
-`counts[bucket_index(v)] += 1`, written out in place; `hdr` writes and reads the exchange format.
+`counts[bucket_index(v)] += 1`, inlined by hand; `hdr` writes and reads the exchange format.
 """
 
 import math
@@ -15,7 +15,7 @@ from itertools import accumulate
 import msgspec
 
 HIGHEST_US = 3_600_000_000
-"""Longest latency that has a bucket: one hour; longer ones count as this."""
+"""The longest latency that has a bucket, one hour; longer ones count as this one."""
 SUB_BUCKET_BITS = 11
 """2**11 sub-buckets resolve three significant digits."""
 _COARSE_BITS = 6
@@ -24,13 +24,13 @@ BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS 
 
 
 class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A histogram as it travels: only the buckets that hold something.
+    """A histogram in the form that is sent: only the buckets that hold something.
 
     Attributes:
-        buckets: bucket index, count, bucket index, count …, indices rising, counts positive.
-        sum_us: exact sum of all latencies, in µs.
-        min_us: smallest latency in µs; 0 when there is none.
-        max_us: largest latency in µs; 0 when there is none.
+        buckets: pairs of bucket index and count in one flat list, with rising indices and positive counts.
+        sum_us: the exact sum of all latencies, in µs.
+        min_us: the smallest latency in µs; 0 when there is none.
+        max_us: the largest latency in µs; 0 when there is none.
     """
 
     buckets: list[int] = []
@@ -44,7 +44,7 @@ class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.buckets[1::2])
 
     def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
-        """What `Histogram.quantile_us` says of each; one pass for all of them."""
+        """The same as `Histogram.quantile_us` for each quantile, in one pass over the buckets."""
         if not self.buckets:
             return [0 for _ in quantiles]
         reached = list(accumulate(self.buckets[1::2]))
@@ -52,7 +52,7 @@ class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
         return [min(bucket_bounds_us(self.buckets[2 * place])[1], self.max_us) for place in places]
 
     def find_fault(self) -> str | None:
-        """What is wrong with a histogram that somebody sent, or None."""
+        """What is wrong with a histogram that was received, or None if it is valid."""
         return self._find_bucket_fault() or self._find_figure_fault()
 
     def _find_bucket_fault(self) -> str | None:
@@ -83,8 +83,8 @@ class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 def _bound_sum_us(indices: Sequence[int], counts: Sequence[int]) -> tuple[int, int]:
     """The smallest and the largest sum that latencies in these buckets can have, in µs; indices rise.
 
-    Bucket by bucket it is what `bucket_bounds_us` says, summed by stretches of buckets of one width: a
-    report has thousands of buckets, and each report is checked.
+    This is the sum of `bucket_bounds_us` over all latencies, but computed by stretches of buckets of one
+    width, because every report is checked and has thousands of buckets.
     """
     half = 1 << (SUB_BUCKET_BITS - 1)
     lowest_us = highest_us = begin = 0
@@ -115,10 +115,11 @@ def bucket_bounds_us(index: int) -> tuple[int, int]:
 
 
 def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
-    """The same latencies, known to 1 part in 32: a hundred buckets or two, whatever their number.
+    """The same latencies, known to 1 part in 32, in a hundred or two buckets whatever their number.
 
-    For the live view of very many workers, who would else send and merge thousands of buckets each second.
-    Each latency becomes the middle of its coarse bucket, within 1.6 %; so do sum, minimum and maximum.
+    The live view of very many workers uses this; otherwise thousands of buckets would be sent and merged each
+    second. Each latency becomes the middle of its coarse bucket, within 1.6 %; sum, minimum and maximum are
+    those of these middles.
     """
     counts: dict[int, int] = {}
     pairs = iter(latency.buckets)
@@ -139,7 +140,7 @@ def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
 
 
 class Histogram:
-    """Counts by bucket with exact sum, minimum and maximum; 190 kB, whatever it has seen."""
+    """Counts by bucket, with exact sum, minimum and maximum; it takes 190 kB whatever it has recorded."""
 
     __slots__ = ("counts", "max_us", "min_us", "sum_us", "total")
 
@@ -151,7 +152,7 @@ class Histogram:
         self.max_us = 0
 
     def record(self, value_us: int) -> None:
-        """Count one latency, in µs; what is outside the range counts at its end."""
+        """Count one latency in µs; one outside the range counts at the nearer end."""
         value_us = min(max(value_us, 0), HIGHEST_US)
         self.counts[bucket_index(value_us)] += 1
         self.min_us = value_us if self.total == 0 else min(self.min_us, value_us)
@@ -160,7 +161,7 @@ class Histogram:
         self.total += 1
 
     def add(self, latency: HistogramSnapshot) -> None:
-        """Merge what travelled; exact, in any order."""
+        """Merge a snapshot, exactly and in any order."""
         added = latency.total
         if not added:
             return
@@ -174,21 +175,21 @@ class Histogram:
         self.total += added
 
     def build_latency(self) -> HistogramSnapshot:
-        """The same histogram as it travels."""
+        """The same histogram in the form that is sent."""
         return HistogramSnapshot(
             buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
         )
 
     @property
     def mean_us(self) -> float:
-        """Exact mean in µs; 0 when empty."""
+        """The exact mean in µs; 0 when the histogram is empty."""
         return self.sum_us / self.total if self.total else 0.0
 
     def quantile_us(self, quantile: float) -> int:
-        """The latency that a part `quantile` (0 to 1) of all requests did not exceed, in µs; 0 when empty.
+        """The latency in µs that a share `quantile` (0 to 1) of all requests did not exceed; 0 when empty.
 
-        As HdrHistogram has it: the upper end of the bucket in which the cumulated count first reaches
-        `quantile * total` rounded to a whole number, here never above the exact maximum.
+        As in HdrHistogram, it is the upper end of the bucket in which the cumulative count first reaches
+        `quantile * total`, rounded to a whole number; here it never exceeds the exact maximum.
         """
         rank = _find_rank(quantile, self.total)
         seen = 0
@@ -199,12 +200,12 @@ class Histogram:
         return 0
 
     def filled(self) -> Iterator[tuple[int, int]]:
-        """Index and count of every bucket that holds something, rising."""
+        """Index and count of every bucket that holds something, in rising order."""
         return ((index, count) for index, count in enumerate(self.counts) if count)
 
 
 def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
-    """The same as adding all to a `Histogram`, quicker for few buckets."""
+    """Merge snapshots with the same result as a `Histogram`, but faster when they have few buckets."""
     counts: dict[int, int] = {}
     sum_us, max_us, min_us = 0, 0, HIGHEST_US
     for latency in latencies:
@@ -226,7 +227,7 @@ def _find_rank(quantile: float, total: int) -> int:
 
 
 def build_buckets(counts: Sequence[int]) -> list[int]:
-    """Dense counts as index, count, index, count …"""
+    """Turn dense counts into the pairs of index and count that a snapshot has."""
     buckets: list[int] = []
     for index, count in enumerate(counts):
         if count:

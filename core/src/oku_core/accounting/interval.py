@@ -1,7 +1,7 @@
 """Slices of the request space: half-open intervals `[start, stop)` with a state, and the first law over them.
 
-The ledger keeps a run's space as a partition into slices. The rules by which slices change are here, as
-pure functions; the ledger only stores what they say.
+The ledger keeps a run's space as a partition into slices. The rules by which slices change are pure functions
+here; the ledger only stores their results.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,12 +29,12 @@ class Slice(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many indices."""
+        """The number of indices in the slice."""
         return self.stop - self.start
 
 
 class Lengths(NamedTuple):
-    """How many indices are in each state."""
+    """The number of indices in each state."""
 
     pending: int
     leased: int
@@ -46,9 +46,9 @@ class ConservationError(Exception):
 
 
 def build_partition(slices: Iterable[Slice]) -> list[Slice]:
-    """Slices in rising order with neighbours of one state joined and empty ones left out.
+    """Slices in rising order, with neighbours of one state joined and empty ones left out.
 
-    Leased ones stay apart, one for each lease. Gaps and overlaps are for `check_partition` to find.
+    Leased slices stay apart, one for each lease. Gaps and overlaps are for `check_partition` to find.
 
     Raises:
         ConservationError: a slice ends before it starts.
@@ -70,7 +70,7 @@ def build_partition(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def cut(pending: Slice, size: int) -> list[Slice]:
-    """The first `size` indices of a pending slice become leased, the rest stays pending.
+    """Lease the first `size` indices of a pending slice; the rest stays pending.
 
     Raises:
         ValueError: the slice is not pending, or there is nothing to lease.
@@ -86,13 +86,13 @@ def cut(pending: Slice, size: int) -> list[Slice]:
 def settle(start: int, stop: int, done: int, unfinished: Sequence[int]) -> list[Slice]:
     """What a report makes of the leased range `[start, stop)`.
 
-    `[start, done)` is accounted but for the `unfinished` indices in it (those in flight when the worker had
-    to stop); these and `[done, stop)` are pending again.
+    `[start, done)` is accounted except for the `unfinished` indices in it, which were in flight when the
+    worker had to stop; these and `[done, stop)` are pending again.
 
     Args:
-        start: first index of the lease.
-        stop: first index after the lease.
-        done: first index that was never taken, `start <= done <= stop`.
+        start: the first index of the lease.
+        stop: the first index after the lease.
+        done: the first index that was never taken, `start <= done <= stop`.
         unfinished: rising indices within `[start, done)`.
     """
     return build_partition(_settled_pieces(start, stop, done, unfinished))
@@ -109,10 +109,10 @@ def _settled_pieces(start: int, stop: int, done: int, unfinished: Sequence[int])
 
 
 def check_replacement(removed: Iterable[Slice], added: Iterable[Slice]) -> None:
-    """The first law over a change: what took the place of slices of a partition covers what they covered.
+    """Check the first law over a change: the added slices cover exactly what the removed ones covered.
 
-    If the slices were a partition before, they are one after it, so that a change can be checked without a
-    look at the rest of the space.
+    If the slices were a partition before the change, they are one after it, so a change can be checked
+    without looking at the rest of the space.
 
     Raises:
         ConservationError: indices were lost or came twice, or a slice is empty.
@@ -123,7 +123,7 @@ def check_replacement(removed: Iterable[Slice], added: Iterable[Slice]) -> None:
 
 
 def _build_cover(slices: Iterable[Slice]) -> list[tuple[int, int]]:
-    """What slices cover together, in rising order and joined whatever their state."""
+    """The ranges that slices cover together, in rising order and joined whatever their state."""
     cover: list[tuple[int, int]] = []
     for start, stop, state in sorted(slices):
         if stop <= start or (cover and start < cover[-1][1]):
@@ -136,7 +136,7 @@ def _build_cover(slices: Iterable[Slice]) -> list[tuple[int, int]]:
 
 
 def check_partition(slices: Iterable[Slice], requests: int) -> Lengths:
-    """The first law: the slices, in rising order, are disjoint and together `[0, requests)`.
+    """Check the first law: the slices, in rising order, are disjoint and together cover `[0, requests)`.
 
     Returns:
         The lengths by state; they sum to `requests`.

@@ -1,4 +1,4 @@
-"""The states of a lease, and why one is taken back."""
+"""The states of a lease, and the reasons for taking one back."""
 
 from enum import StrEnum
 
@@ -15,12 +15,12 @@ class ExpiryReason(StrEnum):
     """Why a lease was taken back."""
 
     NOT_SENT = "not_sent"
-    """As far as is known the broker did not take its message, so nobody should have it."""
+    """As far as is known, the broker did not take its message, so nobody should have the lease."""
     NOT_CLAIMED = "not_claimed"
     """No worker claimed it in time: its message was lost."""
     WORKER_LOST = "worker_lost"
     """Its worker died."""
     REPORT_LOST = "report_lost"
-    """Its worker lives and no longer has it, but no report came."""
+    """Its worker is alive and no longer has the lease, but no report came."""
     STACK_LOST = "stack_lost"
     """The local stack was killed while the lease was out."""

@@ -1,4 +1,4 @@
-"""The one state machine of a run. docs/architecture.md has its picture, made from this table."""
+"""The one state machine of a run; docs/architecture.md has its picture, which is made from this table."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -48,7 +48,7 @@ FINAL_STATES = frozenset({RunState.COMPLETED, RunState.CANCELLED, RunState.FAILE
 
 
 class TransitionError(Exception):
-    """A run cannot change from its state to the one that was asked for."""
+    """The error when a run cannot change from its state to the one that was asked for."""
 
     def __init__(self, run: str, current: RunState, wanted: RunState) -> None:
         super().__init__(f"run {run} is {current}, it cannot become {wanted}")
@@ -58,13 +58,13 @@ def is_resumable(state: RunState, *, is_broken: bool) -> bool:
     """Whether a run at rest can go on.
 
     Args:
-        state: where it is.
+        state: the state of the run.
         is_broken: whether its account did not balance.
     """
     return state == RunState.PAUSED or (state == RunState.FAILED and not is_broken)
 
 
 def check_transition(run: str, current: RunState, wanted: RunState) -> None:
-    """Raise `TransitionError` unless `wanted` may follow on `current`."""
+    """Raise `TransitionError` unless `wanted` may follow `current`."""
     if wanted not in TRANSITIONS[current]:
         raise TransitionError(run, current, wanted)

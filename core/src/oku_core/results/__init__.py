@@ -1,1 +1,1 @@
-"""What came of a run: histograms, its history, its summary."""
+"""The results of a run: its samples, its events, its validity and its summary."""

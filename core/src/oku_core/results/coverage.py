@@ -7,7 +7,7 @@ from oku_core.accounting.interval import SliceState
 
 COVERAGE_PARTS = 50
 AGAIN = "again"
-"""The name of what was taken back and may have been sent; the other names are states of slices."""
+"""The name of ranges that were taken back and may have been sent; the other names are states of slices."""
 
 
 class Coverage:
@@ -19,11 +19,11 @@ class Coverage:
         self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
 
     def add(self, name: str, start: int, stop: int) -> None:
-        """Add a range `[start, stop)` that is in a state or was taken back; overlapping ones all count."""
+        """Add a range `[start, stop)` that is in a state or was taken back; overlapping ranges all count."""
         cover, requests, parts = self._covers[name], self._requests, len(self._parts)
         at, part = start, start * parts // requests
         while at < stop:
-            # The first index of the next part, as `cut_parts` has it.
+            # The part ends at the first index of the next one, as in `cut_parts`.
             end = max(at, min(stop, requests * (part + 1) // parts))
             cover[part] += end - at
             at, part = end, part + 1

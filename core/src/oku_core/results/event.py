@@ -1,4 +1,4 @@
-"""What happened to a run: the events that the ledger keeps and Loki is told of."""
+"""What happened to a run: the events that the ledger keeps and Loki gets."""
 
 from enum import StrEnum
 
@@ -37,17 +37,17 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that happened.
 
     Attributes:
-        at: Unix time of the coordinator's clock.
+        at: the Unix time by the coordinator's clock.
         type: what happened.
         text: the same as a sentence.
-        worker: the name of the worker it is about, if any.
-        lease: the id of the lease it is about, if any.
+        worker: the name of the worker that the event is about, if any.
+        lease: the id of the lease that the event is about, if any.
         start: the first index of that lease.
-        stop: the first index after it.
-        requests: how many requests it concerns.
+        stop: the first index after that lease.
+        requests: how many requests the event concerns.
         reason: why it happened.
-        state: that the run entered.
-        flag: of validity.
+        state: the state that the run entered.
+        flag: the flag of validity with which the run came to rest.
     """
 
     at: float

@@ -9,7 +9,8 @@ from oku_core.accounting.lease_state import LeaseState
 class LeaseSpan:
     """A lease from when it was cut to when it was closed.
 
-    `worker` is None when nobody began with it, `closed_at` while it is out; `reason` says why it expired.
+    `worker` is None if no worker began with it, and `closed_at` is None while it is out; `reason` says why it
+    expired.
     """
 
     id: str

@@ -68,7 +68,7 @@ def build_status_lines(report: Report) -> Iterator[Fields]:
 
 
 def build_sample_fields(sample: Sample) -> Fields:
-    """A sample in flat fields of its own names, without its time and its histogram."""
+    """The fields of a sample under their own names, flat, without its time and its histogram."""
     return {
         "seconds": round(sample.seconds, 3),
         "requests_total": sample.requests_total,
@@ -129,11 +129,11 @@ def build_worker_line(
     """The line of what a worker did.
 
     Args:
-        latest: its latest progress.
-        seconds: the time that the other arguments cover.
-        requests_ended: in that time.
-        cpu_share: mean over that time.
-        lag_s: largest lateness of its event loop in that time.
+        latest: the worker's latest progress.
+        seconds: the length of the time that the other arguments cover.
+        requests_ended: how many requests ended in that time.
+        cpu_share: the mean share of a processor in that time.
+        lag_s: the largest lateness of its event loop in that time.
     """
     quantiles = build_latencies_ms(latest.latency)
     return {
@@ -157,8 +157,8 @@ def build_coverage_lines(
     """A line for each part of the request space.
 
     Args:
-        slices: of the space now.
-        again: ranges `[start, stop)` that were taken back; each counts, even where they overlap.
+        slices: the slices of the space now.
+        again: the ranges `[start, stop)` that were taken back; each counts, even where they overlap.
         requests: the size of the space.
     """
     coverage = Coverage(requests)

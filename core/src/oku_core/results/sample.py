@@ -1,7 +1,7 @@
-"""A second of load: what is sent to those who follow a run, kept in the ledger, exported and charted.
+"""A second of load, as it is sent to those who follow a run, kept in the ledger, exported and charted.
 
-Samples are made of progress, which may be lost: they show how a run went, they are not its account. A long
-run has fewer and longer ones (`merge_steps`): what they count is merged, nothing is left out.
+Samples are made from progress, which may be lost: they show how a run went, but they are not its account. A
+long run has fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
 """
 
 import zlib
@@ -16,39 +16,41 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts
 
 MOST_SAMPLES = 3600
-"""How many samples of a run are kept; an hour of seconds."""
+"""How many samples of a run are kept: one for each second of an hour."""
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "max_ms": 1.0}
-"""What is shown of latencies over time, by name."""
+"""The quantiles of latencies that are shown over time, by name."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """A second of load, merged over all workers; or several of them merged.
+    """A second of load merged over all workers, or several such seconds merged.
 
     Attributes:
-        at: Unix time of its end, by the coordinator's clock.
-        seconds: how long it is. After the coordinator stood still it is longer than a second, as far as
-            workers have told of that time.
-        requests_total: size of the request space.
-        accounted: requests in the ledger at its end.
-        leased: requests in active leases at its end.
-        pending: requests in no lease at its end; with the two above they are all of `requests_total`.
-        done: accounted, and those of active leases that have ended as far as progress says; at its end.
-        resent_at_most: requests that may have been sent more than once, at its end.
+        at: the Unix time of its end, by the coordinator's clock.
+        seconds: its length. After the coordinator stood still, it is longer than a second, as far as workers
+            have reported on that time.
+        requests_total: the size of the request space.
+        accounted: the requests in the ledger at its end.
+        leased: the requests in active leases at its end.
+        pending: the requests in no lease at its end; with the two above they make up `requests_total`.
+        done: the accounted requests and those of active leases that progress reports as ended, at its end.
+        resent_at_most: how many requests may have been sent more than once, at its end.
         active_s: how long the run had been active at its end.
-        outcomes_so_far: of all requests that had ended by its end, accounted or under way, in the order of
-            `OUTCOMES`.
-        workers: how many lived at its end.
-        in_flight: requests sent and not yet answered, over all workers; of several seconds the mean.
-        requests_ended: requests that ended in it.
-        rate_rps: requests that ended, per second of it. A shorter one counts as a whole second, for workers
-            tell of whole ones.
-        outcomes: of the requests that ended in it, in the order of `OUTCOMES`.
-        bytes_received: in it.
-        lag_s: largest lateness of any worker's event loop in it.
-        latency: of the requests answered in it; in a sample that is kept, known to 1 part in 32 (`coarsen`).
-        mean_ms: of the requests answered in it; None when there were none, as for the quantiles.
-        p50_ms: of the requests answered in it, as are those that follow.
+        outcomes_so_far: the outcomes of all requests that had ended by its end, accounted or not yet, in the
+            order of `OUTCOMES`.
+        workers: how many workers were alive at its end.
+        in_flight: the requests sent and not yet answered, over all workers; the mean if it merges several.
+        requests_ended: the requests that ended in it.
+        rate_rps: the requests that ended, per second of it. A shorter sample counts as a whole second,
+            because workers report whole seconds.
+        outcomes: the outcomes of the requests that ended in it, in the order of `OUTCOMES`.
+        bytes_received: the bytes received in it.
+        lag_s: the largest lateness of any worker's event loop in it.
+        latency: the latencies of the requests answered in it; a kept sample knows them to 1 part in 32
+            (`coarsen`).
+        mean_ms: the mean latency of the requests answered in it. This and the figures below are None if no
+            request was answered.
+        p50_ms: the median of these latencies.
         p90_ms: the 90th percentile.
         p99_ms: the 99th percentile.
         p99_9_ms: the 99.9th percentile.
@@ -86,7 +88,7 @@ _decoder = msgspec.msgpack.Decoder(Sample)
 
 
 def build_sample(*, seconds: float, outcomes: list[int], latency: HistogramSnapshot, **rest: Any) -> Sample:
-    """A sample with what follows from its length, its outcomes and its latencies."""
+    """Build a sample with the fields that follow from its length, its outcomes and its latencies."""
     return Sample(
         seconds=seconds,
         outcomes=outcomes,
@@ -98,15 +100,15 @@ def build_sample(*, seconds: float, outcomes: list[int], latency: HistogramSnaps
 
 
 def encode_kept(sample: Sample) -> bytes:
-    """A sample in the form in which the ledger keeps it."""
+    """Encode a sample in the form in which the ledger keeps it."""
     return zlib.compress(_encoder.encode(sample))
 
 
 def decode_kept(body: bytes) -> Sample:
-    """Read what `encode_kept` wrote, or a ledger of version 8.
+    """Decode what `encode_kept` wrote, here or in a ledger of version 8.
 
-    That one kept neither the size of the request space nor what follows from other fields, which is filled
-    in here, and not how long the run had been active nor all outcomes so far, which stay at 0.
+    Version 8 kept neither the size of the request space nor the fields that follow from others, which are
+    filled in here. It did not keep the active time and the outcomes so far either; these stay at 0.
     """
     packed = zlib.decompress(body)
     try:
@@ -120,9 +122,10 @@ def decode_kept(body: bytes) -> Sample:
 
 
 def choose_step_s(ends: Sequence[float], most: int) -> int:
-    """Along which steps of time to merge samples that end then, so that at most half of `most` are left.
+    """The step of time, in seconds, along which to merge samples so that at most half of `most` are left.
 
-    The shortest power of two of a second from 2 on. What was merged along shorter ones fits.
+    It is the smallest power of two, from 2 on, that does so. Samples that were merged along shorter steps fit
+    into longer ones.
     """
     step_s = 2
     while len({int(end // step_s) for end in ends}) > most // 2:
@@ -157,13 +160,13 @@ def merge(samples: Sequence[Sample]) -> Sample:
 
 
 def build_rates(seconds: float, outcomes: Sequence[int]) -> dict[str, Any]:
-    """How many requests ended, in all and per second, by the names of a sample."""
+    """The number of requests that ended, in all and per second, under the names of a sample."""
     ended = sum(outcomes)
     return {"requests_ended": ended, "rate_rps": ended / max(1.0, seconds)}
 
 
 def build_latencies_ms(latency: HistogramSnapshot) -> dict[str, Any]:
-    """Mean and quantiles by the names of a sample; all None when nothing was answered."""
+    """Mean and quantiles under the names of a sample; all are None if nothing was answered."""
     if not latency.buckets:
         return dict.fromkeys(("mean_ms", *QUANTILES))
     values = latency.quantiles_us(QUANTILES.values())
@@ -172,7 +175,7 @@ def build_latencies_ms(latency: HistogramSnapshot) -> dict[str, Any]:
 
 
 def measure_mean_ms(latency: HistogramSnapshot) -> float | None:
-    """The mean of latencies, in ms; None when there is none."""
+    """The mean of latencies in ms; None if there are none."""
     return round(latency.sum_us / latency.total / 1000, 6) if latency.buckets else None
 
 

@@ -10,9 +10,9 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """One second of a run.
 
     Attributes:
-        run: its id.
-        state: in which the run is.
-        notices: what the run waits for, and what does not go as it should, a line each.
+        run: the id of the run.
+        state: the state of the run.
+        notices: what the run is waiting for and what is going wrong, one line each.
         sample: the load of this second, merged over all workers.
     """
 

@@ -9,9 +9,9 @@ from oku_core.results.summary import Flag, Validity
 from oku_core.spec.quantity import format_duration
 
 FEWEST_STRAINED = 0.01
-"""The share of requests that must be affected: fewer cannot have moved any quantile up to p99."""
+"""The share of requests that must be affected; a smaller one cannot have moved any quantile up to p99."""
 _BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
-"""These concern leases and requests that were sent again, which are not among the accounted ones."""
+"""These flags concern leases and requests that were sent again, which are not among the accounted ones."""
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 
 
@@ -45,8 +45,8 @@ def build_validity(
 
     Args:
         kept: flags from the ledger, with the number of requests they concern and the worst figure.
-        outcomes: of the run.
-        resent_at_most: of the run.
+        outcomes: the outcomes of the run.
+        resent_at_most: how many requests of the run may have been sent more than once.
         windows: how many times the run was started or resumed.
         imbalance: the result of `find_imbalance`.
     """

@@ -22,7 +22,7 @@ few = settings(max_examples=30)  # a histogram is 190 kB
 
 
 def build_histogram(sample: dict[int, int]) -> Histogram:
-    """Each latency as often as the sample says."""
+    """Record each latency as often as the sample says."""
     histogram = Histogram()
     for value_us, count in sample.items():
         histogram.add(
@@ -37,7 +37,7 @@ def build_histogram(sample: dict[int, int]) -> Histogram:
 
 
 def build_oracle(sample: dict[int, int], highest_us: int = HIGHEST_US) -> HdrHistogram:
-    """The same by the package that others use."""
+    """Build the same with the package that others use."""
     oracle = HdrHistogram(1, highest_us, 3)
     for value_us, count in sample.items():
         assert oracle.record_value(value_us, count)
@@ -47,7 +47,7 @@ def build_oracle(sample: dict[int, int], highest_us: int = HIGHEST_US) -> HdrHis
 def pack(
     payload: bytes, *, cookies: tuple[int, int] = (0x1C849314, 0x1C849313), head: Iterable[float] = SETTINGS
 ) -> bytes:
-    """A histogram around any payload."""
+    """Wrap any payload as a histogram."""
     inner = zlib.compress(HEADER.pack(cookies[1], len(payload), *head) + payload)
     return struct.pack(">ii", cookies[0], len(inner)) + inner
 
@@ -67,7 +67,7 @@ def test_the_text_is_that_of_hdrhistogram(sample: dict[int, int]) -> None:
 @few
 @given(SAMPLES)
 def test_other_tools_read_what_we_write(sample: dict[int, int]) -> None:
-    """Decoded by the oracle it has the counts of ours."""
+    """The oracle decodes our text to the same counts."""
     histogram = build_histogram(sample)
     oracle = HdrHistogram.decode(hdr.encode_base64(histogram))
     assert list(oracle.counts) == histogram.counts
@@ -77,7 +77,7 @@ def test_other_tools_read_what_we_write(sample: dict[int, int]) -> None:
 @few
 @given(SAMPLES)
 def test_we_read_what_other_tools_write(sample: dict[int, int]) -> None:
-    """Decoded by us, the text of the oracle has its counts."""
+    """We decode the oracle's text to the same counts."""
     latency = hdr.decode(base64.b64decode(build_oracle(sample).encode()))
     assert latency.buckets == build_histogram(sample).build_latency().buckets
 
@@ -98,7 +98,7 @@ def test_a_decoded_histogram_has_the_counts_and_nearly_the_figures(sample: dict[
 
 
 def test_a_histogram_of_a_smaller_range_is_read() -> None:
-    """The highest value does not change the layout, so others may have chosen a lower one."""
+    """The highest value does not change the layout, so another tool may have chosen a lower one."""
     text = build_oracle({7: 3, 50_000: 1}, highest_us=60_000_000).encode()
     assert hdr.decode(base64.b64decode(text)).buckets == [7, 3, bucket_index(50_000), 1]
 
@@ -115,7 +115,7 @@ def test_empty_buckets_at_the_end_are_no_buckets() -> None:
 
 
 def test_cookies_without_the_size_of_a_number_are_read() -> None:
-    """Readers of V2 do not ask for it."""
+    """V2 readers do not check it."""
     assert hdr.decode(pack(b"\x02", cookies=(0x1C849304, 0x1C849303))).buckets == [0, 1]
 
 
@@ -140,14 +140,14 @@ def test_cookies_without_the_size_of_a_number_are_read() -> None:
     ],
 )
 def test_what_is_no_histogram_of_ours_is_refused(data: bytes, message: str) -> None:
-    """Another version, another layout, another unit or half a histogram is an error, not a wrong figure."""
+    """Another version, layout or unit, or half a histogram, is an error, not a wrong figure."""
     with pytest.raises(ValueError, match=f"^{message}"):
         hdr.decode(data)
 
 
 @pytest.mark.parametrize("length", [-1, 0, 2])
 def test_a_histogram_is_as_long_as_it_says(length: int) -> None:
-    """It is an error when counts were cut off."""
+    """It is an error if counts were cut off."""
     inner = HEADER.pack(0x1C849313, length, *SETTINGS) + b"\x02"
     data = zlib.compress(inner)
     if length == 0:
@@ -158,7 +158,7 @@ def test_a_histogram_is_as_long_as_it_says(length: int) -> None:
 
 
 def test_a_bucket_beyond_an_hour_is_refused() -> None:
-    """The last bucket is that of one hour; a gap of any length before a count leads to no bucket of ours."""
+    """The last bucket is that of one hour; a gap before a count cannot lead past it, however long it is."""
     assert hdr.decode(hdr.encode(build_histogram({HIGHEST_US: 1}))).buckets == [LAST_BUCKET, 1]
     beyond = build_oracle({2**32 - 1: 1}).encode()
     assert bucket_index(2**32 - 1) == BUCKETS - 1
@@ -169,7 +169,7 @@ def test_a_bucket_beyond_an_hour_is_refused() -> None:
 
 @given(st.binary(max_size=60))
 def test_any_payload_is_a_histogram_or_an_error(payload: bytes) -> None:
-    """No bytes make another exception, or a histogram that a report could not carry."""
+    """No payload causes another exception or gives a histogram that a report could not carry."""
     message = "no error"
     try:
         assert hdr.decode(pack(payload)).find_fault() is None
@@ -180,6 +180,6 @@ def test_any_payload_is_a_histogram_or_an_error(payload: bytes) -> None:
 
 @given(st.binary(max_size=80))
 def test_any_bytes_are_no_histogram(data: bytes) -> None:
-    """What was not written as a histogram is not read as one."""
+    """Bytes that were not written as a histogram are not read as one."""
     with pytest.raises(ValueError, match=r"^no HdrHistogram"):
         hdr.decode(data)

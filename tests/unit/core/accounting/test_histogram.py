@@ -18,7 +18,7 @@ from oku_core.accounting.histogram import (
     merge,
 )
 
-# Small ones, powers of two and everything up to an hour, each as likely.
+# Small latencies, powers of two and everything up to an hour, each kind equally likely.
 LATENCIES_US = (
     st.integers(0, 5000)
     | st.builds(lambda bits, offset: max(0, (1 << bits) + offset), st.integers(0, 31), st.integers(-2, 2))
@@ -31,7 +31,7 @@ few = settings(max_examples=30)  # a histogram is 190 kB
 
 
 def build_histogram(values_us: Iterable[int]) -> Histogram:
-    """Every value recorded, one by one."""
+    """Record every value, one by one."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -39,7 +39,7 @@ def build_histogram(values_us: Iterable[int]) -> Histogram:
 
 
 def build_oracle(values_us: Iterable[int]) -> HdrHistogram:
-    """The same by the package that others use."""
+    """Build the same with the package that others use."""
     oracle = HdrHistogram(1, HIGHEST_US, 3)
     for value_us in values_us:
         assert oracle.record_value(value_us)
@@ -47,7 +47,7 @@ def build_oracle(values_us: Iterable[int]) -> HdrHistogram:
 
 
 def read_figures(histogram: Histogram) -> tuple[list[int], int, int, int, int]:
-    """Everything that a histogram knows."""
+    """Read everything that a histogram knows."""
     return histogram.counts, histogram.total, histogram.sum_us, histogram.min_us, histogram.max_us
 
 
@@ -70,7 +70,7 @@ def test_a_latency_has_the_bucket_that_hdrhistogram_gives_it(value_us: int) -> N
 
 
 def test_the_buckets_lie_side_by_side() -> None:
-    """From 0 to an hour each µs is in one bucket, and bucket and bounds say the same of it."""
+    """From 0 to an hour, each µs is in exactly one bucket, and its index and its bounds agree."""
     next_us = 0
     for index in range(LAST_BUCKET + 1):
         low_us, high_us = bucket_bounds_us(index)
@@ -82,7 +82,7 @@ def test_the_buckets_lie_side_by_side() -> None:
 
 @given(LATENCIES_US)
 def test_a_latency_is_known_to_a_thousandth(value_us: int) -> None:
-    """A bucket is narrower than a thousandth of what is in it, and 1 µs wide up to 2047 µs."""
+    """A bucket is narrower than a thousandth of the latencies in it, and 1 µs wide up to 2047 µs."""
     low_us, high_us = bucket_bounds_us(bucket_index(value_us))
     assert low_us <= value_us <= high_us
     assert high_us - low_us <= value_us / 1000
@@ -107,7 +107,7 @@ def test_a_histogram_counts_as_hdrhistogram_does(values_us: list[int]) -> None:
     ("value_us", "counted_us"), [(-5, 0), (HIGHEST_US + 1, HIGHEST_US), (10**18, HIGHEST_US)]
 )
 def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us: int) -> None:
-    """It is not lost, and sum, minimum and maximum still agree with the buckets."""
+    """The latency is not lost, and sum, minimum and maximum still agree with the buckets."""
     histogram = build_histogram([value_us, 10])
     assert read_figures(histogram) == read_figures(build_histogram([counted_us, 10]))
     assert histogram.build_latency().find_fault() is None
@@ -116,7 +116,7 @@ def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us
 @few
 @given(values_us=SAMPLES.filter(bool), part=st.integers(1, 1024))
 def test_a_quantile_is_that_of_hdrhistogram(values_us: list[int], part: int) -> None:
-    """It agrees with the oracle where that does not exceed the exact maximum."""
+    """The quantile agrees with the oracle's unless that exceeds the exact maximum."""
     quantile_us = build_histogram(values_us).quantile_us(part / 1024)
     assert quantile_us == min(
         build_oracle(values_us).get_value_at_percentile(part * 100 / 1024), max(values_us)
@@ -126,7 +126,7 @@ def test_a_quantile_is_that_of_hdrhistogram(values_us: list[int], part: int) -> 
 @few
 @given(values_us=SAMPLES.filter(bool), part=st.integers(0, 1024))
 def test_a_quantile_is_within_a_thousandth_of_the_exact_one(values_us: list[int], part: int) -> None:
-    """It is never below the value of that rank, and above it by less than the width of a bucket."""
+    """The quantile is never below the value of that rank, and above it by less than the width of a bucket."""
     rank = max(1, int(part / 1024 * len(values_us) + 0.5))
     exact_us = sorted(values_us)[rank - 1]
     assert exact_us <= build_histogram(values_us).quantile_us(part / 1024) <= exact_us * 1.001
@@ -135,7 +135,7 @@ def test_a_quantile_is_within_a_thousandth_of_the_exact_one(values_us: list[int]
 @few
 @given(values_us=SAMPLES)
 def test_quantiles_rise_to_the_maximum(values_us: list[int]) -> None:
-    """A higher quantile is no smaller; the last one, and what lies beyond it, is the exact maximum."""
+    """A higher quantile is never smaller; the last one, and anything beyond it, is the exact maximum."""
     histogram = build_histogram(values_us)
     quantiles_us = [histogram.quantile_us(quantile) for quantile in (0, 0.5, 0.9, 0.99, 0.999, 1, 1.5)]
     assert quantiles_us == sorted(quantiles_us)
@@ -143,7 +143,7 @@ def test_quantiles_rise_to_the_maximum(values_us: list[int]) -> None:
 
 
 def test_quantiles_stay_right_for_very_many_requests() -> None:
-    """A rank among 10**15 latencies is found to the request, where a float would still have it."""
+    """A rank among 10**15 latencies is exact to the request, as far as a float can hold the quantile."""
     histogram = Histogram()
     histogram.add(
         HistogramSnapshot(buckets=[1, 10**15 - 1000, 7, 1000], sum_us=10**15 + 6000, min_us=1, max_us=7)
@@ -168,7 +168,7 @@ def test_merging_gives_what_recording_all_into_one_gives(parts: list[list[int]])
 @few
 @given(data=st.data(), parts=st.lists(SAMPLES, min_size=2, max_size=4))
 def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[list[int]]) -> None:
-    """Any order of the parts, and any of them merged beforehand, gives the same histogram."""
+    """The parts give the same histogram in any order, and with any of them merged beforehand."""
     one_by_one = Histogram()
     for part in parts:
         one_by_one.add(build_histogram(part).build_latency())
@@ -186,7 +186,7 @@ def test_merging_is_free_of_order_and_grouping(data: st.DataObject, parts: list[
 @few
 @given(SAMPLES)
 def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
-    """What travels as JSON holds everything, and only the buckets that hold something."""
+    """Its JSON has everything, and only the buckets that hold something."""
     histogram = build_histogram(values_us)
     latency = msgspec.json.decode(msgspec.json.encode(histogram.build_latency()), type=HistogramSnapshot)
     assert latency.total == len(values_us)
@@ -198,7 +198,7 @@ def test_a_histogram_survives_the_wire(values_us: list[int]) -> None:
 
 
 def test_a_histogram_of_nothing_is_empty() -> None:
-    """It has no bucket and no figure, like that of a report without responses."""
+    """It has no buckets and no figures, like the histogram of a report without responses."""
     assert (
         Histogram().build_latency()
         == HistogramSnapshot()
@@ -276,7 +276,7 @@ def test_a_histogram_lists_what_it_holds() -> None:
     ],
 )
 def test_a_histogram_that_cannot_be_is_named(latency: HistogramSnapshot, fault: str) -> None:
-    """Each way to be wrong has its sentence."""
+    """Each way to be invalid has its own sentence."""
     assert latency.find_fault() == fault
 
 
@@ -300,14 +300,14 @@ def test_a_forged_figure_is_found(data: st.DataObject, values_us: list[int]) -> 
 
 @pytest.mark.parametrize("buckets", [[5], [5, 1, 7]])
 def test_half_a_bucket_is_not_merged(buckets: list[int]) -> None:
-    """What does not come in pairs is refused by the histogram, too."""
+    """The histogram too refuses buckets that do not come in pairs."""
     with pytest.raises(ValueError, match="zip"):
         Histogram().add(HistogramSnapshot(buckets=[*buckets, 1, 8]))
 
 
 @given(st.lists(st.integers(0, HIGHEST_US), max_size=200))
 def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
-    """It has as many latencies, each within 1.6 %, and is a valid histogram."""
+    """The coarse histogram is valid and has as many latencies, each within 1.6 %."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -321,7 +321,7 @@ def test_a_coarse_histogram_is_near_the_exact_one(values_us: list[int]) -> None:
 
 
 def test_very_many_latencies_have_few_coarse_buckets() -> None:
-    """There are 32 for each doubling, whatever the number of latencies."""
+    """There are 32 buckets for each doubling, whatever the number of latencies."""
     histogram = Histogram()
     for value_us in range(0, 100_000, 7):
         histogram.record(value_us)
@@ -332,7 +332,7 @@ def test_very_many_latencies_have_few_coarse_buckets() -> None:
 @few
 @given(st.lists(SAMPLES, max_size=4))
 def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
-    """The quick way for few buckets gives what a histogram gives."""
+    """The fast way for few buckets gives the same as a histogram."""
     latencies = [build_histogram(values_us).build_latency() for values_us in samples]
     added = Histogram()
     for latency in latencies:
@@ -345,7 +345,7 @@ def test_merging_what_travels_is_adding_it(samples: list[list[int]]) -> None:
 def test_quantiles_of_what_travels_are_those_of_the_histogram(
     values_us: list[int], quantiles: list[float]
 ) -> None:
-    """All of them are found in one pass."""
+    """One pass finds the same quantiles."""
     histogram = build_histogram(values_us)
     expected = [histogram.quantile_us(quantile) for quantile in quantiles]
     assert histogram.build_latency().quantiles_us(quantiles) == expected

@@ -27,7 +27,7 @@ def expand(slices: Sequence[Slice]) -> list[SliceState]:
 
 @st.composite
 def partitions(draw: st.DrawFn) -> list[Slice]:
-    """Partitions of `[0, n)` as a ledger may hold them: no empty slice, no neighbours that could be one."""
+    """Partitions of `[0, n)` as a ledger may hold them: no empty slices, no neighbours to be joined."""
     ends = draw(st.lists(st.integers(1, 200), unique=True, max_size=8).map(sorted))
     states = [draw(st.sampled_from(SliceState)) for _ in ends]
     return build_partition(
@@ -37,7 +37,7 @@ def partitions(draw: st.DrawFn) -> list[Slice]:
 
 @given(data=st.data(), requests=st.integers(1, 60))
 def test_a_partition_stays_one_whatever_happens_to_its_slices(data: st.DataObject, requests: int) -> None:
-    """Leasing, reporting and expiring in any order keep the first law, index by index as by slices."""
+    """Leasing, reporting and expiring in any order keep the first law, by indices as well as by slices."""
     slices = [Slice(0, requests, PENDING)]
     states = [PENDING] * requests
     for _ in range(data.draw(st.integers(0, 25), label="steps")):
@@ -68,7 +68,7 @@ def test_a_partition_stays_one_whatever_happens_to_its_slices(data: st.DataObjec
 
 @given(partitions())
 def test_joining_changes_no_index(slices: list[Slice]) -> None:
-    """Slices that are torn into single indices, with empty ones between them, come together as they were."""
+    """Slices that are split into single indices, with empty ones in between, are joined as they were."""
     torn = [
         piece
         for start, stop, state in slices
@@ -80,26 +80,26 @@ def test_joining_changes_no_index(slices: list[Slice]) -> None:
 
 
 def test_leases_that_touch_are_not_joined() -> None:
-    """One lease is one slice, for a report of the one says nothing of the other."""
+    """One lease is one slice, because a report of one lease says nothing about another."""
     leases = [Slice(0, 5, LEASED), Slice(5, 9, LEASED)]
     assert build_partition(leases) == leases
 
 
 def test_slices_that_do_not_touch_are_not_joined() -> None:
-    """A gap stays a gap, for the first law to find it."""
+    """A gap stays a gap, so that the check of the first law finds it."""
     apart = [Slice(0, 5, PENDING), Slice(6, 9, PENDING)]
     assert build_partition(apart) == apart
 
 
 def test_a_slice_that_ends_before_it_starts_is_a_breach() -> None:
-    """What cannot be is neither kept nor joined away."""
+    """An impossible slice is neither kept nor joined away."""
     with pytest.raises(ConservationError, match=r"^slice \[5, 4\) pending ends before it starts$"):
         build_partition([Slice(0, 5, ACCOUNTED), Slice(5, 4, PENDING)])
 
 
 @given(start=st.integers(0, 10**15), length=st.integers(1, 10**15), size=st.integers(1, 10**15))
 def test_a_lease_is_the_first_indices_of_what_is_pending(start: int, length: int, size: int) -> None:
-    """A lease has the size that was asked for, or all that there is; the rest stays pending."""
+    """A lease has the size that was asked for, or all that is left; the rest stays pending."""
     lease, *rest = cut(Slice(start, start + length, PENDING), size)
     assert lease == Slice(start, start + min(size, length), LEASED)
     assert rest == ([Slice(start + size, start + length, PENDING)] if size < length else [])
@@ -116,7 +116,7 @@ def test_a_lease_is_the_first_indices_of_what_is_pending(start: int, length: int
     ],
 )
 def test_what_nobody_may_take_is_not_leased(piece: Slice, size: int) -> None:
-    """Only a pending slice can be cut, and a lease has an index at least."""
+    """Only a pending slice can be cut, and a lease has at least one index."""
     with pytest.raises(ValueError, match=rf"^{size} of \[{piece.start}, 9\) {piece.state} cannot be leased$"):
         cut(piece, size)
 
@@ -127,12 +127,12 @@ def test_a_report_of_the_whole_lease_accounts_for_it() -> None:
 
 
 def test_a_report_of_nothing_gives_the_lease_back() -> None:
-    """A worker that had not begun leaves the range as it was before the lease."""
+    """If its worker had not begun, the range is as it was before the lease."""
     assert settle(10, 20, 10, []) == [Slice(10, 20, PENDING)]
 
 
 def test_a_report_of_a_prefix_gives_the_rest_back() -> None:
-    """What was never taken and what was never answered is pending again, neighbours together."""
+    """Indices that were never taken or never finished are pending again, and neighbours are joined."""
     assert settle(10, 20, 16, [10, 13, 15]) == [
         Slice(10, 11, PENDING),
         Slice(11, 13, ACCOUNTED),
@@ -146,7 +146,7 @@ def test_a_report_of_a_prefix_gives_the_rest_back() -> None:
     ("done", "unfinished"), [(9, []), (21, []), (15, [9]), (15, [17]), (15, [12, 11]), (15, [12, 12])]
 )
 def test_a_report_that_does_not_fit_its_lease_is_a_breach(done: int, unfinished: list[int]) -> None:
-    """No such report becomes slices, not even slices that look right by chance."""
+    """Such a report never becomes slices, not even ones that look right by chance."""
     with pytest.raises(ConservationError):
         settle(10, 20, done, unfinished)
 
@@ -162,7 +162,7 @@ def test_the_lengths_of_a_partition_sum_to_the_space(slices: list[Slice]) -> Non
 
 @given(data=st.data(), slices=partitions().filter(bool))
 def test_every_breach_of_the_first_law_is_found(data: st.DataObject, slices: list[Slice]) -> None:
-    """A missing, doubled, swapped, moved, emptied or reversed slice does not pass."""
+    """A missing, duplicated, swapped, moved, emptied or reversed slice does not pass."""
     requests = slices[-1].stop
     place = data.draw(st.sampled_from(range(len(slices))), label="place")
     start, stop, state = slices[place]
@@ -189,20 +189,20 @@ def test_every_breach_of_the_first_law_is_found(data: st.DataObject, slices: lis
 
 @pytest.mark.parametrize("requests", [8, 10])
 def test_the_slices_end_where_the_space_ends(requests: int) -> None:
-    """An index that is missing at the end, or too many, is named."""
+    """The error names an index that is missing at the end, or beyond it."""
     with pytest.raises(ConservationError, match=f"^the slices end at 9, the request space at {requests}$"):
         check_partition([Slice(0, 9, PENDING)], requests)
 
 
 def test_a_breach_names_the_slice() -> None:
-    """Whoever reads the error knows where to look."""
+    """The error shows its reader where to look."""
     with pytest.raises(ConservationError, match=r"^slice \[4, 9\) leased does not follow on 5$"):
         check_partition([Slice(0, 5, ACCOUNTED), Slice(4, 9, LEASED)], 9)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=12), st.data())
 def test_a_change_within_a_partition_leaves_a_partition(lengths: list[int], data: st.DataObject) -> None:
-    """That holds if and only if the new slices cover what the old ones covered."""
+    """This holds if and only if the new slices cover what the old ones covered."""
     edges = list(accumulate(lengths, initial=0))
     before = [Slice(a, b, SliceState.PENDING) for a, b in pairwise(edges)]
     removed = data.draw(st.sets(st.sampled_from(before)))

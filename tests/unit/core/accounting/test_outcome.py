@@ -41,7 +41,7 @@ def test_counts_get_their_names() -> None:
 
 @pytest.mark.parametrize("counts", [[], [1] * 5, [1] * 7])
 def test_an_account_of_other_than_six_counts_gets_no_names(counts: list[int]) -> None:
-    """A count is never dropped or made up for want of a name."""
+    """A count is never dropped or made up for lack of a name."""
     with pytest.raises(ValueError, match="zip"):
         build_outcome_counts(counts)
 
@@ -65,5 +65,5 @@ def test_no_request_has_six_zeros_of_its_own() -> None:
     ],
 )
 def test_an_account_is_six_counts(counts: list[int], expected: bool) -> None:  # noqa: FBT001  # a column of the table above
-    """It has exactly six counts, none of them negative."""
+    """An account has exactly six counts, none of them negative."""
     assert is_account(counts) is expected

@@ -14,7 +14,7 @@ PAIRS = [(current, wanted) for current in RunState for wanted in RunState]
 
 
 def find_reachable(start: RunState) -> set[RunState]:
-    """Every state that a run in `start` can come to."""
+    """Every state that a run in `start` can reach."""
     found = {start}
     waiting = [start]
     while waiting:
@@ -25,7 +25,7 @@ def find_reachable(start: RunState) -> set[RunState]:
 
 
 def test_every_state_has_a_row() -> None:
-    """The table says for each state which ones may follow."""
+    """The table says for each state which states may follow."""
     assert set(TRANSITIONS) == set(RunState)
 
 
@@ -36,12 +36,12 @@ def test_a_new_run_can_come_to_every_state() -> None:
 
 @pytest.mark.parametrize("state", RunState)
 def test_every_run_can_end(state: RunState) -> None:
-    """From wherever it is, a run can be brought to a state in which it is over."""
+    """From any state, a run can be brought to a state in which it is over."""
     assert find_reachable(state) & FINAL_STATES
 
 
 def test_a_run_ends_completed_cancelled_or_failed() -> None:
-    """These three are final; nothing follows on the first two, and a failed one may be resumed."""
+    """These three are final; nothing follows the first two, and a failed run may be resumed."""
     assert {RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED} == FINAL_STATES
     assert not TRANSITIONS[RunState.COMPLETED] | TRANSITIONS[RunState.CANCELLED]
     assert TRANSITIONS[RunState.FAILED] == {RunState.PENDING}
@@ -50,7 +50,7 @@ def test_a_run_ends_completed_cancelled_or_failed() -> None:
 @pytest.mark.parametrize("state", RunState)
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_what_rests_with_a_true_account_can_be_resumed(state: RunState, *, is_broken: bool) -> None:
-    """One whose account did not balance cannot, but it may have been paused before that was found."""
+    """A run whose account did not balance cannot, though it may have been paused before that was found."""
     resumable = {RunState.PAUSED} if is_broken else {RunState.PAUSED, RunState.FAILED}
     assert is_resumable(state, is_broken=is_broken) == (state in resumable)
 
@@ -63,14 +63,14 @@ def test_a_run_that_has_leases_out_must_not_be_pending_or_over() -> None:
 
 
 def test_a_paused_run_waits_for_its_turn_again() -> None:
-    """Resuming leads over `pending`, so that at most one run is active."""
+    """Resuming leads through `pending`, so that at most one run is active."""
     assert not TRANSITIONS[RunState.PAUSED] & ACTIVE_STATES
     assert RunState.PENDING in TRANSITIONS[RunState.PAUSED]
 
 
 @pytest.mark.parametrize(("current", "wanted"), PAIRS)
 def test_only_what_the_table_allows_may_follow(current: RunState, wanted: RunState) -> None:
-    """A transition of the table passes; any other names the run and both states."""
+    """A transition in the table passes; the error of any other names the run and both states."""
     if wanted in TRANSITIONS[current]:
         check_transition("r1", current, wanted)
     else:
@@ -80,5 +80,5 @@ def test_only_what_the_table_allows_may_follow(current: RunState, wanted: RunSta
 
 @pytest.mark.parametrize("state", RunState)
 def test_no_state_follows_on_itself(state: RunState) -> None:
-    """A second order to pause is no transition."""
+    """A second request to pause is not a transition."""
     assert state not in TRANSITIONS[state]

@@ -1,4 +1,4 @@
-"""Reports of leases, as far as lines and flags are concerned."""
+"""Reports of leases for the tests of lines and flags."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from oku_core.messaging.lease import Report
 
 @pytest.fixture
 def build_report() -> Callable[..., Report]:
-    """Makes a report of one request, changed as wanted."""
+    """A function that builds a report of one request, apart from its changes."""
 
     def build(**changes: Any) -> Report:
         names = {"lease": "l1", "execution": "e1", "worker": "w1", "incarnation": "b1"}

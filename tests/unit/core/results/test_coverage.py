@@ -12,7 +12,7 @@ from oku_core.results.lines import build_coverage_lines
 
 @given(st.integers(1, 10**12), st.integers(1, 60))
 def test_parts_are_equal_and_cover_the_request_space(requests: int, parts: int) -> None:
-    """Their lengths differ by one request at most."""
+    """The lengths of the parts differ by at most one request."""
     cuts = cut_parts(requests, parts)
     assert cuts[0][0] == 0
     assert cuts[-1][1] == requests

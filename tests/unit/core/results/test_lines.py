@@ -26,7 +26,7 @@ LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max
 
 
 def build_latency(values_us: list[int]) -> HistogramSnapshot:
-    """These latencies."""
+    """Build a snapshot of these latencies."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -36,7 +36,7 @@ def build_latency(values_us: list[int]) -> HistogramSnapshot:
 def test_a_range_line_says_what_the_report_says(
     build_report: Callable[..., Report],
 ) -> None:
-    """It has the range, its outcomes, its latencies and how long it took."""
+    """The line has the range, its outcomes, its latencies and how long it took."""
     report = build_report(
         done=8,
         unfinished=[3],
@@ -64,7 +64,7 @@ def test_statuses_have_lines_of_their_own(
 
 
 def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
-    """They keep their names; beside them stands the state of the run."""
+    """The fields keep their names, and the line adds the state of the run."""
     sample = build_sample(
         at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
         resent_at_most=0, workers=2, in_flight=4, outcomes=[3, 1, 0, 0, 0, 0], latency=build_latency([1000]),
@@ -79,7 +79,7 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
 
 
 def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
-    """They reach from 10 µs to more than an hour, and their text is as short as possible."""
+    """The bounds reach from 10 µs to more than an hour, and their text is as short as possible."""
     assert BOUNDS_MS[0] == 0.01
     assert BOUNDS_MS[-2] * 1000 > HIGHEST_US or BOUNDS_MS[-1] * 1000 > HIGHEST_US
     assert all(1.2 < b / a < 1.3 for a, b in pairwise(BOUNDS_MS))
@@ -90,7 +90,7 @@ def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
 
 @given(LATENCIES_US)
 def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) -> None:
-    """Each counts under the first bound that is not below it, to the width of a histogram bucket."""
+    """Each latency counts under the first bound that is not below it, to the width of a histogram bucket."""
     latency = build_latency(values_us)
     lines = list(build_latency_lines(latency))
     bounds = [float(line["le"]) for line in lines]
@@ -104,7 +104,7 @@ def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) 
 
 
 def test_a_worker_line_is_of_several_seconds() -> None:
-    """Its rate is per second of that time; its levels are those of the latest progress."""
+    """The rate is per second of that time; the levels are those of the latest progress."""
     latest = Progress(
         worker="w1", incarnation="b", at=1.0, in_flight=7, rss_mb=81.04, latency=build_latency([2000])
     )

@@ -19,7 +19,7 @@ from oku_core.results.sample import build_sample as build
 
 
 def build_latency(*values_us: int) -> HistogramSnapshot:
-    """These latencies."""
+    """Build a snapshot of these latencies."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -30,7 +30,7 @@ ONE_MS = build_latency(1000)
 
 
 def build_sample(at: float, **changes: Any) -> Sample:
-    """A second of a run in which one request was answered, changed as wanted."""
+    """Build a second of a run in which one request was answered, apart from `changes`."""
     latency = changes.pop("latency", ONE_MS)
     values: dict[str, Any] = {
         "at": at,
@@ -52,7 +52,7 @@ def build_sample(at: float, **changes: Any) -> Sample:
 
 
 def test_a_merged_sample_counts_what_its_parts_counted() -> None:
-    """Positions are those at its end, counts are summed, and levels are averaged over time."""
+    """Positions are those at the end, counts are summed, and levels are averaged over time."""
     first = build_sample(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
     second = build_sample(13.0, seconds=3.0, in_flight=2, outcomes=[0, 2, 0, 1, 0, 0], accounted=5)
     merged = merge([first, second])
@@ -67,7 +67,7 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
 
 
 def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
-    """They are not the mean of the samples' quantiles."""
+    """The quantiles are not the mean of the samples' quantiles."""
     slow = build_sample(1.0, latency=build_latency(*[9000] * 9))
     fast = build_sample(2.0, latency=build_latency(*[100] * 91))
     merged = merge([slow, fast])
@@ -75,7 +75,7 @@ def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
 
 
 def test_samples_without_answers_have_no_quantiles() -> None:
-    """That holds for merged samples, too."""
+    """This holds for merged samples too."""
     empty = build_sample(1.0, latency=HistogramSnapshot())
     assert empty.p50_ms is None
     assert merge([empty, build_sample(2.0, latency=HistogramSnapshot())]).max_ms is None
@@ -84,7 +84,7 @@ def test_samples_without_answers_have_no_quantiles() -> None:
 
 @given(st.integers(11, 300), st.integers(0, 10**9), st.floats(0.3, 3.0))
 def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, step_s: float) -> None:
-    """Nothing of what was counted is lost, and order and length stay."""
+    """No count is lost, and the order and the total length stay the same."""
     samples = [build_sample(begin + step_s * place, seconds=step_s) for place in range(count)]
     thin = merge_steps(samples, choose_step_s([sample.at for sample in samples], most=10))
     assert len(thin) <= 5
@@ -96,7 +96,7 @@ def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, 
 
 
 def test_merging_again_keeps_what_was_merged_together() -> None:
-    """A history that grows for ever is cut in steps of powers of two, evenly, however often."""
+    """A history that keeps growing is always merged along even steps, each a power of two."""
     samples: list[Sample] = []
     for at in range(1000):
         samples.append(build_sample(float(at)))

@@ -8,7 +8,7 @@ from oku_core.results.summary import LatencySummary, build_latency_summary, find
 
 
 def build_histogram(values_us: list[int]) -> Histogram:
-    """Every value recorded."""
+    """Record every value."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.record(value_us)
@@ -16,14 +16,14 @@ def build_histogram(values_us: list[int]) -> Histogram:
 
 
 def test_figures_are_in_milliseconds() -> None:
-    """A thousand latencies of 1 to 1000 µs have the figures that one expects of them."""
+    """A thousand latencies of 1 to 1000 µs have the figures that one expects."""
     assert build_latency_summary(build_histogram(list(range(1, 1001)))) == LatencySummary(
         min=0.001, mean=0.5005, p50=0.5, p90=0.9, p95=0.95, p99=0.99, p99_9=0.999, max=1.0
     )
 
 
 def test_without_an_answer_there_are_no_figures() -> None:
-    """Nothing was measured, so nothing is shown; zeros would lie."""
+    """Nothing was measured, so nothing is shown; zeros would be wrong."""
     assert build_latency_summary(Histogram()) == LatencySummary()
 
 
@@ -48,7 +48,7 @@ def judge(
     resent_at_most: int = 3,
     served: int | None = 9,
 ) -> str | None:
-    """The judgement over an account that balances unless it is changed."""
+    """Find the imbalance of an account that balances unless it is changed."""
     return find_imbalance(
         state=state,
         requests=requests,
@@ -67,12 +67,12 @@ def test_a_true_account_balances(served: int | None) -> None:
 
 @pytest.mark.parametrize("state", [state for state in RunState if state != RunState.COMPLETED])
 def test_a_run_that_is_not_completed_may_be_accounted_in_part(state: RunState) -> None:
-    """Only a completed run owes every index."""
+    """Only a completed run must account for every index."""
     assert judge(state=state, requests=11) is None
 
 
 def test_outcomes_that_do_not_sum_to_what_is_accounted_are_named() -> None:
-    """The state of the run and the servers' count make no difference."""
+    """This holds whatever the state of the run and the servers' count."""
     for state in RunState:
         fault = judge(state=state, outcomes=(7, 1, 1, 0, 0, 0), served=None)
         assert fault == "the outcomes sum to 9, accounted are 10"
@@ -85,10 +85,10 @@ def test_a_completed_run_is_accounted_in_full(requests: int) -> None:
 
 
 def test_more_ok_than_served_is_named() -> None:
-    """No answer came from nowhere."""
+    """No answer can come from nowhere."""
     assert judge(served=6) == "7 are ok, the servers counted 6"
 
 
 def test_more_served_than_sent_is_named() -> None:
-    """No request was sent behind the ledger's back."""
+    """No request can be sent behind the ledger's back."""
     assert judge(served=14) == "the servers counted 14, accounted are 10 and resent at most 3"

@@ -9,7 +9,7 @@ from oku_core.results.validity import FEWEST_STRAINED, build_validity, flag_repo
 
 
 def judge(**changes: Any) -> list[Validity]:
-    """The flags of a run of a hundred requests that were all ok, changed as wanted."""
+    """Build the flags of a run of a hundred requests that were all ok, apart from `changes`."""
     values: dict[str, Any] = {"kept": [], "outcomes": [100, 0, 0, 0, 0, 0], "resent_at_most": 0}
     return build_validity(**{"windows": 1, "imbalance": None} | values | changes)
 
@@ -17,20 +17,20 @@ def judge(**changes: Any) -> list[Validity]:
 def test_a_report_is_flagged_for_the_requests_that_were_affected(
     build_report: Callable[..., Report],
 ) -> None:
-    """The flag says how many there are, and has the figure behind it."""
+    """The flag says how many requests were affected, and has the figure behind it."""
     report = build_report(done=10, busy_share=0.95, saturated=4, max_lag_s=0.3, lagged=2)
     assert flag_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
 
 
 def test_a_report_without_affected_requests_is_not_flagged(build_report: Callable[..., Report]) -> None:
-    """It concerns no request, whatever its worker did meanwhile."""
+    """The report concerns no request, whatever its worker did meanwhile."""
     assert flag_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
     assert flag_report(build_report(done=0, clock_step_s=5.0)) == []
 
 
 @pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
 def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
-    """One second of a long run says nothing about the run."""
+    """One second of a long run says little about the whole run."""
     outcomes, least = [100_000, 0, 0, 0, 0, 0], round(FEWEST_STRAINED * 100_000)
 
     assert judge(outcomes=outcomes, kept=[(flag, least - 1, 1.0)]) == []
@@ -39,7 +39,7 @@ def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
 
 
 def test_a_lost_worker_is_flagged_whatever_its_share() -> None:
-    """It is an event, not a figure."""
+    """A lost worker is an event, not a figure."""
     outcomes = [100_000, 0, 0, 0, 0, 0]
     (validity,) = judge(outcomes=outcomes, kept=[(Flag.WORKER_LOST, 5, 0.0)])
     assert validity.requests == 5
