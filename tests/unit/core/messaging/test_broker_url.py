@@ -13,12 +13,12 @@ PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "s
     "url", ["redis://h:6379/0", "redis://:p%40ss@h/0?a=b", "redis+socket:///run/v.sock", "amqp://u:p@h//"]
 )
 def test_without_tls_a_url_stays_as_it_is(url: str) -> None:
-    """Also what others make of its parameters."""
+    """Even parameters that other programs use stay."""
     assert split_tls(url) == (url, None)
 
 
-def test_certificate_and_name_are_checked_unless_they_are_turned_off() -> None:
-    """Under the names of each library; RabbitMQ's takes the name from the URL when it is None."""
+def test_certificate_and_host_name_are_checked_unless_the_checks_are_turned_off() -> None:
+    """The options have the names of each library; py-amqp takes the host name from the URL if it is None."""
     assert split_tls("rediss://h") == (
         "rediss://h", {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True},
     )  # fmt: skip
@@ -32,7 +32,7 @@ def test_certificate_and_name_are_checked_unless_they_are_turned_off() -> None:
 
 
 def test_files_of_tls_are_taken_out_of_the_url(tmp_path: Path) -> None:
-    """The rest of it stays."""
+    """The rest of the URL stays."""
     file = tmp_path / "a b.pem"
     file.write_text("x")
     query = f"ssl_ca_certs={file}&ssl_certfile={file}&heartbeat=5&ssl_keyfile={file}"
@@ -62,8 +62,8 @@ def test_files_of_tls_are_taken_out_of_the_url(tmp_path: Path) -> None:
         ("redis://h?ssl_ca_certs=x", "ssl_ca_certs is only for rediss and amqps"),
     ],
 )
-def test_parameters_of_tls_that_are_wrong_are_refused(url: str, message: str) -> None:
-    """In one line, before anything is started."""
+def test_wrong_tls_parameters_are_refused(url: str, message: str) -> None:
+    """The error is one line, before anything is started."""
     with pytest.raises(UserError) as caught:
         split_tls(url)
     assert str(caught.value) == f"--broker-url: {message}"
@@ -85,7 +85,7 @@ def test_a_url_that_cannot_be_read_is_refused(url: str) -> None:
     ],
 )  # fmt: skip
 def test_a_mistyped_url_is_not_repeated(url: str) -> None:
-    """Nobody knows which part of it was meant to be the password, and the line goes into a log."""
+    """Any part of it may be the password, and the error goes into a log."""
     with pytest.raises(UserError) as caught:
         split_tls(url)
     assert "hunter2" not in str(caught.value)

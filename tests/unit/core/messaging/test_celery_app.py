@@ -17,27 +17,27 @@ def app() -> App:
 
 @pytest.mark.parametrize("queue", [LEASES_QUEUE, REPORTS_QUEUE])
 def test_a_queue_is_bound_to_itself(app: App, queue: str) -> None:
-    """No other queue gets what is published to it, whichever way that is done."""
+    """No other queue gets its messages, whichever way they are published."""
     bound = app.amqp.queues[queue]
     assert (bound.exchange.name, bound.routing_key) == (queue, queue)
 
 
 def test_the_broker_carries_json_only(app: App) -> None:
-    """Nothing is ever unpickled, and nothing is pickled."""
+    """Nothing is ever pickled or unpickled."""
     assert app.conf.accept_content == ["json"]
     assert (app.conf.task_serializer, app.conf.event_serializer) == ("json", "json")
 
 
 def test_a_lease_stays_in_the_broker_until_it_is_reported(app: App) -> None:
-    """A worker that dies leaves its message to others, and takes no more at once than it may hold."""
+    """The message of a dead worker goes to another one, and a worker prefetches no more than it may hold."""
     assert app.conf.task_acks_late
     assert app.conf.task_reject_on_worker_lost
     assert app.conf.worker_prefetch_multiplier == 1
     assert not app.conf.worker_cancel_long_running_tasks_on_connection_loss
 
 
-def test_applications_do_not_mix(app: App) -> None:
-    """Two of them in one process keep their brokers."""
+def test_applications_do_not_share_their_brokers(app: App) -> None:
+    """Two applications in one process each keep their own."""
     other = build_app("redis://elsewhere:6379/3", MESSAGE_KEY)
     assert app.conf.broker_url == "memory://"
     assert other.conf.broker_url == "redis://elsewhere:6379/3"
@@ -46,8 +46,8 @@ def test_applications_do_not_mix(app: App) -> None:
 @pytest.mark.parametrize(
     "url", ["", "localhost:6379", "redis://", "pyamqp://host//", "kafka://host", "redis:/\n/host"]
 )
-def test_a_broker_that_nobody_tried_is_refused(url: str) -> None:
-    """The user is told in one line which URLs there are."""
+def test_an_unsupported_broker_is_refused(url: str) -> None:
+    """The error says in one line which URLs are supported."""
     with pytest.raises(UserError) as caught:
         build_app(url, MESSAGE_KEY)
     assert str(caught.value) == (
@@ -57,7 +57,7 @@ def test_a_broker_that_nobody_tried_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("url", AMQP_URLS)
 def test_rabbitmq_keeps_the_queues_on_several_nodes(url: str) -> None:
-    """Both are quorum queues, and a message counts as sent when RabbitMQ confirms it."""
+    """Both are quorum queues, and a message counts as sent once RabbitMQ confirms it."""
     app = build_app(url, MESSAGE_KEY)
     assert [queue.queue_arguments for queue in app.conf.task_queues] == [{"x-queue-type": "quorum"}] * 2
     assert app.conf.broker_transport_options["confirm_publish"] is True
@@ -65,6 +65,6 @@ def test_rabbitmq_keeps_the_queues_on_several_nodes(url: str) -> None:
         assert build(app) == app.conf.broker_transport_options
 
 
-def test_celery_takes_no_command_of_its_own(app: App) -> None:
-    """It would shut down, or consume another queue, for whoever reaches the broker."""
+def test_celery_takes_no_remote_commands(app: App) -> None:
+    """Otherwise anyone who can reach the broker could stop a worker or redirect it to another queue."""
     assert app.conf.worker_enable_remote_control is False

@@ -57,34 +57,34 @@ JSON_VALUES = st.recursive(
 
 
 def as_task(sealed: object) -> bytes:
-    """The body of a task message with this argument."""
+    """Build the body of a task message with this argument."""
     return msgspec.json.encode([[sealed], {}, {"callbacks": None}])
 
 
 def as_event(sealed: object) -> bytes:
-    """The body of an event."""
+    """Build the body of an event."""
     return msgspec.json.encode({"progress": sealed, "type": "oku-progress", "clock": 3})
 
 
 def seal(kind: MessageKind, document: object, protocol: int = PROTOCOL) -> dict[str, Any]:
-    """Any document, signed."""
+    """Sign any document."""
     sealed: dict[str, Any] = msgspec.to_builtins(SIGNER.seal(kind, msgspec.json.encode(document), protocol))
     return sealed
 
 
 def test_a_lease_is_read_as_it_was_sealed() -> None:
-    """As the coordinator cuts it, so the worker has it."""
+    """The worker gets the lease exactly as the coordinator has cut it."""
     assert decode_lease(SIGNER, seal_lease(SIGNER, LEASE)) == LEASE
 
 
 @pytest.mark.parametrize("message", [CLAIM, REPORT])
 def test_claims_and_reports_are_read_as_they_were_sealed(message: Claim | Report) -> None:
-    """Each as what it is."""
+    """Each message keeps its type."""
     assert decode_message(SIGNER, as_task(seal_message(SIGNER, message))) == message
 
 
 def test_progress_is_read_as_it_was_sealed() -> None:
-    """Out of a Celery event."""
+    """It is read from a Celery event."""
     assert decode_progress(SIGNER, as_event(seal_progress(SIGNER, PROGRESS))) == PROGRESS
 
 
@@ -93,13 +93,13 @@ def test_progress_is_read_as_it_was_sealed() -> None:
               HeartbeatInterval(number=3, interval_s=2.0)],
 )  # fmt: skip
 def test_orders_are_read_as_they_were_sealed(order: Order) -> None:
-    """Each as what it is."""
+    """Each order keeps its type."""
     assert decode_order(SIGNER, msgspec.json.encode(seal_order(SIGNER, order))) == order
 
 
 @pytest.mark.parametrize("signer", [Signer(b""), Signer(b"the key of somebody else")])
-def test_what_others_have_signed_is_forged(signer: Signer) -> None:
-    """Whatever kind of message it is."""
+def test_a_message_with_another_key_is_forged(signer: Signer) -> None:
+    """This holds for every kind of message."""
     for decode in (
         lambda: decode_lease(SIGNER, seal_lease(signer, LEASE)),
         lambda: decode_message(SIGNER, as_task(seal_message(signer, REPORT))),
@@ -110,8 +110,8 @@ def test_what_others_have_signed_is_forged(signer: Signer) -> None:
             decode()
 
 
-def test_what_is_not_signed_is_malformed() -> None:
-    """As the messages of before there were signatures."""
+def test_a_message_without_a_signature_is_malformed() -> None:
+    """Messages from before signatures existed look like this."""
     with pytest.raises(MalformedMessageError):
         decode_message(SIGNER, as_task(msgspec.to_builtins(REPORT)))
     with pytest.raises(MalformedMessageError):
@@ -120,7 +120,7 @@ def test_what_is_not_signed_is_malformed() -> None:
 
 @given(JSON_VALUES)
 def test_any_json_is_rejected_unless_it_is_ours(document: object) -> None:
-    """Reading a message raises one exception only, whatever it holds, signed or not."""
+    """Whatever a message contains, signed or not, reading it raises only `RejectedMessageError`."""
     text = json.dumps(document)
     with pytest.raises(RejectedMessageError):
         decode_lease(SIGNER, document)
@@ -150,7 +150,7 @@ def test_any_json_is_rejected_unless_it_is_ours(document: object) -> None:
     ],
 )
 def test_a_signed_report_with_a_wrong_part_is_malformed(change: dict[str, object]) -> None:
-    """A worker with a fault of its own does not hold the coordinator up."""
+    """A faulty worker does not stop the coordinator."""
     document = msgspec.to_builtins(REPORT) | change
     if change == {"type": "claim"}:
         document["at"] = "now"
@@ -159,14 +159,14 @@ def test_a_signed_report_with_a_wrong_part_is_malformed(change: dict[str, object
         decode_message(SIGNER, as_task(msgspec.to_builtins(sealed)))
 
 
-def test_a_message_may_know_more_than_we_do() -> None:
-    """A field that a newer worker adds is passed over."""
+def test_unknown_fields_of_a_message_are_ignored() -> None:
+    """A newer worker may add fields."""
     sealed = seal(MessageKind.REPORT, msgspec.to_builtins(CLAIM) | {"colour": "red"})
     assert decode_message(SIGNER, as_task(sealed)) == CLAIM
 
 
 def test_progress_that_cannot_be_true_is_malformed() -> None:
-    """Also when it is signed."""
+    """This holds even if it is signed."""
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"outcomes": [1]})
     with pytest.raises(MalformedMessageError, match=r"^the outcomes are not six counts$"):
         decode_progress(SIGNER, as_event(sealed))
@@ -175,11 +175,11 @@ def test_progress_that_cannot_be_true_is_malformed() -> None:
 # Other versions
 
 NEWER: dict[str, Any] = {"id": "r1.7.aa", "run": "r1", "start": 5, "ranges": [[5, 9]], "plan": {"waves": 3}}
-"""A lease of a protocol to come: what every version says of one, and what this one never heard of."""
+"""A lease of a future protocol: the fields that every version has, and one that this version lacks."""
 
 
-def test_a_lease_of_another_protocol_is_known_and_cannot_be_read() -> None:
-    """Enough is understood to say so: both versions, and whose lease it is."""
+def test_a_lease_of_another_protocol_is_identified_and_refused() -> None:
+    """The error names both versions and the id of the lease."""
     with pytest.raises(UnreadableLeaseError) as caught:
         decode_lease(SIGNER, seal(MessageKind.LEASE, NEWER, PROTOCOL + 1))
     assert caught.value.rejection == Rejection.OTHER_PROTOCOL
@@ -191,8 +191,8 @@ def test_a_lease_of_another_protocol_is_known_and_cannot_be_read() -> None:
     "change",
     [{"start_by": "x"}, {"spec": None}, {"spec": {"colour": "red"}}, {"spec": {"engine": "steam"}}],
 )
-def test_a_lease_with_a_part_that_is_not_understood_cannot_be_read(change: dict[str, object]) -> None:
-    """An unknown key of a spec would send other requests than were asked for."""
+def test_a_lease_with_an_unknown_part_is_refused(change: dict[str, object]) -> None:
+    """If an unknown key of a spec were ignored, other requests would be sent than the user asked for."""
     sealed = seal(MessageKind.LEASE, msgspec.to_builtins(LEASE, enc_hook=encode_part) | change)
     with pytest.raises(UnreadableLeaseError, match=r"^the lease cannot be read: [^\n]+$") as caught:
         decode_lease(SIGNER, sealed)
@@ -200,7 +200,7 @@ def test_a_lease_with_a_part_that_is_not_understood_cannot_be_read(change: dict[
 
 
 def test_a_refusal_is_understood_in_every_protocol() -> None:
-    """It is what a worker says that understands nothing else."""
+    """It is how a worker answers a lease that it cannot read."""
     refusal = {
         "type": "report",
         "lease": "r1.7.aa",
@@ -230,13 +230,13 @@ def test_a_refusal_is_understood_in_every_protocol() -> None:
     ],
 )
 def test_a_worker_of_another_protocol_is_named(read: Callable[[], object]) -> None:
-    """So that people can be told which one it is."""
+    """People need to know which worker it is."""
     with pytest.raises(OtherProtocolError, match=r"^worker w[19] speaks protocol 9, this coordinator 2$"):
         read()
 
 
 def test_an_order_of_another_protocol_is_not_obeyed() -> None:
-    """Who knows what it means."""
+    """It may mean something else."""
     sealed = seal(MessageKind.ORDER, msgspec.to_builtins(Stop(run="r1", grace_s=0.0)), 9)
     with pytest.raises(MalformedMessageError, match="protocol 9"):
         decode_order(SIGNER, msgspec.json.encode(sealed))

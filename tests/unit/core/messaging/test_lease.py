@@ -33,13 +33,13 @@ class Case(NamedTuple):
     stop: int
 
     def change(self, **changes: Any) -> str | None:
-        """The fault that is found when a true report is changed."""
+        """Return the fault that is found if a true report is changed."""
         return find_fault(msgspec.structs.replace(self.report, **changes), self.start, self.stop)
 
 
 @st.composite
 def true_reports(draw: st.DrawFn) -> Case:
-    """What a worker may say after it sent a prefix of a range, request by request."""
+    """Draw the report of a worker that has sent a prefix of a range, request by request."""
     start = draw(st.integers(0, 10**15))
     stop = start + draw(st.integers(1, 30))
     done = draw(st.integers(start, stop))
@@ -100,7 +100,7 @@ def build_case() -> Case:
 
 
 def is_possible(report: Report, start: int, stop: int) -> bool:
-    """The same judgement said otherwise: index by index and bucket by bucket, with no regard for speed."""
+    """Judge a report in another way: index by index and bucket by bucket, regardless of speed."""
     space = range(start, stop + 1)
     if report.start != start or report.done not in space:
         return False
@@ -133,7 +133,7 @@ def is_possible(report: Report, start: int, stop: int) -> bool:
 
 
 def is_possible_latency(latency: HistogramSnapshot, counts: list[int], bounds: list[tuple[int, int]]) -> bool:
-    """Whether sum, minimum and maximum can be those of such buckets."""
+    """Whether sum, minimum and maximum are possible with these buckets."""
     if not counts:
         return (latency.sum_us, latency.min_us, latency.max_us) == (0, 0, 0)
     return (
@@ -146,7 +146,7 @@ def is_possible_latency(latency: HistogramSnapshot, counts: list[int], bounds: l
 
 
 def mutate(data: st.DataObject, value: Any) -> Any:
-    """Something else of the same type: near the old value or far from it."""
+    """Draw another value of the same type, near the old value or far from it."""
     match value:
         case bool() | str():
             return value
@@ -166,7 +166,7 @@ def mutate(data: st.DataObject, value: Any) -> Any:
 
 
 def mutate_list(data: st.DataObject, value: list[int]) -> list[int]:
-    """The list with one number changed, left out, doubled, moved or added."""
+    """Draw the list with one number changed, removed, doubled, moved or added."""
     place = data.draw(st.integers(0, max(0, len(value) - 1)))
     here = value[place : place + 1]
     other = data.draw(
@@ -178,13 +178,13 @@ def mutate_list(data: st.DataObject, value: list[int]) -> list[int]:
 
 @given(true_reports())
 def test_a_true_report_passes(case: Case) -> None:
-    """Whatever a worker sent, and wherever it had to stop, its report is believed."""
+    """Whatever a worker has sent, and wherever it had to stop, its true report is accepted."""
     assert find_fault(*case) is None
 
 
 @given(true_reports())
-def test_a_report_covers_what_was_taken_and_finished(case: Case) -> None:
-    """Its outcomes sum to it."""
+def test_a_report_covers_the_requests_that_were_begun_and_finished(case: Case) -> None:
+    """Its outcomes sum to their number."""
     assert case.report.covered == sum(case.report.outcomes)
 
 
@@ -193,7 +193,7 @@ def test_a_report_covers_what_was_taken_and_finished(case: Case) -> None:
 def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
     data: st.DataObject, case: Case
 ) -> None:
-    """Every forged number, list, status or bucket that contradicts the rest is found, and nothing else is."""
+    """Every changed number, list, status or bucket that contradicts the rest is found, and no other."""
     field = data.draw(st.sampled_from(FIELDS))
     forged = msgspec.structs.replace(case.report, **{field: mutate(data, getattr(case.report, field))})
     assert (find_fault(forged, case.start, case.stop) is None) == is_possible(forged, case.start, case.stop)
@@ -222,7 +222,7 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"statuses": {"200": 4, "500": -1}}, "-1 responses have the status '500'"),
         ({"statuses": {"200": 2, "2xx": 1}}, "1 responses have the status '2xx'"),
         ({"statuses": {"200": 2, "1000": 1}}, "1 responses have the status '1000'"),
-        ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but no status
+        ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but not a status
         ({"latency": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
         ({"latency": HistogramSnapshot()}, "the histogram holds 0, but 3 are answered"),
         (
@@ -242,7 +242,7 @@ def test_a_report_with_one_field_changed_passes_only_if_it_may_be_true(
     ],
 )
 def test_every_forgery_is_named(changes: dict[str, Any], fault: str) -> None:
-    """Who reads the log learns what was wrong with a report."""
+    """The log says what was wrong with a report."""
     case = build_case()
     assert find_fault(*case) is None
     assert case.change(**changes) == fault
@@ -250,13 +250,13 @@ def test_every_forgery_is_named(changes: dict[str, Any], fault: str) -> None:
 
 @pytest.mark.parametrize(("start", "stop"), [(100, 106), (99, 110), (101, 110)])
 def test_a_report_is_judged_by_its_own_lease(start: int, stop: int) -> None:
-    """A report that is true of one range is none on another."""
+    """A report that is true for one range is not true for another."""
     fault = find_fault(build_case().report, start, stop)
     assert fault == f"covers [100, 107), but the lease is [{start}, {stop})"
 
 
 def test_reports_do_not_share_their_counts() -> None:
-    """What is left out is empty for each report by itself."""
+    """Each report has its own empty defaults."""
     first, second = (
         Report(
             lease="l", execution=e, worker="w", incarnation="b", start=0, done=0, started_at=0.0, ended_at=0.0
@@ -270,8 +270,8 @@ def test_reports_do_not_share_their_counts() -> None:
     assert find_fault(second, 0, 10) is None
 
 
-def test_a_report_says_nothing_by_default() -> None:
-    """What a worker leaves out counts as zero, never as something."""
+def test_a_report_has_no_figures_by_default() -> None:
+    """A field that a worker leaves out counts as zero."""
     report = Report(
         lease="l", execution="e", worker="w", incarnation="b", start=5, done=5, started_at=0.0, ended_at=0.0
     )
@@ -289,8 +289,8 @@ def test_a_report_says_nothing_by_default() -> None:
         ({"refusal": "no engine", "done": 4, "unfinished": [3]}, "it refuses the lease and covers [3, 4)"),
     ],
 )
-def test_who_refuses_a_lease_says_why_and_covers_nothing(changes: dict[str, Any], fault: str | None) -> None:
-    """In one line that can be shown."""
+def test_a_refusal_gives_a_reason_and_covers_nothing(changes: dict[str, Any], fault: str | None) -> None:
+    """The reason is one printable line."""
     report = Report(
         lease="l1",
         execution="e1",

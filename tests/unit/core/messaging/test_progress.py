@@ -22,7 +22,7 @@ def build_progress(**changes: Any) -> Progress:
 
 
 def test_true_progress_passes() -> None:
-    """A second with answers has no fault, nor has one in which nothing happened."""
+    """Neither a second with answers nor an idle one has a fault."""
     assert build_progress().find_fault() is None
     assert Progress(worker="w1", incarnation="b1", at=0.0).find_fault() is None
 
@@ -46,13 +46,13 @@ def test_true_progress_passes() -> None:
         ({"latency": HistogramSnapshot(buckets=[-1, 2])}, "a bucket index is out of range"),
     ],
 )
-def test_progress_that_cannot_be_is_named(changes: dict[str, Any], fault: str) -> None:
-    """What would stop the coordinator from making a tick does not get that far."""
+def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], fault: str) -> None:
+    """Progress that would keep the coordinator from making a tick is rejected before."""
     assert build_progress(**changes).find_fault() == fault
 
 
 def test_seconds_do_not_share_their_counts() -> None:
-    """What is left out is empty for each second by itself."""
+    """Each second has its own empty defaults."""
     first, second = (
         Progress(worker="w", incarnation="b", at=0.0),
         Progress(worker="w", incarnation="b", at=0.0),
@@ -62,8 +62,8 @@ def test_seconds_do_not_share_their_counts() -> None:
     assert (second.outcomes, second.leases) == ([0] * 6, {})
 
 
-def test_a_second_says_nothing_by_default() -> None:
-    """What a worker leaves out counts as zero, and a worker that does not say so is not about to leave."""
+def test_a_second_has_no_figures_by_default() -> None:
+    """A field that a worker leaves out counts as zero, and a worker that does not say so is not stopping."""
     second = Progress(worker="w", incarnation="b", at=0.0)
     figures = (second.in_flight, second.bytes_received, second.lag_s, second.cpu_share, second.rss_mb)
     assert figures == (0, 0, 0, 0, 0)

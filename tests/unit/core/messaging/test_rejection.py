@@ -6,17 +6,17 @@ from oku_core.messaging.rejection import ForgedMessageError, MalformedMessageErr
 
 
 class Clock:
-    """Monotonic seconds that the test turns."""
+    """A monotonic clock that the test sets."""
 
     now = 1000.0
 
     def __call__(self) -> float:
-        """As `time.monotonic`."""
+        """Stand in for `time.monotonic`."""
         return self.now
 
 
-def test_a_flood_is_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    """The first at once; each line tells how many came since the last one."""
+def test_a_flood_is_logged_as_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """The first message is logged at once, and each line tells how many came since the last one."""
     clock = Clock()
     log = RejectionLog(logging.getLogger("oku"), clock=clock)
     for _ in range(100_000):
@@ -29,8 +29,8 @@ def test_a_flood_is_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_each_is_counted_by_why() -> None:
-    """For the metric."""
+def test_each_message_is_counted_by_its_reason() -> None:
+    """The counts feed a metric."""
     counted: list[Rejection] = []
     log = RejectionLog(logging.getLogger("oku"), counted.append)
     log.note(ForgedMessageError("x"))
@@ -38,8 +38,8 @@ def test_each_is_counted_by_why() -> None:
     assert counted == [Rejection.FORGED, Rejection.MALFORMED]
 
 
-def test_it_is_told_for_a_minute() -> None:
-    """How many there were in all, and why the last one was dropped."""
+def test_rejected_messages_are_described_for_a_minute() -> None:
+    """The description tells how many there were, and why the last one was dropped."""
     clock = Clock()
     log = RejectionLog(logging.getLogger("oku"), clock=clock)
     assert log.describe() == ""

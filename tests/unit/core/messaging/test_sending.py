@@ -45,7 +45,7 @@ def app() -> Iterator[App]:
 
 
 def take_all(app: App, queue: str) -> list[Any]:
-    """All messages of a queue."""
+    """Fetch all messages of a queue."""
     with app.connection_for_read() as connection:
         simple = connection.SimpleQueue(app.amqp.queues[queue])
         messages = [simple.get(block=False) for _ in range(simple.qsize())]
@@ -54,7 +54,7 @@ def take_all(app: App, queue: str) -> list[Any]:
 
 
 def test_a_lease_goes_through_its_queue_unchanged(app: App) -> None:
-    """What the coordinator sends is what the task of the worker is called with, as JSON."""
+    """The task of the worker is called with the JSON that the coordinator sends."""
     send_lease(app, LEASE)
     [message] = take_all(app, LEASES_QUEUE)
     (argument,), *_ = message.payload
@@ -65,7 +65,7 @@ def test_a_lease_goes_through_its_queue_unchanged(app: App) -> None:
 
 @pytest.mark.parametrize("sent", [CLAIM, REPORT])
 def test_claims_and_reports_go_through_their_queue_unchanged(app: App, sent: Claim | Report) -> None:
-    """What the worker sends is what the coordinator reads, each as what it is."""
+    """The coordinator reads what the worker sends, and each message keeps its type."""
     send_message(app, sent)
     [message] = take_all(app, REPORTS_QUEUE)
     assert message.content_type == "application/json"
@@ -74,7 +74,7 @@ def test_claims_and_reports_go_through_their_queue_unchanged(app: App, sent: Cla
 
 
 def test_no_message_is_in_two_queues(app: App) -> None:
-    """Leases are for workers only, reports for the coordinator only."""
+    """Leases are for workers only, and reports for the coordinator only."""
     send_lease(app, LEASE)
     assert take_all(app, REPORTS_QUEUE) == []
     send_message(app, CLAIM)

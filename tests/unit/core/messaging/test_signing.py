@@ -10,8 +10,8 @@ BODY = b'{"lease": "r1.1.aa", "run": "r1"}'
 
 
 @given(st.text(), st.sampled_from(MessageKind), st.integers(0, 2**40))
-def test_what_was_sealed_passes_as_what_it_is(text: str, kind: MessageKind, protocol: int) -> None:
-    """Any body, of any kind, in any version of the protocol, and unchanged."""
+def test_a_sealed_message_passes_unchanged(text: str, kind: MessageKind, protocol: int) -> None:
+    """This holds for any body, any kind and any version of the protocol."""
     sealed = SIGNER.seal(kind, text.encode(), protocol)
     SIGNER.check(kind, sealed)
     assert (sealed.body, sealed.protocol) == (text, protocol)
@@ -22,7 +22,7 @@ def test_what_was_sealed_passes_as_what_it_is(text: str, kind: MessageKind, prot
 def test_a_message_of_one_kind_never_passes_for_another(
     sealed_as: MessageKind, taken_as: MessageKind
 ) -> None:
-    """Else a lease that somebody has seen could be played as a report."""
+    """Otherwise anyone who has seen a lease could replay it as a report."""
     sealed = SIGNER.seal(sealed_as, BODY)
     if sealed_as == taken_as:
         SIGNER.check(taken_as, sealed)
@@ -43,8 +43,8 @@ def test_a_message_of_one_kind_never_passes_for_another(
         {"body": "\ud800"},
     ],
 )
-def test_what_was_changed_on_the_way_is_forged(change: dict[str, object]) -> None:
-    """Body, version and signature; and nothing in it raises anything else."""
+def test_a_message_that_was_changed_on_the_way_is_forged(change: dict[str, object]) -> None:
+    """This holds for body, version and signature, and no change raises any other exception."""
     sealed = SIGNER.seal(MessageKind.REPORT, BODY)
     fields = {name: getattr(sealed, name) for name in sealed.__struct_fields__}
     with pytest.raises(
@@ -54,14 +54,14 @@ def test_what_was_changed_on_the_way_is_forged(change: dict[str, object]) -> Non
     assert caught.value.rejection == Rejection.FORGED
 
 
-def test_another_key_seals_nothing() -> None:
-    """Coordinator and workers have the same, the broker has none."""
+def test_a_seal_with_another_key_is_refused() -> None:
+    """Coordinator and workers share one key, and the broker has none."""
     with pytest.raises(ForgedMessageError):
         SIGNER.check(MessageKind.LEASE, Signer(b"another key").seal(MessageKind.LEASE, BODY))
 
 
 def test_the_signature_is_that_of_the_standard() -> None:
-    """HMAC-SHA256 over kind, version and body: another implementation can check it."""
+    """It is HMAC-SHA256 over kind, version and body, so other implementations can check it."""
     sealed = Signer(b"key").seal(MessageKind.LEASE, b"{}")
     # printf 'oku lease 2\n{}' | openssl dgst -sha256 -hmac key
     assert sealed.signature == "02b7684c3a7c8536dea2c4f8ca3e1c7578afc94200da2b210a36b21fdcbf02f0"

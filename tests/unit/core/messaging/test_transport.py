@@ -20,8 +20,8 @@ AMQP_URLS = ["amqp://host//", "amqps://host//"]
 
 
 @pytest.mark.parametrize("url", REDIS_URLS)
-def test_redis_gives_reports_back_soon_and_leases_late(url: str) -> None:
-    """The short visibility timeout of reports has keys of its own, so that no lease is given out by it."""
+def test_redis_redelivers_reports_soon_and_leases_late(url: str) -> None:
+    """Reports have a short visibility timeout and their own keys, so that it does not redeliver leases."""
     leases = build_app(url, MESSAGE_KEY).conf.broker_transport_options
     reports = build_reports_transport_options(build_app(url, MESSAGE_KEY))
     assert [queue.queue_arguments for queue in build_app(url, MESSAGE_KEY).conf.task_queues] == [None, None]
@@ -32,8 +32,8 @@ def test_redis_gives_reports_back_soon_and_leases_late(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", REDIS_URLS)
-def test_no_call_to_redis_waits_for_ever(url: str) -> None:
-    """A connection that is dead but not closed is given up, where silence counts as death before that."""
+def test_no_call_to_redis_waits_forever(url: str) -> None:
+    """A dead connection is given up; that of heartbeats before the worker is declared dead."""
     app = build_app(url, MESSAGE_KEY)
     options = app.conf.broker_transport_options
     assert 0 < options["socket_connect_timeout"] <= options["socket_timeout"] <= 60
@@ -41,30 +41,30 @@ def test_no_call_to_redis_waits_for_ever(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
-def test_a_subscriber_is_not_connected_again_behind_our_back(url: str) -> None:
-    """redis-py would wait on a connection that has subscribed to nothing."""
+def test_a_subscriber_is_not_silently_reconnected(url: str) -> None:
+    """redis-py would wait on a connection without subscriptions."""
     app = build_app(url, MESSAGE_KEY)
     assert "retry_on_timeout" not in app.conf.broker_transport_options
 
 
 @pytest.mark.parametrize("url", [*REDIS_URLS, *AMQP_URLS])
-def test_the_kernel_asks_a_silent_peer_within_seconds(url: str) -> None:
-    """Its own default is two hours."""
+def test_the_kernel_probes_a_silent_peer_within_seconds(url: str) -> None:
+    """The kernel's own default is two hours."""
     options = build_app(url, MESSAGE_KEY).conf.broker_transport_options
     keepalive = options.get("socket_keepalive_options") or options["socket_settings"]
     assert keepalive[KEEP_IDLE] + keepalive[socket.TCP_KEEPINTVL] * keepalive[socket.TCP_KEEPCNT] < 15
 
 
 @pytest.mark.parametrize("kind", ["application/x-gzip", "gzip", "zlib", "bzip2"])
-def test_nothing_is_unpacked(kind: str) -> None:
-    """A message of a megabyte would become one of a gigabyte before anybody has looked at it."""
+def test_nothing_is_decompressed(kind: str) -> None:
+    """A message of a megabyte could become a gigabyte before it is checked."""
     build_app("memory://", MESSAGE_KEY)
     with pytest.raises(ValueError, match="compressed"):
         compression.decompress(zlib.compress(b"x"), kind)
 
 
 class Envelope:
-    """What kombu gives of a message."""
+    """A message as kombu delivers it."""
 
     def __init__(self, body: object, content_type: str = "application/json") -> None:
         self.body = body
@@ -81,7 +81,7 @@ class Envelope:
         (Envelope(b"x" * (LONGEST_MESSAGE + 1)), "is longer than 32,000,000 bytes"),
     ],
 )
-def test_what_is_not_a_text_of_bounded_length_is_malformed(envelope: Envelope, fault: str) -> None:
+def test_a_body_that_is_not_a_text_of_bounded_length_is_malformed(envelope: Envelope, fault: str) -> None:
     """It is not even decoded."""
     with pytest.raises(MalformedMessageError, match=fault):
         read_json_body(envelope)

@@ -2,7 +2,7 @@ from oku_core.process.clock import SteadyClock
 
 
 class _Machine:
-    """The two clocks of a machine."""
+    """The wall clock and the monotonic clock of a machine."""
 
     def __init__(self) -> None:
         self.wall = 1_700_000_000.0
@@ -17,7 +17,7 @@ class _Machine:
 
 
 def test_it_tells_unix_time() -> None:
-    """Where nobody sets the clock, it is Unix time."""
+    """As long as nobody sets the clock, it shows Unix time."""
     machine = _Machine()
     clock = machine.build_clock()
     machine.pass_time(12.5)
@@ -25,7 +25,7 @@ def test_it_tells_unix_time() -> None:
 
 
 def test_a_step_changes_no_duration() -> None:
-    """Between two readings lies the time that has passed, whatever was done to the wall clock."""
+    """The difference of two readings is the elapsed time, whatever happens to the wall clock."""
     machine = _Machine()
     clock = machine.build_clock()
     before = clock.now()
@@ -37,7 +37,7 @@ def test_a_step_changes_no_duration() -> None:
 
 
 def test_a_step_is_found_once() -> None:
-    """A look says by how much the clock was set since the look before."""
+    """Each call tells by how much the clock was set since the previous one."""
     machine = _Machine()
     clock = machine.build_clock()
     assert clock.find_step() is None
@@ -50,8 +50,8 @@ def test_a_step_is_found_once() -> None:
     assert clock.wall_ahead_s == 0
 
 
-def test_a_slewed_clock_is_no_step() -> None:
-    """What NTP corrects little by little stays below the smallest step for a long time, and adds up."""
+def test_a_slewed_clock_is_not_a_step() -> None:
+    """Gradual corrections by NTP stay below the smallest step for a long time, and then add up to one."""
     machine = _Machine()
     clock = machine.build_clock()
     machine.wall += 0.9
@@ -60,8 +60,8 @@ def test_a_slewed_clock_is_no_step() -> None:
     assert clock.find_step() is not None
 
 
-def test_anchored_anew_it_follows_the_wall_clock() -> None:
-    """After a step, with nothing under way, it can tell the time that the machine tells."""
+def test_after_anchoring_it_follows_the_wall_clock() -> None:
+    """After a step, and while nothing is measured, it can adopt the time of the machine."""
     machine = _Machine()
     clock = machine.build_clock()
     machine.wall += 3600

@@ -15,7 +15,7 @@ class Bound(socket.socket):
         self._address = address
 
     def getsockname(self) -> tuple[str | int, ...]:
-        """As a socket does."""
+        """Return the address as a real socket does."""
         return self._address
 
 
@@ -23,7 +23,7 @@ class Bound(socket.socket):
     ("address", "text"), [(("127.0.0.1", 80), "127.0.0.1:80"), (("::1", 80, 0, 0), "[::1]:80")]
 )
 def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text: str) -> None:
-    """IPv6 stands in brackets."""
+    """An IPv6 address has brackets."""
     assert listener.format_address(Bound(*address)) == text
 
 
@@ -36,16 +36,14 @@ def test_an_address_is_written_as_in_a_url(address: tuple[str | int, ...], text:
         (errno.EMFILE, "--host: a:80 cannot be listened on: Too many open files"),
     ],
 )
-def test_what_keeps_a_server_from_listening_is_one_line(number: int, message: str) -> None:
-    """The flag, its value and what is wrong with it."""
+def test_the_error_of_a_server_that_cannot_listen_is_one_line(number: int, message: str) -> None:
+    """It names the flag, its value and what is wrong with it."""
     assert listener.explain_failure(OSError(number, os.strerror(number)), "a", 80) == message
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_machine_without_ipv6_is_listened_on_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
-    """`*` is what there is."""
+def test_a_server_listens_on_a_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """There, `*` means all IPv4 addresses."""
     monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
     sockets = listener.open_sockets("*", 0, count)
     try:
@@ -58,8 +56,8 @@ def test_a_machine_without_ipv6_is_listened_on_all_the_same(
             each.close()
 
 
-def test_a_port_that_is_taken_at_one_address_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks for all of them is told."""
+def test_a_port_that_is_taken_at_one_address_is_taken() -> None:
+    """A server that asks for all addresses is refused."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UserError, match=rf"^--port: {port} is in use on \*$"):
@@ -67,7 +65,7 @@ def test_a_port_that_is_taken_at_one_address_is_taken(monkeypatch: pytest.Monkey
 
 
 def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names it."""
+    """The error names the host."""
 
     def fail(*_: object, **__: object) -> None:
         raise socket.gaierror(-2, "Name or service not known")
@@ -78,7 +76,7 @@ def test_a_host_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sockets_that_listen_already_are_taken_over() -> None:
-    """They answer under the same number, and are not handed on by accident."""
+    """They keep their number, and child processes do not inherit them by accident."""
     [listening] = listener.open_sockets("127.0.0.1", 0, 1)
     listening.set_inheritable(True)
 
@@ -90,8 +88,8 @@ def test_sockets_that_listen_already_are_taken_over() -> None:
     adopted.close()
 
 
-def test_what_is_no_listening_socket_is_not_taken_over() -> None:
-    """A closed number, another kind of file, a socket that does not listen."""
+def test_only_listening_sockets_are_taken_over() -> None:
+    """A closed number, another kind of file, and a socket that does not listen are refused."""
     with socket.socket() as idle, pytest.raises(UserError, match="is not a listening socket"):
         listener.adopt_sockets([os.dup(idle.fileno())])
     reading, writing = os.pipe()

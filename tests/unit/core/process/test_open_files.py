@@ -8,18 +8,18 @@ UNLIMITED = resource.RLIM_INFINITY
 
 
 class Limits:
-    """The limits of a process, on a system that allows `most` at the most."""
+    """The limits of a process on a system that allows at most `most` open files."""
 
     def __init__(self, soft: int, hard: int, most: int) -> None:
         self.soft, self.hard, self.most = soft, hard, most
         self.is_set = False
 
     def get(self, _: int) -> tuple[int, int]:
-        """As `resource.getrlimit`."""
+        """Stand in for `resource.getrlimit`."""
         return self.soft, self.hard
 
     def set(self, _: int, limits: tuple[int, int]) -> None:
-        """As `resource.setrlimit`."""
+        """Stand in for `resource.setrlimit`."""
         if limits[0] > self.most:
             raise ValueError("not here")
         assert limits[1] == self.hard
@@ -27,7 +27,7 @@ class Limits:
 
 
 def set_up(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, most: int = 1 << 62) -> Limits:
-    """Put such limits in place of those of this process."""
+    """Replace the limits of this process."""
     limits = Limits(soft, hard, most)
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     monkeypatch.setattr(resource, "setrlimit", limits.set)
@@ -41,7 +41,7 @@ def set_up(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, most: int = 1 
 def test_the_soft_limit_is_raised(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, allowed: int
 ) -> None:
-    """To the hard one, within reason."""
+    """It is raised to the hard limit, up to a maximum."""
     limits = set_up(monkeypatch, soft, hard)
     assert open_files.raise_open_files() == allowed
     assert limits.soft == allowed
@@ -55,7 +55,7 @@ def test_the_soft_limit_is_raised(
 def test_a_limit_that_suffices_stays(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, allowed: int
 ) -> None:
-    """A limit is never lowered, and one that is beyond reason counts as what is within."""
+    """A limit is never lowered, and one above the maximum counts as the maximum."""
     limits = set_up(monkeypatch, soft, hard)
     assert open_files.raise_open_files() == allowed
     assert not limits.is_set
@@ -64,7 +64,7 @@ def test_a_limit_that_suffices_stays(
 def test_a_system_may_allow_less_than_it_says(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Then less is asked for."""
+    """Then a lower limit is requested."""
     limits = set_up(monkeypatch, 256, UNLIMITED, most=300_000)
     assert open_files.raise_open_files() == 1 << 18
     assert limits.soft == 1 << 18
@@ -74,7 +74,7 @@ def test_a_system_may_allow_less_than_it_says(
 def test_a_limit_that_cannot_be_raised_stays(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And is no reason not to start."""
+    """The process starts all the same."""
     limits = set_up(monkeypatch, 1024, 4096, most=0)
     assert open_files.raise_open_files() == 1024
     assert not limits.is_set

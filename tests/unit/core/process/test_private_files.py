@@ -20,7 +20,7 @@ FILES = os.O_RDWR | os.O_CREAT
 
 @pytest.fixture(autouse=True)
 def _lax_umask() -> object:
-    """Who has a lax umask is protected, too."""
+    """Set a lax umask, from which users are protected, too."""
     before = os.umask(0)
     yield
     os.umask(before)
@@ -28,17 +28,17 @@ def _lax_umask() -> object:
 
 @pytest.fixture
 def somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is there belongs to somebody else: this process takes itself for another user."""
+    """Make every existing file belong to another user, by giving this process another user id."""
     monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
 
 
 def find_mode(path: Path) -> int:
-    """What the system lets whom do with it."""
+    """Return the permission bits of a path."""
     return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_a_folder_is_made_for_us_alone(tmp_path: Path) -> None:
-    """And one of ours that others may read is closed to them."""
+    """An existing folder of ours that others may read is closed to them."""
     make_private_folder(tmp_path / "a" / "b")
     (tmp_path / "open").mkdir(mode=0o755)
     make_private_folder(tmp_path / "open")
@@ -48,7 +48,7 @@ def test_a_folder_is_made_for_us_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o775, 0o777, 0o1777, 0o2770])
 def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
-    """They may have put anything there; its mode is said and left."""
+    """They may have put anything there; the error shows its mode, which stays."""
     folder = tmp_path / "folder"
     folder.mkdir()
     folder.chmod(mode)
@@ -64,7 +64,7 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) ->
 
 @pytest.mark.usefixtures("somebody_else")
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    """With his name, unless it is to be trusted."""
+    """The error names its owner; a trusted folder is accepted."""
     folder = tmp_path / "folder"
     folder.mkdir(mode=0o700)
 
@@ -73,8 +73,8 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     make_private_folder(folder, is_trusted=True)
 
 
-def test_what_is_no_folder_is_said(tmp_path: Path) -> None:
-    """A file, or nothing."""
+def test_a_path_without_a_folder_is_refused(tmp_path: Path) -> None:
+    """The path may be that of a file, or may not exist."""
     (tmp_path / "file").touch(mode=0o600)
 
     with pytest.raises(NotADirectoryError):
@@ -84,7 +84,7 @@ def test_what_is_no_folder_is_said(tmp_path: Path) -> None:
 
 
 def test_a_file_is_made_for_us_alone_and_closed_to_others(tmp_path: Path) -> None:
-    """Whichever way it is made, and whatever its mode was."""
+    """This holds for every way to create it, and for every mode that it had."""
     os.close(open_private(tmp_path / "opened", FILES))
     prepare_private_file(tmp_path / "prepared")
     write_private(tmp_path / "written", "text")
@@ -102,7 +102,7 @@ def test_a_file_is_made_for_us_alone_and_closed_to_others(tmp_path: Path) -> Non
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
-    """Neither one that leads to a file nor one that leads nowhere; one that is in the way is replaced."""
+    """Links to a file and dangling links are refused; a link in the way of a new file is replaced."""
     goal = tmp_path / "goal"
     goal.write_text("of somebody else")
     for name, leads_to in (("link", goal), ("dangling", tmp_path / "none")):
@@ -117,8 +117,8 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
-    """A pipe would hold up whoever opens it."""
+def test_a_path_without_a_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    """Opening a pipe would block."""
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
@@ -131,7 +131,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless the folder is his, too: a volume that was trusted."""
+    """It is accepted if the folder has the same owner, as on a trusted volume."""
     (tmp_path / "file").touch()
     monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
     os.close(open_private(tmp_path / "file", FILES))
@@ -142,8 +142,8 @@ def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.
         open_private(tmp_path / "file", FILES)
 
 
-def test_a_file_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
-    """What SQLite puts beside its file comes and goes."""
+def test_checking_a_missing_file_does_not_create_it(tmp_path: Path) -> None:
+    """SQLite creates and removes the files beside its database at any time."""
     tighten_private_file(tmp_path / "none")
 
     assert list(tmp_path.iterdir()) == []

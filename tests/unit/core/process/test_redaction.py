@@ -28,19 +28,19 @@ from oku_core.process.redaction import redact
     ],
 )
 def test_users_passwords_and_queries_are_hidden(text: str, redacted: str) -> None:
-    """Wherever a URL stands in a text."""
+    """This holds wherever a URL occurs in a text."""
     assert redact(text) == redacted
     assert redact(redacted) == redacted
 
 
 def test_queries_may_stay() -> None:
-    """Where the one who reads it has just written it."""
+    """They may stay in an answer to the user who has just written them."""
     assert redact("http://me:pw@h/?a={x} is wrong", queries=False) == "http://***@h/?a={x} is wrong"
 
 
 @given(st.text("abc:/?#@[]% \\", max_size=20), st.sampled_from(["redis", "http", "amqps"]))
-def test_a_password_is_never_left(password: str, scheme: str) -> None:
-    """However it is written: a part of a secret is one, too."""
+def test_no_part_of_a_password_is_left(password: str, scheme: str) -> None:
+    """This holds however it is encoded, because a part of a secret is secret, too."""
     secret = "".join(char.replace("a", "Q").replace("b", "W").replace("c", "Z") for char in password)
     shown = redact(f"{scheme}://me:{secret}@host.example:1/x")
     assert " " in secret or not set("QWZ") & set(shown)

@@ -19,25 +19,25 @@ ALONE = {
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
 }
-"""What is started without a supervisor, by module and function, and why it may be."""
+"""What is started without a supervisor, by module and function, with the reason."""
 
 
 class Time:
-    """A clock that goes on as somebody sleeps."""
+    """A clock that advances while somebody sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Let it go on."""
+        """Advance the clock."""
         self.pauses.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)
 
 
 def list_starts() -> Iterator[tuple[str, str]]:
-    """Where coordinator and worker start tasks and threads themselves, by module and function."""
+    """List where coordinator and worker start tasks and threads themselves, by module and function."""
     for package in (oku_coordinator, oku_workers):
         root = Path(package.__path__[0])
         for path in root.rglob("*.py"):
@@ -50,17 +50,17 @@ def list_starts() -> Iterator[tuple[str, str]]:
 
 
 STARTERS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "Thread", "Timer"} - {
-    "run_coroutine_threadsafe"  # whose result somebody waits for
+    "run_coroutine_threadsafe"  # somebody waits for its result
 }
 
 
 def name_of(node: ast.expr) -> str:
-    """The last name of `a.b.c`."""
+    """Return the last name of `a.b.c`."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def list_thread_classes() -> Iterator[tuple[str, bool]]:
-    """The classes of threads that coordinator and worker have, and whether each keeps going."""
+    """List the thread classes of coordinator and worker, and whether each one uses `keep_going`."""
     for package in (oku_coordinator, oku_workers):
         for path in Path(package.__path__[0]).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -70,13 +70,13 @@ def list_thread_classes() -> Iterator[tuple[str, bool]]:
 
 
 def test_every_task_and_thread_of_coordinator_and_worker_is_supervised() -> None:
-    """But for those that are known to need it not; a new one is started by a supervisor, too."""
+    """The exceptions are listed with their reasons; every new task or thread needs a supervisor."""
     assert set(list_starts()) == ALONE.keys()
     assert dict(list_thread_classes()) == {"_Listener": True, "Heartbeat": True, "LoopWatchdog": True}
 
 
-async def test_a_task_that_fails_begins_again_after_growing_pauses() -> None:
-    """Up to a bound, for as long as it fails."""
+async def test_a_task_that_fails_is_retried_after_growing_pauses() -> None:
+    """The pauses grow up to a bound for as long as it fails."""
     time = Time()
     supervisor = Supervisor(sleep=time.sleep, clock=lambda: time.now)
     done = asyncio.Event()
@@ -91,8 +91,8 @@ async def test_a_task_that_fails_begins_again_after_growing_pauses() -> None:
     assert time.pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0]
 
 
-async def test_a_trouble_is_shown_until_a_round_goes_well() -> None:
-    """And not a moment longer; a task that was ended has none."""
+async def test_a_trouble_is_shown_until_the_task_succeeds() -> None:
+    """It ends at once with a success, and with the task."""
     supervisor = Supervisor(sleep=lambda _: asyncio.sleep(0))
     steps: list[list[str]] = []
 
@@ -116,8 +116,8 @@ async def test_a_trouble_is_shown_until_a_round_goes_well() -> None:
     assert supervisor.troubles == []
 
 
-async def test_what_fails_always_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    """The 1st, 2nd, 4th, 8th … failure has a line, with a traceback where it comes from inside."""
+async def test_a_task_that_always_fails_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Only the 1st, 2nd, 4th, 8th … failure is logged, with a traceback if its cause is internal."""
     caplog.set_level(logging.INFO)
     now = 0.0
     health = Health("task", clock=lambda: now)
@@ -131,8 +131,8 @@ async def test_what_fails_always_fills_no_log(caplog: pytest.LogCaptureFixture) 
     assert not caplog.records[0].exc_info
 
 
-def test_one_that_fails_every_other_time_does_not_spin_either(caplog: pytest.LogCaptureFixture) -> None:
-    """A round that went well is not enough to begin with short pauses anew, a minute of them is."""
+def test_a_task_that_fails_every_other_time_does_not_spin(caplog: pytest.LogCaptureFixture) -> None:
+    """A single success does not reset the pauses; a minute without a failure does."""
     now = 0.0
     health = Health("task", clock=lambda: now)
     for _ in range(100):
@@ -145,8 +145,8 @@ def test_one_that_fails_every_other_time_does_not_spin_either(caplog: pytest.Log
     assert health.note_failure(RuntimeError("unforeseen")) == 0.5
 
 
-async def test_what_is_fatal_is_raised_whichever_task_raises_it() -> None:
-    """To who waits for the end of the process."""
+async def test_a_fatal_error_is_raised_whichever_task_raises_it() -> None:
+    """Whoever waits for the end of the process gets it."""
     supervisor = Supervisor(is_fatal=lambda error: isinstance(error, ValueError))
 
     async def wait(_: Health) -> None:
@@ -162,8 +162,8 @@ async def test_what_is_fatal_is_raised_whichever_task_raises_it() -> None:
     await cancel([waiting])
 
 
-def test_a_thread_goes_on_until_it_is_told_to_end() -> None:
-    """Also in the middle of a pause."""
+def test_a_thread_runs_until_it_is_told_to_end() -> None:
+    """It also ends in the middle of a pause."""
     ending, health = threading.Event(), Health("thread", 0.0)
     rounds: list[str] = []
 
@@ -177,8 +177,8 @@ def test_a_thread_goes_on_until_it_is_told_to_end() -> None:
     assert rounds == ["", *["thread: RuntimeError: unforeseen"] * 2]
 
 
-def test_an_error_is_told_in_a_line() -> None:
-    """Whatever it says, for it goes into messages and onto screens."""
+def test_an_error_is_described_in_one_line() -> None:
+    """Messages and screens show it, so it may not contain line breaks or control characters."""
     assert describe_error(RuntimeError()) == "RuntimeError"
     assert describe_error(RuntimeError("a\nb\x1b[2J")) == "RuntimeError: a b [2J"
     assert len(describe_error(RuntimeError("x" * 1000))) == 200

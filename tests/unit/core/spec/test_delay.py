@@ -17,34 +17,34 @@ P_LAST = 1 - 2.0**-53
 
 
 def draw_many(text: str, count: int = 20_000) -> list[float]:
-    """Delays of the first requests, with a seed that stays."""
+    """Draw the delays of the first requests with a fixed seed."""
     delay = parse_delay(text)
     return [delay.draw_s(7, index) for index in range(count)]
 
 
 def test_the_generator_is_splitmix64() -> None:
-    """Seed 0 gives the sequence that other implementations of SplitMix64 give, cut to 53 bits."""
+    """With seed 0 it gives the sequence of other SplitMix64 implementations, cut to 53 bits."""
     first = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
     assert [uniform(0, index) for index in range(4)] == [(z >> 11) / 2**53 for z in first]
 
 
 @given(seed=SEEDS, index=INDICES)
 def test_a_draw_lies_between_zero_and_one(seed: int, index: int) -> None:
-    """Zero may come, one may not, at every border of seed and index."""
+    """A draw may be zero but never one, at every limit of seed and index."""
     assert 0 <= uniform(seed, index) < 1
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32, 2**63 - 1])
 @pytest.mark.parametrize("first", [0, 10**15 - 50_000])
-def test_draws_are_spread_evenly(seed: int, first: int) -> None:
-    """Over 50 equal classes chi-square stays in its range, at both ends of the request space."""
+def test_draws_are_uniformly_distributed(seed: int, first: int) -> None:
+    """Over 50 equal classes, chi-square stays in its range at both ends of the request space."""
     classes = Counter(int(uniform(seed, first + index) * 50) for index in range(50_000))
     chi_square = sum((classes[number] - 1000) ** 2 / 1000 for number in range(50))
     assert 20 < chi_square < 95  # 49 degrees of freedom: 0.9999 of all lie in between
 
 
 @pytest.mark.parametrize("lag", [1, 2, 1000])
-def test_draws_of_neighbours_do_not_depend_on_each_other(lag: int) -> None:
+def test_neighbouring_draws_are_independent(lag: int) -> None:
     """Neither neighbouring indices nor neighbouring seeds have correlated draws."""
     draws = [uniform(3, index) - 0.5 for index in range(20_000)]
     others = [uniform(3, index + lag) - 0.5 for index in range(20_000)]
@@ -56,7 +56,7 @@ def test_draws_of_neighbours_do_not_depend_on_each_other(lag: int) -> None:
 
 @given(text=st.sampled_from(FORMS), seed=SEEDS, index=INDICES)
 def test_the_same_seed_and_index_give_the_same_delay(text: str, seed: int, index: int) -> None:
-    """A delay is a pure function, whoever parsed the form and whatever was drawn before."""
+    """A delay depends neither on who parsed the form nor on earlier draws."""
     delay = parse_delay(text)
     delay.draw_s(seed, index + 1)
     assert delay.draw_s(seed, index) == parse_delay(text).draw_s(seed, index)
@@ -64,7 +64,7 @@ def test_the_same_seed_and_index_give_the_same_delay(text: str, seed: int, index
 
 @pytest.mark.parametrize("text", ["0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5"])
 def test_another_seed_gives_other_delays(text: str) -> None:
-    """The seed chooses the delays."""
+    """The seed determines the delays."""
     delay = parse_delay(text)
     assert [delay.draw_s(1, i) for i in range(50)] != [delay.draw_s(2, i) for i in range(50)]
 
@@ -73,7 +73,7 @@ def test_another_seed_gives_other_delays(text: str) -> None:
     ("text", "seconds"), [("20ms", 0.02), ("0s", 0.0), ("5", 5.0), (" 1h ", 3600.0), (0.25, 0.25), (2, 2.0)]
 )
 def test_a_fixed_delay_never_changes(text: object, seconds: float) -> None:
-    """A duration alone is the delay of every request."""
+    """A plain duration is the delay of every request."""
     delay = parse_delay(text)
     assert {delay.draw_s(0, index) for index in range(100)} == {seconds}
     assert delay.mean_s == seconds
@@ -82,7 +82,7 @@ def test_a_fixed_delay_never_changes(text: object, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["0..3s", "0s..3s", "0..3", "0S..3S", "0 .. 3 s", "00..0_3s"])
 def test_whole_seconds_draw_whole_seconds(text: str) -> None:
-    """Whole numbers of seconds on both sides give these and those between, each as often."""
+    """If both limits are whole seconds, all whole seconds between them are drawn equally often."""
     delays = Counter(draw_many(text))
     assert set(delays) == {0.0, 1.0, 2.0, 3.0}
     assert all(abs(count - 5000) < 300 for count in delays.values())
@@ -102,7 +102,7 @@ def test_whole_seconds_draw_whole_seconds(text: str) -> None:
     ],
 )
 def test_other_limits_draw_evenly_between_them(text: str, low_s: float, high_s: float) -> None:
-    """Every tenth of the way between the limits is met as often; a missing unit is that of the other side."""
+    """Each tenth of the range is drawn equally often, and a missing unit is taken from the other limit."""
     delays = draw_many(text)
     assert low_s <= min(delays) < max(delays) < high_s
     tenths = Counter(int((delay - low_s) / (high_s - low_s) * 10) for delay in delays)
@@ -112,13 +112,13 @@ def test_other_limits_draw_evenly_between_them(text: str, low_s: float, high_s: 
 @pytest.mark.parametrize(
     "text", ["7s", "0..3s", "2..10s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5", "lognormal:2s,0"]
 )
-def test_the_mean_is_what_many_delays_come_to(text: str) -> None:
-    """By the law of large numbers the mean of the form is the mean of the draws."""
+def test_the_mean_is_that_of_many_draws(text: str) -> None:
+    """By the law of large numbers, the mean of many draws approaches the mean of the form."""
     assert fmean(draw_many(text)) == pytest.approx(parse_delay(text).mean_s, rel=0.03)
 
 
-def test_an_exponential_delay_forgets_how_long_it_lasted() -> None:
-    """Of the delays longer than the mean, as large a part is longer than twice the mean."""
+def test_an_exponential_delay_is_memoryless() -> None:
+    """The share of delays above twice the mean among those above the mean equals the share above the mean."""
     delays = draw_many("exp:50ms")
     longer = sum(delay > 0.05 for delay in delays)
     assert longer / len(delays) == pytest.approx(math.exp(-1), rel=0.03)
@@ -126,7 +126,7 @@ def test_an_exponential_delay_forgets_how_long_it_lasted() -> None:
 
 
 def test_a_lognormal_delay_has_its_median_and_sigma() -> None:
-    """Half of the delays are below the median; their logarithms spread by sigma."""
+    """Half of the delays are below the median, and their logarithms have the standard deviation sigma."""
     delays = draw_many("lognormal:40ms,0.5")
     assert median(delays) == pytest.approx(0.04, rel=0.02)
     assert fmean(math.log(delay / 0.04) ** 2 for delay in delays) == pytest.approx(0.25, rel=0.03)
@@ -135,13 +135,13 @@ def test_a_lognormal_delay_has_its_median_and_sigma() -> None:
 @pytest.mark.parametrize("text", [*FORMS, "exp:1h", "lognormal:1s,4", "0..3600s", "0..1h"])
 @pytest.mark.parametrize("probability", [0.0, 2.0**-53, 0.5, P_LAST])
 def test_no_delay_is_negative_or_longer_than_an_hour(text: str, probability: float) -> None:
-    """The ends of every distribution are delays that a server can wait."""
+    """A server can wait for the delays at both ends of every distribution."""
     assert 0 <= parse_delay(text).quantile_s(probability) <= MAX_DELAY_S
 
 
 @given(text=st.sampled_from(FORMS), first=PROBABILITIES, second=PROBABILITIES)
-def test_a_higher_probability_is_no_shorter_delay(text: str, first: float, second: float) -> None:
-    """The quantile of a distribution does not fall."""
+def test_a_higher_probability_never_gives_a_shorter_delay(text: str, first: float, second: float) -> None:
+    """The quantile function of a distribution never falls."""
     delay = parse_delay(text)
     low, high = sorted((first, second))
     assert delay.quantile_s(low) <= delay.quantile_s(high)
@@ -157,8 +157,8 @@ def test_a_higher_probability_is_no_shorter_delay(text: str, first: float, secon
         None, [1], {"exp": "50ms"},
     ],
 )  # fmt: skip
-def test_what_is_no_delay_is_named_with_the_forms(text: object) -> None:
-    """The error shows the value and one delay of each form."""
+def test_an_invalid_delay_is_named_with_the_forms(text: object) -> None:
+    """The error shows the value and an example of each form."""
     with pytest.raises(
         ValueError, match=r"^[^\n]* is not a delay such as 20ms, 0\.\.3s, 5ms\.\.80ms, exp:50ms or "
     ):
@@ -180,14 +180,14 @@ def test_what_is_no_delay_is_named_with_the_forms(text: object) -> None:
     ],
 )
 def test_a_delay_is_between_nothing_and_an_hour(text: str) -> None:
-    """Longer or negative delays are refused with the limits, the limits of a range one by one."""
+    """Negative and longer delays are refused with the limits, and so is each limit of a range."""
     with pytest.raises(ValueError, match=f"^{re.escape(text)} is not between 0s and 1h$"):
         parse_delay(text)
 
 
 @given(st.text(alphabet="0123456789.sm,:-e \n") | st.text() | st.floats() | st.integers())
 def test_whatever_is_written_gives_a_delay_or_one_line(text: object) -> None:
-    """Nobody who reads a delay meets another exception, and what is accepted reads back to itself."""
+    """The parser raises only `ValueError`, and a delay that it accepts is read back as the same delay."""
     message = "no error"
     try:
         delay = parse_delay(text)
@@ -200,7 +200,7 @@ def test_whatever_is_written_gives_a_delay_or_one_line(text: object) -> None:
 
 @given(st.sampled_from(["exp:", "lognormal:", ""]), st.text(alphabet="0123.sm,"))
 def test_a_form_with_any_arguments_gives_a_delay_or_one_line(kind: str, arguments: str) -> None:
-    """The arguments of a form are read as strictly as the form."""
+    """The arguments of a form are checked as strictly as the form itself."""
     message = "no error"
     try:
         assert 0 <= parse_delay(kind + arguments).quantile_s(0.5) <= MAX_DELAY_S

@@ -4,7 +4,7 @@ from oku_core.spec.expected_status import ExpectedStatus, list_codes, parse_expe
 
 
 def read_fault(value: object) -> str:
-    """What the reader says of a wrong value."""
+    """Return the error for a wrong value."""
     with pytest.raises(ValueError, match=r".") as caught:
         parse_expect_status(value)
     return str(caught.value)
@@ -24,10 +24,10 @@ def read_fault(value: object) -> str:
         ("599", ("599",)),
     ],
 )
-def test_statuses_come_in_lists_with_commas_or_by_the_hundred(
+def test_statuses_come_in_lists_with_commas_or_as_classes(
     value: object, statuses: tuple[str, ...] | None
 ) -> None:
-    """Command line and file may write them as is convenient."""
+    """The command line and files accept all of these forms."""
     if statuses is None:
         assert read_fault(value) == "5 is not a status such as 200 or 2xx"
     else:
@@ -56,12 +56,12 @@ def test_statuses_come_in_lists_with_commas_or_by_the_hundred(
         ({200: "ok"}, "{200: 'ok'} is not text"),
     ],
 )
-def test_what_is_no_status_is_named(value: object, fault: str) -> None:
-    """A run that expects nothing, or what no server can send, is not begun."""
+def test_an_invalid_status_is_named(value: object, fault: str) -> None:
+    """A run that expects nothing, or something that no server can send, does not start."""
     assert read_fault(value) == fault
 
 
 def test_a_status_knows_its_codes() -> None:
-    """One, or a hundred; several of them are a set."""
+    """It has one code or a hundred, and several statuses form a set."""
     assert list(ExpectedStatus("404").codes) == [404]
     assert list_codes(parse_expect_status("2xx,404,204")) == {*range(200, 300), 404}

@@ -80,14 +80,14 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
 
 
 def read_fault(*sources: Source) -> str:
-    """What the user is told about wrong sources."""
+    """Return the error for wrong sources."""
     with pytest.raises(SpecError) as caught:
         parse_spec(*sources)
     return str(caught.value)
 
 
-def test_the_fields_of_the_help_are_in_order() -> None:
-    """Each key once, with a text that says what it is; what can be given several times is a tuple."""
+def test_every_field_is_complete_and_consistent() -> None:
+    """Each key occurs once and has a help text; the value of a repeatable key is a tuple."""
     assert len(set(KEYS)) == len(KEYS)
     for field in FIELDS:
         assert field.help.endswith(".")
@@ -99,19 +99,19 @@ def test_the_fields_of_the_help_are_in_order() -> None:
 
 
 def test_every_attribute_of_a_spec_has_a_key() -> None:
-    """And each key one attribute."""
+    """Each key also has exactly one attribute."""
     assert sorted(field.attribute for field in FIELDS) == sorted(Spec.__struct_fields__)
 
 
 @pytest.mark.parametrize(("key", "value", "fault"), WRONG_VALUES)
 def test_a_wrong_value_is_told_with_place_and_what_is_allowed(key: str, value: object, fault: str) -> None:
-    """One line, the same from every source but for the place."""
+    """The error is one line that differs between sources only in the place."""
     assert read_fault(Source("spec.yaml", {key: value})) == f"spec.yaml: {key}: {fault}"
     assert read_fault(Source(None, {key: value})) == f"--{key}: {fault}"
 
 
 def test_every_key_has_a_wrong_value() -> None:
-    """No field is left without a test of its error."""
+    """The error of every field has a test."""
     assert {key for key, _, _ in WRONG_VALUES} == set(KEYS)
 
 
@@ -140,14 +140,14 @@ def test_every_key_has_a_wrong_value() -> None:
         ("cacert", " a b.pem", " a b.pem"),
     ],
 )
-def test_the_last_value_that_is_allowed_is_allowed(key: str, value: object, read: object) -> None:
-    """Limits are part of what they limit."""
+def test_a_limit_is_itself_allowed(key: str, value: object, read: object) -> None:
+    """The bounds of a value are inclusive."""
     spec = parse_spec(Source(None, {key: value}))
     assert getattr(spec, FIELD_BY_KEY[key].attribute) == read
 
 
 def test_a_long_value_is_cut() -> None:
-    """A name of a thousand letters does not fill the terminal."""
+    """A name with a thousand letters does not fill the terminal."""
     fault = read_fault(Source(None, {"name": "x" * 1000}))
     assert fault.endswith(" is not a name of up to 100 printable characters")
     assert len(fault) < 200
@@ -158,7 +158,7 @@ def test_a_long_value_is_cut() -> None:
     ("value", "method"), [("GET", "GET"), ("get", "GET"), ("Post", "POST"), ("PURGE", "PURGE")]
 )
 def test_a_method_is_sent_in_capitals(value: str, method: str) -> None:
-    """Users need not press shift, and a method that we never heard of is one."""
+    """Users may write it in lower case, and unknown methods are accepted."""
     assert FIELD_BY_KEY["method"].parse(value) == method
 
 
@@ -176,8 +176,8 @@ def test_a_method_is_sent_in_capitals(value: str, method: str) -> None:
         (["GET"], "['GET'] is not text"),
     ],
 )
-def test_what_is_no_method_is_named(value: object, fault: str) -> None:
-    """Letters that only become ASCII in capitals, and what YAML makes of `on`, are no method."""
+def test_an_invalid_method_is_named(value: object, fault: str) -> None:
+    """Letters that are ASCII only in upper case, and what YAML makes of `on`, are not methods."""
     with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
         FIELD_BY_KEY["method"].parse(value)
 
@@ -185,7 +185,7 @@ def test_what_is_no_method_is_named(value: object, fault: str) -> None:
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.key)
 @given(value=st.text() | st.text(alphabet="http:/[]{}i@?#. x2,AGET0\n٣"))
 def test_any_text_is_read_or_refused_in_one_line(field: Field, value: str) -> None:
-    """No reader raises another exception, and what it has read it reads again."""
+    """A parser raises only `ValueError`, and a value that it accepts is read back as the same value."""
     message = "no error"
     try:
         read = field.parse(value)

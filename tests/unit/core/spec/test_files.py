@@ -13,7 +13,7 @@ _REFUSED = "files are read only from the folders that --files-dir allows"
 
 @pytest.fixture
 def allowed(tmp_path: Path) -> Path:
-    """A folder that the operator allows, beside one that it does not."""
+    """Create a folder that the operator allows, beside one that is not allowed."""
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "secret").write_text("secret")
     folder = tmp_path / "allowed"
@@ -23,14 +23,14 @@ def allowed(tmp_path: Path) -> Path:
 
 
 def refuse(files: SpecFiles, path: object) -> str:
-    """Why a file is not read."""
+    """Return why a file is not read."""
     with pytest.raises(SpecFileError) as caught:
         files.read(str(path))
     return str(caught.value)
 
 
 def test_a_regular_file_below_an_allowed_folder_is_read(allowed: Path) -> None:
-    """However deep, and whichever of several folders it is."""
+    """It may be at any depth, in any of several folders."""
     (allowed / "deep" / "er").mkdir(parents=True)
     (allowed / "deep" / "er" / "key").write_text("key")
     files = SpecFiles((allowed / "nothing", allowed))
@@ -40,7 +40,7 @@ def test_a_regular_file_below_an_allowed_folder_is_read(allowed: Path) -> None:
 
 
 def test_a_folder_that_kubernetes_mounts_is_read(allowed: Path) -> None:
-    """Its files are links into a folder that is a link itself."""
+    """The files of such a folder are links into a folder that is itself a link."""
     (allowed / "..2026").mkdir()
     (allowed / "..2026" / "tls.key").write_text("key")
     (allowed / "..data").symlink_to("..2026")
@@ -49,14 +49,14 @@ def test_a_folder_that_kubernetes_mounts_is_read(allowed: Path) -> None:
 
 
 def test_an_allowed_folder_may_be_a_link(allowed: Path, tmp_path: Path) -> None:
-    """Files may be named by either of its names."""
+    """A file may be named by the link or by its target."""
     (tmp_path / "link").symlink_to(allowed)
     files = SpecFiles((tmp_path / "link",))
     assert files.read(f"{tmp_path}/link/ca.pem") == files.read(f"{allowed}/ca.pem") == b"certificate"
 
 
-def test_what_is_outside_of_the_folders_has_one_answer(allowed: Path, tmp_path: Path) -> None:
-    """Whether it exists, can be read, or is reached by a detour; so does everything without a folder."""
+def test_every_path_outside_the_folders_gets_the_same_answer(allowed: Path, tmp_path: Path) -> None:
+    """It does not matter whether it exists, is readable or is reached by a detour, or a folder is allowed."""
     (allowed / "link").symlink_to(tmp_path / "other" / "secret")
     (allowed / "folder").symlink_to(tmp_path / "other")
     (allowed / "loose").symlink_to(tmp_path / "missing")
@@ -70,8 +70,8 @@ def test_what_is_outside_of_the_folders_has_one_answer(allowed: Path, tmp_path: 
     assert refuse(SpecFiles(), allowed / "ca.pem") == _REFUSED
 
 
-def test_what_is_inside_is_told_precisely(allowed: Path) -> None:
-    """Whoever may name the files of a folder may know what is wrong with them."""
+def test_a_fault_inside_the_folders_is_told_precisely(allowed: Path) -> None:
+    """Anyone who may name the files of a folder may know what is wrong with them."""
     os.mkfifo(allowed / "pipe")
     (allowed / "large").write_bytes(b"x" * (MOST_BYTES + 1))
     (allowed / "full").write_bytes(b"x" * MOST_BYTES)
@@ -79,24 +79,24 @@ def test_what_is_inside_is_told_precisely(allowed: Path) -> None:
     assert refuse(files, allowed / "missing") == "No such file or directory"
     assert refuse(files, allowed / "pipe") == "it is not a regular file"
     assert refuse(files, allowed / "large") == "it is larger than 1 MiB"
-    assert refuse(files, allowed) == _REFUSED  # of the folder itself nothing is read
+    assert refuse(files, allowed) == _REFUSED  # the folder itself is not a file to read
     assert len(files.read(str(allowed / "full"))) == MOST_BYTES
 
 
-def test_what_never_ends_is_not_read_even_where_all_may_be(allowed: Path) -> None:
-    """A run of one's own must not hang either."""
+def test_an_endless_file_is_not_read_even_if_every_file_is_allowed(allowed: Path) -> None:
+    """A run of the user's own must not hang either."""
     assert EVERYWHERE.read(str(allowed / "ca.pem")) == b"certificate"
     for device in ("/dev/zero", "/dev/null", "/dev/tty"):
         assert refuse(EVERYWHERE, device) == "it is not a regular file"
 
 
 def test_a_file_without_a_size_is_bounded_too() -> None:
-    """Those of `/proc` say that they are empty."""
+    """Files in `/proc` report a size of zero."""
     assert EVERYWHERE.read("/proc/self/status")
 
 
 def test_a_spec_is_judged_by_its_paths_alone(allowed: Path) -> None:
-    """For a coordinator, which has other files than its workers: it looks at nothing."""
+    """A coordinator does not have the files of its workers, so it does not look at the disk."""
     files = SpecFiles((allowed,))
     files.check(Spec())
     files.check(Spec(cacert=f"{allowed}/missing.pem", cert=f"{allowed}/a", key=f"{allowed}/b"))

@@ -27,7 +27,7 @@ REFUSED = [
 
 
 def read_fault(value: object) -> str:
-    """What the reader says of a wrong value."""
+    """Return the error for a wrong value."""
     with pytest.raises(ValueError, match=r".") as caught:
         parse_headers(value)
     return str(caught.value)
@@ -47,7 +47,7 @@ def read_fault(value: object) -> str:
     ],
 )
 def test_headers_are_lines_or_a_mapping(value: object, headers: tuple[str, ...]) -> None:
-    """In a file they may be written as YAML has them, a number as a number."""
+    """A file may have them as a YAML mapping, in which a number stays a number."""
     assert parse_headers(value) == headers
 
 
@@ -78,13 +78,13 @@ def test_headers_are_lines_or_a_mapping(value: object, headers: tuple[str, ...])
     ],
 )
 def test_a_header_is_a_name_and_one_line(value: object, fault: str) -> None:
-    """Nothing that would end the header and begin another one gets in."""
+    """Nothing that would end the header and begin another one is accepted."""
     assert read_fault(value) == fault
 
 
 @given(st.text(), st.text())
 def test_no_header_makes_a_second_line(name: str, content: str) -> None:
-    """Whatever is accepted has a colon and neither line end nor control character but the tab."""
+    """An accepted header has a colon, no line break, and no control character but the tab."""
     try:
         [header] = parse_headers({name: content})
     except ValueError:
@@ -94,19 +94,19 @@ def test_no_header_makes_a_second_line(name: str, content: str) -> None:
 
 
 def test_headers_keep_their_order_and_repeat() -> None:
-    """Names and values are sent as the spec has them, without the white space around a value."""
+    """Names and values are sent as in the spec, without the whitespace around a value."""
     headers = parse_headers(["X-Id: n-{i}", "Accept:*/*", "X-Id:  b:c ", "Empty:"])
     assert build_headers(headers)(12) == [("X-Id", "n-12"), ("Accept", "*/*"), ("X-Id", "b:c"), ("Empty", "")]
 
 
 def test_a_spec_without_headers_has_none() -> None:
-    """No header is made up."""
+    """No headers are added."""
     assert build_headers(parse_spec().headers)(1) == []
 
 
 @pytest.mark.parametrize(("header", "body", "fault"), REFUSED)
 def test_a_header_that_breaks_the_framing_is_refused(header: str, body: str | None, fault: str) -> None:
-    """It is named with its value, and with what is true or allowed."""
+    """The error shows the header with its value, and says what is true or allowed."""
     told = find_framing_fault([Header(header)], body)
     assert told is not None
     assert told.startswith(fault)
@@ -124,33 +124,33 @@ def test_a_header_that_breaks_the_framing_is_refused(header: str, body: str | No
         (["X-Content-Length: 5", "Accept: a", "Accept: b"], "abc"),
     ],
 )
-def test_a_header_that_is_true_may_be_sent(headers: list[str], body: str | None) -> None:
-    """Who knows the length may say it, and a connection may be used once."""
+def test_a_correct_framing_header_may_be_sent(headers: list[str], body: str | None) -> None:
+    """A user may state the length of the body, and may use each connection only once."""
     assert find_framing_fault(list(map(Header, headers)), body) is None
 
 
 @given(st.text(st.characters(codec="utf-8")).filter(lambda body: "{i}" not in body), st.integers(0, 200))
 def test_a_length_is_allowed_if_it_is_that_of_the_bytes(body: str, length: int) -> None:
-    """Of UTF-8, as it is sent."""
+    """The bytes are those of UTF-8, as they are sent."""
     is_allowed = find_framing_fault([Header(f"Content-Length: {length}")], body) is None
     assert is_allowed is (length == len(body.encode()))
 
 
 @pytest.mark.parametrize("name", ["Host", "Content-Length"])
-def test_what_there_may_be_one_of_stands_once(name: str) -> None:
-    """A target would have to choose."""
+def test_a_header_that_may_occur_once_is_not_repeated(name: str) -> None:
+    """The target would have to choose one of the values."""
     headers = parse_headers([f"{name}: 0", f"{name.lower()}: 0"])
     assert find_framing_fault(headers, None) == f"{name}: is given twice"
 
 
-def test_the_writer_is_told_where_it_stands() -> None:
-    """The header's place, wherever the body is."""
+def test_the_error_names_the_place_of_the_header() -> None:
+    """That is where the header is, wherever the body is."""
     file = Source("spec.yaml", {"header": {"Content-Length": "5"}})
     with pytest.raises(SpecError, match=r"^spec\.yaml: header: Content-Length: 5: the body has 3 bytes"):
         parse_spec(file, Source(None, {"body": "abc"}))
 
 
-def test_who_asks_to_close_is_understood() -> None:
-    """In any case, beside other options."""
+def test_a_request_to_close_the_connection_is_recognized() -> None:
+    """Case and other options do not matter."""
     assert asks_to_close(parse_headers(["A: b", "CONNECTION: keep-alive , Close"]))
     assert not asks_to_close(parse_headers(["Connection: keep-alive", "X: close"]))

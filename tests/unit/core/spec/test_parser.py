@@ -35,19 +35,19 @@ NEARLY_RIGHT = st.text("0123456789_.eEkmMsµ:-+/{}[]ihtpxacGET, \r\n٣", max_siz
 
 
 def read_fault(*sources: Source) -> str:
-    """What the user is told about wrong sources."""
+    """Return the error for wrong sources."""
     with pytest.raises(SpecError) as caught:
         parse_spec(*sources)
     return str(caught.value)
 
 
-def test_nothing_written_is_the_default() -> None:
-    """Neither flags nor an empty file change anything."""
+def test_without_any_values_the_spec_is_the_default() -> None:
+    """An empty command line and an empty file change nothing."""
     assert parse_spec() == Spec() == parse_spec(Source("spec.yaml", {}))
 
 
 def test_every_key_fills_its_attribute() -> None:
-    """Each key of the table is read into the attribute of that row, and every attribute has a key."""
+    """Each key of the table sets the attribute of its row, and every attribute has a key."""
     written: dict[str, object] = {
         "requests": "1M",
         "method": "post",
@@ -103,15 +103,15 @@ def test_every_key_fills_its_attribute() -> None:
 
 @given(specs())
 def test_a_spec_survives_being_written(spec: Spec) -> None:
-    """Under the names of the table, as JSON too, it is read back to an equal spec."""
+    """The mapping has the keys of the table, and is read back as an equal spec, even by way of JSON."""
     mapping = build_mapping(spec)
     assert parse_spec(Source("spec.yaml", mapping)) == spec
     assert parse_spec(Source("spec.json", json.loads(json.dumps(mapping)))) == spec
 
 
 @given(specs())
-def test_what_is_written_is_plain(spec: Spec) -> None:
-    """The mapping has nothing that YAML or JSON would not know, and no key that does not apply."""
+def test_a_written_spec_has_only_plain_values(spec: Spec) -> None:
+    """The mapping has only values that YAML and JSON know, and only keys that apply."""
     mapping = build_mapping(spec)
     for value in mapping.values():
         assert type(value) in {str, int, float, bool, list}
@@ -121,7 +121,7 @@ def test_what_is_written_is_plain(spec: Spec) -> None:
 
 @given(first=specs(), second=specs())
 def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
-    """What the command line says stands; what it leaves out is that of the file."""
+    """A value from the command line wins; keys that it does not give keep the value from the file."""
     own = {*OWN_SERVERS_KEYS, *ASKS_FOR_AIOHTTP}
     base, over = ({k: v for k, v in build_mapping(spec).items() if k not in own} for spec in (first, second))
     del over["requests"]
@@ -132,13 +132,13 @@ def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
 
 
 def test_a_wrong_value_that_is_overridden_does_not_matter() -> None:
-    """Only what counts is read."""
+    """Only the value that counts is parsed."""
     assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
 
 
 @pytest.mark.parametrize("key", ["range-size", "range_size"])
 def test_a_key_may_be_written_with_underscores(key: str) -> None:
-    """As Python and many YAML files have it."""
+    """Python and many YAML files write keys this way."""
     assert parse_spec(Source("spec.yaml", {key: 5})).range_size == 5
 
 
@@ -155,13 +155,13 @@ def test_a_key_may_be_written_with_underscores(key: str) -> None:
         (5, f"5: unknown key, known keys are {', '.join(KEYS)}"),
     ],
 )
-def test_an_unknown_key_is_told_the_nearest(written: Any, fault: str) -> None:
-    """Or all keys, where none is near."""
+def test_the_error_for_an_unknown_key_suggests_the_nearest(written: Any, fault: str) -> None:
+    """It lists all keys if none is similar."""
     assert read_fault(Source("spec.yaml", {written: 1})) == f"spec.yaml: {fault}"
 
 
-def test_a_key_stands_in_a_source_once() -> None:
-    """Two spellings of one key would leave it to chance which counts."""
+def test_a_key_occurs_once_in_a_source() -> None:
+    """With two spellings of one key, chance would decide which one counts."""
     source = Source("spec.yaml", {"range-size": 1, "range_size": 2})
     assert read_fault(source) == "spec.yaml: range-size: is given twice"
 
@@ -170,15 +170,15 @@ def test_a_key_stands_in_a_source_once() -> None:
     ("document", "shown"), [([1, 2], "[1, 2]"), (None, "null"), ("requests", "requests"), (5, "5")]
 )
 def test_a_source_is_a_mapping(document: Any, shown: str) -> None:
-    """A file that holds something else is told so."""
+    """The error says so if a file holds anything else."""
     assert (
         read_fault(Source("spec.yaml", document)) == f"spec.yaml: {shown} is not a mapping of keys to values"
     )
 
 
 @pytest.mark.parametrize("key", OWN_SERVERS_KEYS)
-def test_what_is_for_own_servers_does_not_go_with_a_url(key: str) -> None:
-    """The error names the place of the key that would have no effect, wherever the URL stands."""
+def test_keys_of_own_servers_cannot_be_combined_with_a_url(key: str) -> None:
+    """The error names the place of the key that would have no effect, wherever the URL is."""
     fault = f"{key}: applies only to Oku's own delay servers and cannot be combined with url"
     assert (
         read_fault(Source("spec.yaml", {key: "1"}), Source(None, {"url": "http://h/"}))
@@ -189,8 +189,8 @@ def test_what_is_for_own_servers_does_not_go_with_a_url(key: str) -> None:
 
 @pytest.mark.parametrize("key", ASKS_FOR_AIOHTTP)
 @pytest.mark.parametrize("label", [None, "spec.yaml", "spec"])
-def test_what_only_aiohttp_can_do_is_refused_to_other_engines(key: str, label: str | None) -> None:
-    """Flags, files and the API name the key that asks for it, wherever the engine is named."""
+def test_other_engines_refuse_what_only_aiohttp_supports(key: str, label: str | None) -> None:
+    """From flags, files and the API, the error names the key that asks for the feature."""
     place = "--" if label is None else f"{label}: "
     fault = f"{place}{key}: the engine httptools does not support this, use aiohttp"
     asks = Source(label, {key: ASKS_FOR_AIOHTTP[key]})
@@ -199,14 +199,14 @@ def test_what_only_aiohttp_can_do_is_refused_to_other_engines(key: str, label: s
     assert parse_spec(engine, asks, Source(None, {"engine": "aiohttp"})).engine is Engine.AIOHTTP
 
 
-def test_what_only_aiohttp_can_do_may_be_declined() -> None:
-    """A file that says what is the default anyway asks for nothing."""
+def test_other_engines_accept_the_defaults_of_keys_for_aiohttp() -> None:
+    """A file that gives the default explicitly asks for nothing."""
     values = {"engine": "httptools", "max-redirects": 0, "cookies": False}
     assert parse_spec(Source("spec.yaml", values)) == Spec(engine=Engine.HTTPTOOLS)
 
 
-def test_a_key_belongs_to_a_certificate() -> None:
-    """Alone it would have no effect."""
+def test_a_private_key_needs_a_certificate() -> None:
+    """It would have no effect on its own."""
     fault = "key: is the key of a certificate, but cert is not given"
     assert read_fault(Source("spec.yaml", {"key": "a.key"})) == f"spec.yaml: {fault}"
     assert parse_spec(Source("spec.yaml", {"key": "a.key"}), Source(None, {"cert": "a"})).key == "a.key"
@@ -218,7 +218,7 @@ def test_an_error_in_a_spec_is_for_the_user() -> None:
 
 
 def check_reading(values: Mapping[str, object]) -> None:
-    """A spec that is whole, or one line that begins with the place."""
+    """Check that a source gives a valid spec, or an error of one line that begins with the place."""
     fault = "spec.yaml: "
     try:
         spec = parse_spec(Source("spec.yaml", values))
@@ -237,11 +237,11 @@ def check_reading(values: Mapping[str, object]) -> None:
 @settings(max_examples=150)
 @given(value=JSON_VALUES | NEARLY_RIGHT | st.lists(NEARLY_RIGHT, max_size=2))
 def test_any_value_of_a_key_gives_a_spec_or_one_line(key: str, value: object) -> None:
-    """Whatever stands in a file, the user never meets another exception, and what is accepted can be sent."""
+    """The parser raises only `SpecError`, and a spec that it accepts can be sent."""
     check_reading({key: value})
 
 
 @given(st.dictionaries(st.sampled_from(KEYS) | st.text(), JSON_VALUES | NEARLY_RIGHT))
 def test_any_mapping_gives_a_spec_or_one_line(values: dict[str, object]) -> None:
-    """The same for several keys together, known or not."""
+    """The same holds for several keys together, whether they are known or not."""
     check_reading(values)

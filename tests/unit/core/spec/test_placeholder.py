@@ -13,7 +13,7 @@ TEMPLATES = st.lists(st.sampled_from(["{i}", "{", "}", "i", "{{i}}", "a/", "{0}"
 
 
 def read_fault(parse: Callable[[object], object], value: object) -> str:
-    """What a reader says of a wrong value."""
+    """Return the error for a wrong value."""
     with pytest.raises(ValueError, match=r".") as caught:
         parse(value)
     return str(caught.value)
@@ -21,20 +21,20 @@ def read_fault(parse: Callable[[object], object], value: object) -> str:
 
 @given(template=TEMPLATES, index=INDICES)
 def test_a_template_puts_the_index_in_every_place(template: str, index: int) -> None:
-    """Each `{i}` becomes the index in plain digits; every other brace stays what it is."""
+    """Each `{i}` becomes the index in plain digits, and all other braces stay."""
     assert build_template(template)(index) == template.replace("{i}", str(index))
 
 
 @given(template=TEMPLATES, index=INDICES)
 def test_a_constant_text_is_the_same_for_every_index(template: str, index: int) -> None:
-    """What is called constant does not change, what is not does."""
+    """A text that is called constant does not change with the index, and every other text does."""
     text = build_template(template)
     assert is_constant(template) == (text(index) == text(index + 1))
 
 
 @pytest.mark.parametrize(("template", "text"), [("", ""), ("{i}", "0"), ("/{i}/{i}", "/0/0")])
 def test_the_first_index_is_zero(template: str, text: str) -> None:
-    """The request space begins at 0, and so do URLs."""
+    """The request space begins at 0."""
     assert build_template(template)(0) == text
 
 
@@ -48,7 +48,7 @@ def test_the_first_index_is_zero(template: str, text: str) -> None:
     ],
 )
 def test_secrets_may_be_named(parse: Callable[[object], object], text: str) -> None:
-    """In all that is sent; what was written stays."""
+    """They are allowed in everything that is sent, and the text stays as the user wrote it."""
     assert parse(text) in (text, (text,))
 
 
@@ -56,17 +56,17 @@ def test_secrets_may_be_named(parse: Callable[[object], object], text: str) -> N
 @pytest.mark.parametrize(
     ("parse", "start"), [(parse_urls, "http://h/?a="), (parse_headers, "A: "), (parse_body, "")]
 )
-def test_a_name_of_a_secret_that_cannot_be_is_told(
+def test_a_malformed_placeholder_of_a_secret_is_refused(
     parse: Callable[[object], object], start: str, name: str
 ) -> None:
-    """It would be sent as it is written, and nobody would know."""
+    """Otherwise it would be sent literally, and nobody would notice."""
     text = f"{{env:{name}" if name == "A" else f"{{env:{name}}}"
     assert "is not of the form {env:NAME} or {file:NAME}" in read_fault(parse, f"{start}{text}")
 
 
 @pytest.mark.parametrize("name", ["../key", ".hidden", "a/b", "", "x" * 254])
 def test_a_file_of_a_secret_is_in_its_folder(name: str) -> None:
-    """Its name is no path."""
+    """A secret is named by a file name, not by a path."""
     assert "is not of the form" in read_fault(parse_body, f"{{file:{name}}}")
 
 

@@ -41,19 +41,19 @@ def test_a_count_is_read_in_every_usual_form(value: object, count: int) -> None:
 
 @given(st.integers(min_value=-(10**60), max_value=10**60))
 def test_a_count_is_exact_at_any_size(count: int) -> None:
-    """No digit is lost in a float, as a number, as text or with underscores."""
+    """As a number, as text or with underscores, it loses no digit to a float."""
     assert parse_count(count) == parse_count(str(count)) == parse_count(f"{count:_}") == count
 
 
 @given(st.integers(min_value=0, max_value=10**15))
 def test_a_count_with_a_decimal_point_is_exact(thousandths: int) -> None:
-    """1.001M is 1001000 and not a hair less, which would be no whole number."""
+    """1.001M is exactly 1001000; a rounding error would make it a fraction."""
     assert parse_count(f"{thousandths // 1000}.{thousandths % 1000:03}k") == thousandths
 
 
 @pytest.mark.parametrize("value", ["1.5", 1.5, "1e-1", "0.0001k"])
 def test_a_count_is_whole(value: object) -> None:
-    """A part of a request is not rounded away."""
+    """A fraction of a request is not rounded away."""
     with pytest.raises(ValueError, match=f"^{value} is not a whole number$"):
         parse_count(value)
 
@@ -76,13 +76,13 @@ def test_a_count_is_whole(value: object) -> None:
     ],
 )
 def test_a_duration_is_read_in_every_usual_form(value: object, seconds: float) -> None:
-    """Every unit gives seconds, a bare number is seconds, a sign is left for the caller to judge."""
+    """Every unit gives seconds, a bare number means seconds, and the caller judges the sign."""
     assert parse_duration_s(value) == seconds
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_duration_survives_being_written(seconds: float) -> None:
-    """A float that was written down is read as the same float."""
+    """A float that is written out is read back as the same float."""
     assert parse_duration_s(seconds) == parse_duration_s(repr(seconds)) == seconds
 
 
@@ -105,13 +105,13 @@ def test_a_duration_survives_being_written(seconds: float) -> None:
     ],
 )
 def test_a_size_is_read_in_decimal_and_binary_units(value: object, size: int) -> None:
-    """One kB is a thousand bytes, one KiB is 1024."""
+    """One kB is 1000 bytes, and one KiB is 1024."""
     assert parse_size(value) == size
 
 
 @pytest.mark.parametrize("value", [-1, "-1", "-4KiB"])
 def test_a_size_is_not_negative(value: object) -> None:
-    """There is no body of less than no bytes."""
+    """No body is shorter than zero bytes."""
     with pytest.raises(ValueError, match=f"^{value} is not at least 0$"):
         parse_size(value)
 
@@ -143,23 +143,23 @@ def test_a_size_is_not_negative(value: object) -> None:
         ({"s": 5}, "{'s': 5}"),
     ],
 )
-def test_what_is_no_quantity_is_named(parse: Parser, value: object, shown: str) -> None:
-    """The error shows the value and a right one; digits of other scripts and look-alike units are none."""
+def test_an_invalid_quantity_is_named(parse: Parser, value: object, shown: str) -> None:
+    """The error shows the value and an example; digits of other scripts and look-alike units are refused."""
     with pytest.raises(ValueError, match=rf"^{re.escape(shown)} is not a (number|duration|size) such as \S"):
         parse(value)
 
 
 @pytest.mark.parametrize("digits", [401, 5000])
-def test_a_text_of_more_than_400_digits_is_no_number(digits: int) -> None:
-    """Nobody means it, and Python would refuse to read it sooner or later."""
+def test_a_text_of_more_than_400_digits_is_not_a_number(digits: int) -> None:
+    """No user means it, and Python refuses to parse the longest ones."""
     assert parse_count("9" * 400) == 10**400 - 1
     with pytest.raises(ValueError, match=r"^'9+\.\.\.9+' is not a number such as 50000"):
         parse_count("9" * digits)
 
 
 @pytest.mark.parametrize("value", ["1e400", 10**400, "9" * 399])
-def test_a_duration_beyond_every_float_is_none(value: object) -> None:
-    """An infinite duration is not made of a finite text."""
+def test_a_duration_beyond_every_float_is_refused(value: object) -> None:
+    """A finite text never gives an infinite duration."""
     with pytest.raises(ValueError, match="is not a duration such as 10s"):
         parse_duration_s(value)
 
@@ -167,7 +167,7 @@ def test_a_duration_beyond_every_float_is_none(value: object) -> None:
 @pytest.mark.parametrize("parse", PARSERS)
 @given(value=st.text(alphabet="0123456789_.eE+-kKmMiBsµ \n٣nainf") | st.floats() | st.text())
 def test_whatever_is_written_gives_a_number_or_one_line(parse: Parser, value: object) -> None:
-    """Nobody who reads a quantity meets another exception than `ValueError`."""
+    """The parsers raise only `ValueError`."""
     number, message = 0.0, "no error"
     try:
         number = parse(value)
@@ -195,13 +195,13 @@ def test_whatever_is_written_gives_a_number_or_one_line(parse: Parser, value: ob
     ],
 )
 def test_a_duration_is_shown_in_two_units_at_most(seconds: float, text: str) -> None:
-    """Each range of durations has its form, and rounding never writes 1000 ms or 60 s."""
+    """Each range of durations has its own form, and rounding never gives 1000 ms or 60 s."""
     assert format_duration(seconds) == text
 
 
 @given(st.floats(min_value=0, max_value=4000) | st.floats(min_value=0, max_value=1e7))
 def test_a_shown_duration_is_near_the_true_one(seconds: float) -> None:
-    """What people read is the duration, to the last unit that is shown."""
+    """The displayed duration is correct to the last unit shown."""
     text = format_duration(seconds)
     units = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
     words = text.split()
@@ -228,5 +228,5 @@ def test_a_shown_duration_is_near_the_true_one(seconds: float) -> None:
     ],
 )
 def test_bytes_are_shown_in_decimal_units(count: float, text: str) -> None:
-    """The unit is the largest one that leaves a number of at least 1, after rounding."""
+    """The unit is the largest one that leaves a number of at least 1 after rounding."""
     assert format_bytes(count) == text

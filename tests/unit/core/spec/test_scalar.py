@@ -7,7 +7,7 @@ from oku_core.spec.scalar import parse_text
 
 @pytest.mark.parametrize("text", ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"])
 def test_text_is_any_text(text: str) -> None:
-    """A body has lines, braces and control characters as it likes."""
+    """A body may contain line breaks, braces and control characters."""
     assert parse_text(text) == text
 
 
@@ -24,6 +24,6 @@ def test_text_is_any_text(text: str) -> None:
     ],
 )
 def test_text_is_not_guessed(value: object, fault: str) -> None:
-    """What YAML read as something else was perhaps written otherwise: 1_000 would be sent as 1000."""
+    """YAML may have changed what the user wrote: 1_000 would be sent as 1000."""
     with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
         parse_text(value)

@@ -13,7 +13,7 @@ HIDDEN = "hunter2-0815"
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SecretSource:
-    """One variable and one folder are allowed."""
+    """A source that allows one variable and one folder."""
     folder = tmp_path / "secrets"
     folder.mkdir()
     (folder / "key.txt").write_text("a&b/c d\n")
@@ -23,15 +23,15 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SecretSource:
 
 
 def refuse(source: SecretSource, spec: Spec) -> str:
-    """Why a spec cannot be filled in; the reason has no value in it."""
+    """Return why a spec cannot be filled in; the reason never shows a value."""
     with pytest.raises(SecretError) as caught:
         source.fill_in(spec)
     assert HIDDEN not in str(caught.value)
     return str(caught.value)
 
 
-def test_values_come_to_stand_where_their_names_were(source: SecretSource) -> None:
-    """In a URL percent-encoded, else as they are; the line break at the end of a file is not meant."""
+def test_values_replace_their_placeholders(source: SecretSource) -> None:
+    """In a URL they are percent-encoded, elsewhere not; a line break that ends a file is dropped."""
     spec = Spec(
         urls=(Url("http://me:{file:key.txt}@h/{i}?t={env:TOKEN}"), Url("http://h/")),
         headers=(
@@ -59,8 +59,8 @@ def test_a_spec_without_secrets_stays_as_it_is() -> None:
     assert reads_sources(Spec(cacert="/ca.pem"))
 
 
-def test_only_what_was_allowed_can_be_named(source: SecretSource, tmp_path: Path) -> None:
-    """Whatever else the environment has; the reason says what would allow it."""
+def test_only_allowed_secrets_can_be_used(source: SecretSource, tmp_path: Path) -> None:
+    """Whatever else the environment has, the error says how to allow it."""
     assert refuse(source, Spec(body="{env:OTHER}")) == (
         "{env:OTHER} is not allowed here: --allow-env OTHER allows it"
     )
@@ -72,8 +72,8 @@ def test_only_what_was_allowed_can_be_named(source: SecretSource, tmp_path: Path
     assert refuse(source, Spec(body="{file:link}")).startswith("{file:link}: ")
 
 
-def test_what_has_no_value_is_named(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty one is none: its Secret lacks the key, perhaps."""
+def test_a_secret_without_a_value_is_named(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty value counts as missing: the Kubernetes Secret may lack the key."""
     monkeypatch.setenv("EMPTY", "")
     assert refuse(source, Spec(body="{env:UNSET}")) == "{env:UNSET}: this variable is not set here"
     assert refuse(source, Spec(body="{env:EMPTY}")) == "{env:EMPTY}: its value is empty"
@@ -84,7 +84,7 @@ def test_what_has_no_value_is_named(source: SecretSource, monkeypatch: pytest.Mo
     "value", [f"{HIDDEN}\r\nX-Admin: 1", f"{HIDDEN}\nx", f"\x00{HIDDEN}", f"{HIDDEN}\x7f"]
 )
 def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> None:
-    """Whoever writes a Secret writes no requests."""
+    """The author of a secret must not be able to write requests."""
     assert source.folder is not None
     (source.folder / "bad").write_text(value)
     reason = refuse(source, Spec(headers=(Header("A: {file:bad}"),)))
@@ -92,15 +92,15 @@ def test_no_value_makes_a_second_header(source: SecretSource, value: str) -> Non
 
 
 @pytest.mark.parametrize("header", ["Content-Length: {file:n}", "Connection: {file:n}", "Expect: {file:n}"])
-def test_no_value_says_where_a_request_ends(source: SecretSource, header: str) -> None:
-    """What a spec may not say itself, no value may say for it."""
+def test_no_value_changes_the_framing_of_a_request(source: SecretSource, header: str) -> None:
+    """A value may not say what the spec itself may not say."""
     assert source.folder is not None
     (source.folder / "n").write_text(HIDDEN)
     assert "headers contradict the body" in refuse(source, Spec(headers=(Header(header),)))
 
 
-def test_a_value_is_no_template(source: SecretSource) -> None:
-    """An index in it would be replaced, and a name in it is not looked up."""
+def test_a_value_is_not_a_template(source: SecretSource) -> None:
+    """A value with `{i}` is refused, as the index would replace it; names in a value are not looked up."""
     assert source.folder is not None
     (source.folder / "index").write_text(f"{HIDDEN}{{i}}")
     (source.folder / "name").write_text("{env:OTHER}")
@@ -110,8 +110,8 @@ def test_a_value_is_no_template(source: SecretSource) -> None:
     assert refuse(source, Spec(body="{file:bytes}")) == "{file:bytes}: its value is not UTF-8"
 
 
-def test_values_are_not_in_what_is_logged(source: SecretSource) -> None:
-    """In any of the forms in which a library may show them."""
+def test_values_do_not_appear_in_logs(source: SecretSource) -> None:
+    """This holds for every form in which a library may show them."""
     assert source.folder is not None
     (source.folder / "odd").write_text("it's a \\ secret/ß")
     source.fill_in(Spec(body="{file:odd}{env:TOKEN}"))

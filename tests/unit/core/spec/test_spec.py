@@ -9,8 +9,8 @@ from oku_core.spec.expected_status import list_codes
 from oku_core.spec.spec import Engine, Spec, decode_spec, encode_part, encode_spec
 
 
-def test_without_a_word_a_spec_is_complete() -> None:
-    """A hundred thousand GETs to Oku's own servers: every attribute has a default."""
+def test_every_attribute_has_a_default() -> None:
+    """By default, a spec describes a hundred thousand GETs to Oku's own servers."""
     spec = Spec()
     assert (spec.requests, spec.method, spec.brings_servers) == (100_000, "GET", True)
     assert (spec.concurrency, spec.timeout_s, spec.delay, spec.seed) == (100, 10.0, None, None)
@@ -20,13 +20,13 @@ def test_without_a_word_a_spec_is_complete() -> None:
 
 @given(specs())
 def test_a_spec_survives_the_wire(spec: Spec) -> None:
-    """A worker gets the spec that the coordinator has."""
+    """A worker gets the same spec that the coordinator has."""
     assert decode_spec(encode_spec(spec)) == spec
 
 
 @given(specs())
-def test_what_is_expected_is_a_set_of_statuses(spec: Spec) -> None:
-    """Every status of the spec, and every one of the hundred that an `xx` stands for, is in it."""
+def test_the_expected_codes_are_those_of_all_statuses(spec: Spec) -> None:
+    """They include every code of the spec, and each of the hundred codes of a class such as `2xx`."""
     statuses = list_codes(spec.expect_status)
     expected = {
         code
@@ -40,7 +40,7 @@ def test_what_is_expected_is_a_set_of_statuses(spec: Spec) -> None:
 
 @pytest.mark.parametrize(("grace_s", "drain_s"), [(None, 8.0), (0.0, 0.0), (20.0, 20.0)])
 def test_requests_in_flight_may_go_on_until_their_timeout(grace_s: float | None, drain_s: float) -> None:
-    """When a run is stopped, and a second longer, in which that is noticed; unless the spec says how long."""
+    """After a stop they have their timeout and a second to notice it, unless the spec sets the grace."""
     assert Spec(timeout_s=7.0, grace_s=grace_s).drain_s == drain_s
 
 
@@ -50,8 +50,8 @@ WRITTEN = (
 )
 
 
-def test_what_a_ledger_has_is_parsed_once() -> None:
-    """Its JSON has each part as it was written; a spec that is read of it has the parts themselves."""
+def test_a_stored_spec_is_parsed_once() -> None:
+    """Its JSON has each part as the user wrote it, and a spec that is read from it has the parsed parts."""
     spec = decode_spec(WRITTEN)
     assert (spec.urls[0].host, spec.urls[0].path, spec.urls[0].query) == ("h", "/{i}", "a=b")
     assert (spec.headers[0].name, spec.headers[0].value) == ("A", "b")
@@ -67,12 +67,12 @@ def test_what_a_ledger_has_is_parsed_once() -> None:
     "part", ['"delay":"soon"', '"expect_status":["6xx"]', '"urls":["http://["]', '"headers":[5]']
 )
 def test_a_part_that_cannot_be_read_is_a_validation_error(part: str) -> None:
-    """Whoever reads messages need not know which parts a spec has."""
+    """A reader of messages does not need to know which parts a spec has."""
     with pytest.raises(msgspec.ValidationError):
         decode_spec(f"{{{part}}}")
 
 
 def test_only_the_parts_of_a_spec_are_written_as_text() -> None:
-    """Anything else is a mistake of ours."""
+    """Any other type is a bug in Oku."""
     with pytest.raises(NotImplementedError):
         encode_part(object())

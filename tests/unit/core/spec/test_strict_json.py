@@ -22,8 +22,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("content", "message"), WRONG.items(), ids=range(len(WRONG)))
-def test_what_readers_disagree_about_is_refused(content: bytes, message: str) -> None:
-    """In one line, and at once."""
+def test_json_that_parsers_disagree_about_is_refused(content: bytes, message: str) -> None:
+    """It is refused in one line and without delay."""
     began = time.process_time()
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         decode_json(content)
@@ -39,6 +39,6 @@ def test_what_readers_disagree_about_is_refused(content: bytes, message: str) ->
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     )
 )
-def test_what_a_program_writes_is_read(value: object) -> None:
-    """As it was."""
+def test_json_that_a_program_writes_is_read(value: object) -> None:
+    """The values come back unchanged."""
     assert decode_json(json.dumps(value).encode()) == value

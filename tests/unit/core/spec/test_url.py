@@ -7,7 +7,7 @@ from oku_core.spec.url import Url, parse_proxy, parse_urls
 
 
 def read_fault(value: object, parse: Callable[[object], object] = parse_urls) -> str:
-    """What a reader says of a wrong value."""
+    """Return the error for a wrong value."""
     with pytest.raises(ValueError, match=r".") as caught:
         parse(value)
     return str(caught.value)
@@ -29,7 +29,7 @@ def read_fault(value: object, parse: Callable[[object], object] = parse_urls) ->
     ],
 )
 def test_a_url_stays_as_it_was_written(url: str) -> None:
-    """Alone or in a list, `{i}` in path or query or none at all."""
+    """This holds alone and in a list, with `{i}` in path or query and without it."""
     assert parse_urls(url) == (url,)
     assert parse_urls([url, url]) == (url, url)
 
@@ -89,13 +89,13 @@ def test_a_url_stays_as_it_was_written(url: str) -> None:
         ({"http": "//h"}, "{'http': '//h'} is not text"),
     ],
 )
-def test_a_wrong_url_is_told_what_is_wrong_with_it(url: object, fault: str) -> None:
-    """Each fault has its sentence, with the URL in it."""
+def test_the_error_for_a_url_says_what_is_wrong(url: object, fault: str) -> None:
+    """Each fault has its own sentence, which shows the URL."""
     assert read_fault(url) == fault
 
 
 def test_a_url_has_its_parts() -> None:
-    """They were split once and are there for whoever sends requests; the text stays as it was written."""
+    """It is split once, for everyone who sends requests, and its text stays as the user wrote it."""
     url = Url("HTTP://me:{env:P}@Example.COM:8080/a b/{i}?q={i}")
     assert (url.scheme, url.authority, url.host) == ("http", "me:{env:P}@Example.COM:8080", "example.com")
     assert (url.path, url.query) == ("/a b/{i}", "q={i}")
@@ -108,7 +108,7 @@ def test_a_url_has_its_parts() -> None:
     "url", ["http://proxy.example:3128", "http://127.0.0.1:3128/", "http://me:secret@[::1]:8080"]
 )
 def test_a_proxy_stays_as_it_was_written(url: str) -> None:
-    """With a user perhaps."""
+    """It may have a user."""
     assert parse_proxy(url) == url
 
 
@@ -124,12 +124,12 @@ def test_a_proxy_stays_as_it_was_written(url: str) -> None:
         (["http://h"], "['http://h'] is not text"),
     ],
 )
-def test_what_is_no_proxy_is_named(url: object, fault: str) -> None:
-    """Only plain HTTP is spoken to proxies, and nothing is asked of the proxy itself."""
+def test_an_invalid_proxy_is_named(url: object, fault: str) -> None:
+    """Proxies are reached by plain HTTP only, and nothing is requested from the proxy itself."""
     assert read_fault(url, parse_proxy) == fault
 
 
 @pytest.mark.parametrize("host", ["{env:HOST}", "h:{env:PORT}", "a.{file:x}.example", "me@{env:HOST}"])
-def test_no_secret_stands_in_a_host(host: str) -> None:
-    """It would be shown to every resolver on the way."""
+def test_a_host_has_no_secret(host: str) -> None:
+    """Every resolver on the way would see it."""
     assert "has a secret in its host" in read_fault(f"http://{host}/x@y")
