@@ -55,7 +55,7 @@ BAD_INPUT = {
         "--url: http://h/{n} has the unknown placeholder {n}",
     ),
     "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of aiohttp"),
-    "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: is for Oku's own"),
+    "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: applies only to Oku's own"),
     "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests'"),
     "unknown command": (["rum"], "No such command 'rum'"),
     "two files": (
@@ -84,7 +84,7 @@ BAD_INPUT = {
     "unknown run to resume": (["resume", "x"], "there are no runs in this data folder"),
     "no token": (["run", "--coordinator", "http://h:9"], "--token: a remote coordinator asks for"),
     "no coordinator": (["run", "--coordinator", "nowhere"], "--coordinator: nowhere is not a URL"),
-    "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: it does not begin with"),
+    "no broker": (["worker", "--broker-url", "mysql://x"], "--broker-url: the URL must begin with"),
     "bad worker timeout": (
         ["coordinator", "--broker-url", "redis://x", "--worker-timeout", "soon"],
         "--worker-timeout: soon is",

@@ -219,7 +219,7 @@ def test_a_cluster_refuses_what_it_cannot_carry_out(world: World) -> None:
 def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: Path) -> None:
     """Such a spec is refused before a worker hears of it."""
     spec = Spec(cacert=f"{tmp_path}/ca.pem")
-    with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read from the folders"):
+    with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read only from the folders"):
         world.alone.check(spec)
     Readiness(world.ledger, world.roster, files=SpecFiles((tmp_path,))).check(spec)
 
