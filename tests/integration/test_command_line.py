@@ -313,7 +313,7 @@ def find_descendants(pid: int) -> list[int]:
     return children + [descendant for child in children for descendant in find_descendants(child)]
 
 
-def test_names_in_brackets_are_no_markup(tmp_path: Path) -> None:
+def test_names_in_brackets_are_not_markup(tmp_path: Path) -> None:
     """A folder and a run whose names look like rich's markup are shown as they are, and used as they are."""
     ended = run_oku("run", "--data-dir", "d[/b]", "--name", "[red]x[/]", "--requests", "20", cwd=tmp_path)
 

@@ -104,7 +104,7 @@ async def test_a_connection_that_ends_too_early(
 
 
 @pytest.mark.parametrize("case", PROTOCOL_ERROR)
-async def test_an_answer_that_is_no_http(
+async def test_an_answer_that_is_not_http(
     engine: Engine, worker: EngineWorker, serve: Serve, case: str
 ) -> None:
     """The request is a `protocol_error`, long before its timeout, and was sent once."""

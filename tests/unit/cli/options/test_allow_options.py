@@ -73,7 +73,7 @@ def test_a_run_of_ones_own_is_told_by_flags_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["OKU_BROKER_URL", "OKU_TOKEN", "CELERY_BROKER_URL"])
-def test_settings_of_its_own_are_no_secrets_for_targets(name: str) -> None:
+def test_settings_of_its_own_are_not_secrets_for_targets(name: str) -> None:
     """Nobody wants to send the password of the broker to a target."""
     with pytest.raises(UserError, match=f"--allow-env: {name} is a setting of Oku's own"):
         read_secrets("--allow-env", name)

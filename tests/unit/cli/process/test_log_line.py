@@ -117,7 +117,7 @@ def test_text_ends_with_the_error() -> None:
         (0.5, "0.5"),
     ],
 )
-def test_text_quotes_what_is_no_single_word(value: object, text: str) -> None:
+def test_text_quotes_what_is_not_a_single_word(value: object, text: str) -> None:
     """Each field can be cut out of its line."""
     assert write(build_record(worker=value)).endswith(f" worker={text} logger=oku_workers.broker.lease_task")
 
@@ -128,7 +128,7 @@ def test_what_others_wrote_begins_no_line_of_text() -> None:
     assert r" GET /a 2026-02-01T17:05:12.045Z error forged\x1b[A logger=" in write(record)
 
 
-def test_what_is_no_plain_value_is_no_fact() -> None:
+def test_what_is_not_a_plain_value_is_not_a_fact() -> None:
     """Celery's dictionary of the whole task is left out, and a reserved name keeps its meaning."""
     document = read(build_record(data={"args": "secret"}, run=None, level="high", taskName="Task-1"))
     assert document.keys() == {"time", "level", "logger", "message", "pid"}

@@ -53,7 +53,7 @@ def test_what_only_the_user_can_put_right_is_told_by_the_words_of_kubectl(error:
 
 
 @pytest.mark.parametrize("error", PASSING)
-def test_what_may_pass_is_no_mistake(error: str) -> None:
+def test_what_may_pass_is_not_a_mistake(error: str) -> None:
     """A word such as `context`, which also occurs in mistakes, does not make it one."""
     assert not is_mistake(find_reason(error))
     assert not is_mistake(find_reason(f"{LOGGED_BLOCK}\n{error}"))

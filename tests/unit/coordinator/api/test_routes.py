@@ -188,7 +188,7 @@ async def test_every_call_needs_the_token(
     assert world.runs.fetch_page(10, "") == []
 
 
-async def test_a_token_that_is_no_text_is_wrong(client: Client) -> None:
+async def test_a_token_that_is_not_text_is_wrong(client: Client) -> None:
     """A header may carry any bytes."""
     server = client.server
     assert server is not None

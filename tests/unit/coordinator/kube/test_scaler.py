@@ -472,7 +472,7 @@ async def test_it_is_known_how_many_workers_are_there_and_why_not_all(
     assert world.scaler.workers == PodReadiness()
 
 
-async def test_pods_that_cannot_be_made_are_no_riddle(world: World, kubernetes: Kubernetes) -> None:
+async def test_pods_that_cannot_be_made_are_not_a_riddle(world: World, kubernetes: Kubernetes) -> None:
     """A quota refuses them, so that none is there that could say why."""
     world.submit(workers=2, urls=(), servers=1)
     kubernetes.conditions = [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]

@@ -32,7 +32,7 @@ def test_the_path_of_the_api_is_added_unless_it_is_there(url: str, push: str, qu
     ["", "loki:3100", "ftp://loki", "http://", "http://h:port", "http://h:0", "http://h:70000", "http://h?a=b",
      "http://h/#x", "http://h /", "http://[::1", "http://h\n"],
 )  # fmt: skip
-def test_what_is_no_url_of_loki_is_named(url: str) -> None:
+def test_what_is_not_a_url_of_loki_is_named(url: str) -> None:
     """The error is one sentence."""
     with pytest.raises(ValueError, match="is not a URL of Loki such as") as caught:
         LokiTarget(url=url)

@@ -133,7 +133,7 @@ async def test_servers_that_come_during_a_run_are_seen(world: World) -> None:
     assert world.seen == {"a", "b", "c"}
 
 
-async def test_a_short_time_without_answers_is_no_loss(world: World) -> None:
+async def test_a_short_time_without_answers_is_not_a_loss(world: World) -> None:
     """Nobody comes and goes in it unseen."""
     await begin(world)
     world.servers.stores = None

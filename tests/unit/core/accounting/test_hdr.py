@@ -109,7 +109,7 @@ def test_a_single_empty_bucket_has_two_forms(payload: bytes) -> None:
     assert hdr.decode(pack(payload)).buckets == [0, 1, 2, 1]
 
 
-def test_empty_buckets_at_the_end_are_no_buckets() -> None:
+def test_empty_buckets_at_the_end_are_not_buckets() -> None:
     """A writer may list them up to the end of its range."""
     assert hdr.decode(pack(b"\x02\xfd\xef\x02")).buckets == [0, 1]
 
@@ -139,7 +139,7 @@ def test_cookies_without_the_size_of_a_number_are_read() -> None:
         (pack(b"\xff" * 8), "the histogram ends within a number"),
     ],
 )
-def test_what_is_no_histogram_of_ours_is_refused(data: bytes, message: str) -> None:
+def test_what_is_not_a_histogram_of_ours_is_refused(data: bytes, message: str) -> None:
     """Another version, layout or unit, or half a histogram, is an error, not a wrong figure."""
     with pytest.raises(ValueError, match=f"^{message}"):
         hdr.decode(data)
@@ -179,7 +179,7 @@ def test_any_payload_is_a_histogram_or_an_error(payload: bytes) -> None:
 
 
 @given(st.binary(max_size=80))
-def test_any_bytes_are_no_histogram(data: bytes) -> None:
+def test_any_bytes_are_not_a_histogram(data: bytes) -> None:
     """Bytes that were not written as a histogram are not read as one."""
     with pytest.raises(ValueError, match=r"^no HdrHistogram"):
         hdr.decode(data)

@@ -23,7 +23,7 @@ def test_a_rate_outside_of_0_to_1_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "often", "1%"])
-def test_a_rate_that_is_no_number_is_refused(text: str) -> None:
+def test_a_rate_that_is_not_a_number_is_refused(text: str) -> None:
     """The message shows the form of a rate."""
     with pytest.raises(ValueError, match=rf"^{text} is not a fraction between 0 and 1, such as 0.01$"):
         parse_rate(text)

@@ -28,7 +28,7 @@ def test_the_name_is_the_path_without_its_slash(target: str, name: str) -> None:
     assert find_name(target.encode()) == name.encode()
 
 
-def test_a_target_that_is_no_url_has_no_name() -> None:
+def test_a_target_that_is_not_a_url_has_no_name() -> None:
     """The caller decides what becomes of the request."""
     with pytest.raises(ValueError, match="Invalid IPv6 URL"):
         find_name(b"http://[/1")
@@ -41,7 +41,7 @@ def test_a_numeric_name_is_an_index(name: str, index: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a", "1a", "-1", "1.0", "1/2", "²", "\u0661", "1" * 19, "1" * 8000])
-def test_any_other_name_is_no_index(name: str) -> None:
+def test_any_other_name_is_not_an_index(name: str) -> None:
     """Neither digits of other scripts nor numbers beyond any request space are an index."""
     assert parse_index(name.encode()) is None
 

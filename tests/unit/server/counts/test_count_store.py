@@ -24,7 +24,7 @@ def test_the_counts_of_all_processes_are_summed(store: CountStore) -> None:
     assert [store.sum_up(run).served for run in ("a", "b", "", "c")] == [6, 3, 3, 0]
 
 
-def test_a_name_that_is_no_run_was_served_nothing(store: CountStore) -> None:
+def test_a_name_that_is_not_a_run_was_served_nothing(store: CountStore) -> None:
     """A name that fits no row does not get the count of requests without a run."""
     CountTable(store.blocks[0], store.registry).add("")
     assert store.sum_up("x" * 41).served == 0

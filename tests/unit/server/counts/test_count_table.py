@@ -139,6 +139,6 @@ def test_a_run_that_gets_the_place_of_another_begins_at_0(registry: RunRegistry)
 
 
 @pytest.mark.parametrize("content", [b"", EMPTY_TABLE[:-1], EMPTY_TABLE + b"\0", bytes(len(EMPTY_TABLE))])
-def test_anything_else_is_no_table(content: bytes) -> None:
+def test_anything_else_is_not_a_table(content: bytes) -> None:
     """A table is known by its length and its first bytes."""
     assert not is_table(content)

@@ -54,7 +54,7 @@ def test_a_run_is_announced() -> None:
 
 
 @pytest.mark.parametrize("run", [b"%00", b"%C3%A9", b"\xe9", b"%ED%A0%80", b"a" * 41, b"a" * 60_000])
-def test_a_name_that_is_no_run_is_refused(run: bytes) -> None:
+def test_a_name_that_is_not_a_run_is_refused(run: bytes) -> None:
     """The line names the value and what is allowed."""
     answer = ask(b"/-/served?run=" + run)
     assert answer.status == b"400 Bad Request"

@@ -96,7 +96,7 @@ def test_what_is_between_chunks_has_a_limit(endless: bytes, piece: int) -> None:
         read(Invalid("7.1", content), [content[at : at + piece] for at in range(0, len(content), piece)])
 
 
-def test_many_small_chunks_are_no_fault() -> None:
+def test_many_small_chunks_are_not_a_fault() -> None:
     """Their sizes are longer than what is in them."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     content = head + b"1;a=b\r\nx\r\n" * 50_000 + b"0\r\n\r\n"

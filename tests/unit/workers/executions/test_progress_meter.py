@@ -65,7 +65,7 @@ def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> Non
     assert [sum(meter.take([]).outcomes) for _ in range(3)] == [1, 0, 0]
 
 
-def test_the_longest_latency_is_no_fault(execution: Execution) -> None:
+def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
     meter = ProgressMeter()
     execution.answer(200, 2 * HIGHEST_US, 0, expected=True)
