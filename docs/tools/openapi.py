@@ -10,9 +10,9 @@ from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
-from oku_core.spec.delay import parse_delay
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.spec import Engine
+from oku_core.spec.values.delay import parse_delay
 
 Json = dict[str, Any]
 

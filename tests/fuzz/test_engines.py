@@ -11,10 +11,10 @@ from tests.kit.workers.engine_fixtures import serve, worker
 from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.messaging.lease import Report
-from oku_core.spec.expected_status import ExpectedStatus
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 __all__ = ["serve", "worker"]
 

@@ -12,9 +12,9 @@ from tests.kit.servers.black_hole import black_hole
 from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, always, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
 

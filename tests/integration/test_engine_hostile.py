@@ -13,7 +13,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -10,7 +10,7 @@ from tests.kit.servers.hostile_server import Exchange, Serve, always, build_resp
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 

@@ -13,7 +13,7 @@ from tests.kit.servers.hostile_server import Exchange, Serve, build_response
 from tests.kit.workers.measured_worker import COMMAND, Measurement, measure
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 
 @pytest.fixture

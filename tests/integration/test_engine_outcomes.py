@@ -18,9 +18,9 @@ from tests.kit.servers.hostile_server import (
 from tests.kit.witness import witnessing
 from tests.kit.workers.engine_worker import EngineWorker, count
 
-from oku_core.spec.expected_status import ExpectedStatus
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

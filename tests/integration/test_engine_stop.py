@@ -16,7 +16,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
 CONCURRENCY = 20

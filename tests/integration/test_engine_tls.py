@@ -18,7 +18,7 @@ from tests.kit.servers.hostile_server import (
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_error import EngineError
 
 OK = build_response(body=b"hi")

@@ -6,9 +6,9 @@ import pytest
 from tests.kit.servers.hostile_server import Request, Serve, always, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
-from oku_core.spec.header import Header, parse_headers
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header, parse_headers
+from oku_core.spec.values.url import Url
 
 TYPE = Header("Content-Type: a/b")
 OTHERS = ["user-agent: mine", "ACCEPT: a/b", "Accept-Encoding: x", "Host: other:1"]

@@ -39,7 +39,7 @@ from oku_core.messaging.progress import Progress
 from oku_core.messaging.sending import send_lease, send_order
 from oku_core.process.supervision import Health
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 FORGED_KEY = b"the key of somebody else"
 SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}

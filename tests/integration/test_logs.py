@@ -23,7 +23,7 @@ from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.sending import send_lease
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 Line = dict[str, Any]
 

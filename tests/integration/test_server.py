@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from tests.kit.servers.delay_server import OKU, PATIENCE_S, DelayServer, Start, until
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
 from oku_server.counts.count_table import read_count
 

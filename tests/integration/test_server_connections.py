@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.kit.servers.delay_server import PATIENCE_S, DelayServer, Start, until
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 
 GET = b"GET /1 HTTP/1.1\r\nHost: a\r\nOku-Run: a\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nDelay: 0\r\n\r\nHello, World!"

@@ -18,7 +18,7 @@ from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.loki import LokiTarget
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 _WITHIN_S = 40
 

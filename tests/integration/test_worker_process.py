@@ -25,9 +25,9 @@ from oku_core.messaging.codec import decode_message
 from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging.order import Stop
 from oku_core.messaging.sending import send_lease, send_order
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 from oku_workers.health import EXIT_STUCK
 
 

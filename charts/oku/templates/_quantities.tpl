@@ -25,7 +25,7 @@ A duration without a unit is in seconds, a size in bytes. Each check gives what 
 {{- end -}}
 
 {{/*
-A delay (`oku_core.spec.delay`): TEXT. That the mean of a log-normal is more than an hour although its median is
+A delay (`oku_core.spec.values.delay`): TEXT. That the mean of a log-normal is more than an hour although its median is
 less, the delay server itself has to say.
 */}}
 {{- define "oku.checkDelay" -}}

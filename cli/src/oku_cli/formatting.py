@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_core.accounting.outcome import Outcome
-from oku_core.spec.quantity import format_duration
+from oku_core.spec.values.quantity import format_duration
 
 LONGEST_LEFT_S = 99 * 3600
 NOTHING = "-"

@@ -7,7 +7,7 @@ The settings are values here. A command line that takes them as text parses them
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oku_core.spec.delay import Delay, parse_delay
+from oku_core.spec.values.delay import Delay, parse_delay
 from oku_server.behaviour.body import DEFAULT_BODY
 from oku_server.behaviour.fault import FaultRates
 

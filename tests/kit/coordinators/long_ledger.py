@@ -17,7 +17,7 @@ from oku_core.messaging.lease import Report
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 LONG_RUN = "long-run"
 LEASE_LENGTH = 1000

@@ -4,11 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oku_core.spec.delay import parse_delay
-from oku_core.spec.expected_status import ExpectedStatus
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

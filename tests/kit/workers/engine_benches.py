@@ -12,7 +12,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
 from oku_workers.engines.httptools import connection as httptools_connection

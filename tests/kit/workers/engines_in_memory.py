@@ -5,7 +5,7 @@ import asyncio
 from oku_core.messaging.lease import Lease, Report
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.leases.engine_switch import EngineSwitch

@@ -5,7 +5,7 @@ import click
 import pytest
 from tests.unit.chart.rendering import find_pods, read_environment, render
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 
 
 def _list_variables(name: str) -> set[str]:

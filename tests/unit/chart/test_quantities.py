@@ -10,8 +10,8 @@ from tests.unit.chart.rendering import evaluate
 from oku_cli.options.kube_options import IDLE
 from oku_cli.options.loki_options import parse_outbox_bytes
 from oku_core.errors import UserError
-from oku_core.spec.delay import parse_delay
-from oku_core.spec.quantity import parse_duration_s
+from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.quantity import parse_duration_s
 
 NUMBERS = (
     "0", "1", "1.5", "0.5", "10", "9.999", "007", "499", "500", "3600", "3600.001", "86400", "86401", "1_000",

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import FaultRates
 from oku_server.behaviour.overrides import NO_OVERRIDES
 from oku_server.behaviour.plan import Planner

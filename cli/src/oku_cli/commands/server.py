@@ -9,8 +9,8 @@ import click
 from oku_cli.options.log_options import log_options
 from oku_cli.options.option_parser import Parsed, naming
 from oku_core.errors import UserError
-from oku_core.spec.delay import parse_delay
-from oku_core.spec.quantity import parse_count
+from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.quantity import parse_count
 from oku_server.behaviour.body import DEFAULT_BODY, parse_body
 from oku_server.behaviour.fault import FaultRates, parse_rate
 from oku_server.process import serve

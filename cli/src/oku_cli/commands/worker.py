@@ -15,8 +15,8 @@ from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context
 from oku_core.errors import UserError
 from oku_core.spec.files import SpecFiles
-from oku_core.spec.quantity import parse_duration_s
 from oku_core.spec.secrets import SecretSource, SpecSources
+from oku_core.spec.values.quantity import parse_duration_s
 
 
 def _parse_address(text: str) -> str:

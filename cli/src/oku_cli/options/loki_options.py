@@ -9,7 +9,7 @@ import click
 
 from oku_cli.options.option_parser import Parsed, naming
 from oku_core.errors import UserError
-from oku_core.spec.quantity import parse_size
+from oku_core.spec.values.quantity import parse_size
 
 if TYPE_CHECKING:
     from oku_coordinator.loki import LokiTarget

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from oku_core.errors import UserError
-from oku_core.spec.quantity import parse_duration_between
+from oku_core.spec.values.quantity import parse_duration_between
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4

@@ -19,7 +19,7 @@ from oku_cli.views.validity_view import describe_extent
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Flag, Summary, Validity
-from oku_core.spec.quantity import format_bytes, format_duration
+from oku_core.spec.values.quantity import format_bytes, format_duration
 
 
 def build_head(summary: Summary) -> Html:

@@ -11,7 +11,7 @@ from oku_cli.report.exports import mask_head
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
 from oku_cli.terminal.printable import escape_json, write_note
 from oku_core.errors import UserError
-from oku_core.spec.quantity import format_bytes
+from oku_core.spec.values.quantity import format_bytes
 
 STANDARD_OUTPUT = "-"
 

@@ -20,7 +20,7 @@ from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
 from oku_core.accounting import hdr
 from oku_core.results.summary import LatencySummary, Summary
-from oku_core.spec.quantity import format_bytes, format_duration
+from oku_core.spec.values.quantity import format_bytes, format_duration
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:

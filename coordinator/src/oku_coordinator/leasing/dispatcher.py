@@ -21,9 +21,9 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import LEASE_SLOTS, Lease, read_lease_number
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import Fields, LineKind
 from oku_core.results.sample import Sample
-from oku_core.spec.quantity import format_duration
+from oku_core.spec.values.quantity import format_duration
 
 PAGE = 1000
 """How many rows are read at once."""

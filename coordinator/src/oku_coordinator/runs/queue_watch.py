@@ -10,7 +10,7 @@ from collections.abc import Callable
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.run_state import RunState
-from oku_core.spec.quantity import format_duration
+from oku_core.spec.values.quantity import format_duration
 
 _log = logging.getLogger(__name__)
 

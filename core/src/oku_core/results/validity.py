@@ -6,7 +6,7 @@ from typing import NamedTuple
 from oku_core.accounting.outcome import count_answered
 from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, Validity
-from oku_core.spec.quantity import format_duration
+from oku_core.spec.values.quantity import format_duration
 
 FEWEST_STRAINED = 0.01
 """The share of requests that must be affected; a smaller one cannot have moved any quantile up to p99."""

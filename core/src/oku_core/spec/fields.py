@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_core.errors import format_value
-from oku_core.spec.delay import parse_delay
-from oku_core.spec.expected_status import parse_expect_status
-from oku_core.spec.header import parse_headers
-from oku_core.spec.placeholder import parse_body
-from oku_core.spec.quantity import parse_count, parse_duration_s
-from oku_core.spec.scalar import parse_text
 from oku_core.spec.spec import Engine
-from oku_core.spec.url import parse_proxy, parse_urls
+from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.expected_status import parse_expect_status
+from oku_core.spec.values.header import parse_headers
+from oku_core.spec.values.placeholder import parse_body
+from oku_core.spec.values.quantity import parse_count, parse_duration_s
+from oku_core.spec.values.scalar import parse_text
+from oku_core.spec.values.url import parse_proxy, parse_urls
 
 
 @dataclass(frozen=True)

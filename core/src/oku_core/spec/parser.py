@@ -10,8 +10,8 @@ from typing import Any
 
 from oku_core.errors import UserError, format_value
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
-from oku_core.spec.header import find_framing_fault
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.header import find_framing_fault
 
 _DEFAULTS = Spec()
 

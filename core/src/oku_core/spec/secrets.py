@@ -17,10 +17,10 @@ import msgspec
 from oku_core.errors import UserError
 from oku_core.process.redaction import hide
 from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles
-from oku_core.spec.header import Header, find_framing_fault
-from oku_core.spec.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header, find_framing_fault
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER
+from oku_core.spec.values.url import Url
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """Characters that a header value may not have (RFC 9110, section 5.5); a line break would end the header."""

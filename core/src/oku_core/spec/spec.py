@@ -6,10 +6,10 @@ from enum import StrEnum
 import msgspec
 
 from oku_core.errors import format_value
-from oku_core.spec.delay import Delay, parse_delay
-from oku_core.spec.expected_status import ExpectedStatus
-from oku_core.spec.header import Header
-from oku_core.spec.url import Url
+from oku_core.spec.values.delay import Delay, parse_delay
+from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 
 class Engine(StrEnum):

@@ -10,7 +10,7 @@
 import re
 from pathlib import Path
 
-from oku_core.spec.quantity import parse_size
+from oku_core.spec.values.quantity import parse_size
 
 DEFAULT_BODY = b"Hello, World!"
 MAX_BODY_BYTES = 2**30

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from oku_core.spec.delay import Delay
+from oku_core.spec.values.delay import Delay
 from oku_server.behaviour.fault import Fault, FaultRates
 from oku_server.behaviour.overrides import Overrides
 

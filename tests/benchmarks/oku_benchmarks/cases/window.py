@@ -25,7 +25,7 @@ from oku_benchmarks.turns.oku_turn import Load, open_data_dir, play_oku
 from oku_benchmarks.turns.tick_follower import TickFollower
 from oku_benchmarks.turns.turn import Stage
 from oku_cli.backends.data_dir import DataDir
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 
 OKU, BARE_LOOP = "oku", "bare loop"
 POSTS_DELAY = "0..3s"

@@ -10,7 +10,7 @@ import sys
 from tests.kit.workers.engine_worker import EngineWorker
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 
 def run(url: str, requests: int, concurrency: int, engine: Engine) -> int:

@@ -4,9 +4,9 @@ import pytest
 
 from oku_cli.local import local_run
 from oku_core.errors import UserError
-from oku_core.spec.delay import parse_delay
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.url import Url
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from tests.kit.runs.specs import specs
 
 from oku_cli.options.spec_file import LARGEST_BYTES, decode_yaml, read_spec_file
 from oku_core.errors import UserError
-from oku_core.spec.expected_status import parse_expect_status
-from oku_core.spec.header import parse_headers
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.strict_json import decode_json
+from oku_core.spec.values.expected_status import parse_expect_status
+from oku_core.spec.values.header import parse_headers
 
 BOMB = "a: &a [x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)

@@ -30,8 +30,8 @@ from oku_core.results.summary import (
     build_latency_summary,
 )
 from oku_core.results.tick import Tick
-from oku_core.spec.quantity import format_bytes, format_duration
 from oku_core.spec.spec import Engine
+from oku_core.spec.values.quantity import format_bytes, format_duration
 
 Render = Callable[..., list[str]]
 WIDTHS = st.integers(FEWEST_COLUMNS, 200)

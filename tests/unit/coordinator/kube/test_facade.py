@@ -20,7 +20,7 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 SETTINGS = KubeSettings(namespace="oku", workers="w", servers="s", max_workers=8, max_servers=4)
 

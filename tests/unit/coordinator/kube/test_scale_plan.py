@@ -10,7 +10,7 @@ from oku_coordinator.kube.scale_plan import (
 from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 SETTINGS = KubeSettings(
     namespace="oku", workers="w", servers="s", default_workers=3, max_workers=8, max_servers=4

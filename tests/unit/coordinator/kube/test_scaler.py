@@ -21,7 +21,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import Claim
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 IDLE_S = 60.0
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "no node has room. More words."}

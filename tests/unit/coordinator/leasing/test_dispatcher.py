@@ -14,9 +14,9 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.lease import Lease, Report
 from oku_core.messaging.progress import Progress
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 MakeReport = Callable[..., Report]
 

@@ -10,7 +10,7 @@ from oku_coordinator.servers.server_watch import LONGEST_GAP_S, UNSEEN, ServerWa
 from oku_core.accounting.run_state import RunState
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 Begin = Callable[..., RunRecord]
 

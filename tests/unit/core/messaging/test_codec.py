@@ -30,7 +30,7 @@ from oku_core.messaging.rejection import (
 )
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec, encode_part
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 SIGNER = Signer(b"a key of this test")
 LEASE = Lease(

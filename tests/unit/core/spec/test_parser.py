@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
 from oku_core.errors import UserError
-from oku_core.spec.delay import parse_delay
-from oku_core.spec.expected_status import ExpectedStatus, list_codes
 from oku_core.spec.fields import FIELDS
-from oku_core.spec.header import Header
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Spec, decode_spec, encode_spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.expected_status import ExpectedStatus, list_codes
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 KEYS = [field.key for field in FIELDS]
 OWN_SERVERS_KEYS = [field.key for field in FIELDS if field.own_servers_only]

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from oku_core.process.redaction import redact
-from oku_core.spec.header import Header
 from oku_core.spec.secrets import SecretError, SecretSource, list_secrets, reads_sources
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 
 HIDDEN = "hunter2-0815"
 

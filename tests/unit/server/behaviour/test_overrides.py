@@ -1,6 +1,6 @@
 import pytest
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.overrides import (
     MAX_SEED,
     MOST_OVERRIDES,

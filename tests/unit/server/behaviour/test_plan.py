@@ -1,6 +1,6 @@
 import pytest
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
 from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides
 from oku_server.behaviour.plan import Plan, Planner, find_name, parse_index

@@ -2,7 +2,7 @@ from itertools import count
 
 import pytest
 
-from oku_core.spec.delay import parse_delay
+from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
 from oku_server.behaviour.overrides import Overrides
 from oku_server.behaviour.plan import Planner

@@ -15,7 +15,7 @@ from oku_core.messaging.codec import seal_lease
 from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 from oku_workers.broker import lease_task
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.leases.reports import WorkerIdentity, build_empty_report

@@ -8,7 +8,7 @@ from tests.kit.servers.certificates import Certificates
 
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.tls import build_tls
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 from oku_workers.engines.urls import build_origin, build_target
 
 TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]{}"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from oku_core.spec.url import Url
+from oku_core.spec.values.url import Url
 
 _KEPT = "/%:@!$&'()*+,;=?[]{}"
 """What is sent as it is written, beside letters, digits and `-._~` (RFC 3986, section 2), and the index."""

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_urls
 
 INDICES = st.integers(0, 10**15)

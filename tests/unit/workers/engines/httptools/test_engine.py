@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.kit.workers.engine_benches import LAST_ANSWER, HttptoolsBench, settle
 
-from oku_core.spec.url import parse_urls
+from oku_core.spec.values.url import parse_urls
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
 from oku_workers.executions.execution import OK, TIMEOUT

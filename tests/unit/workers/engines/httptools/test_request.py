@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.spec.header import Header
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 from oku_workers.engines.httptools.request import build_request
 from oku_workers.engines.urls import build_origin
 

@@ -11,8 +11,8 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from oku_core.process.supervision import Health, Supervisor
-from oku_core.spec.expected_status import list_codes
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.expected_status import list_codes
 from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.request import build_arguments, build_urls

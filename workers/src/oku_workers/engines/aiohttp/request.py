@@ -9,10 +9,10 @@ from typing import Any
 
 from yarl import URL
 
-from oku_core.spec.header import Header, build_headers
-from oku_core.spec.placeholder import build_template, is_constant
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.header import Header, build_headers
+from oku_core.spec.values.placeholder import build_template, is_constant
+from oku_core.spec.values.url import Url
 from oku_workers.engines.urls import build_origin, build_target
 
 

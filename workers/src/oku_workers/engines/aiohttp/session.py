@@ -21,8 +21,8 @@ from aiohttp import (
 from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
-from oku_core.spec.header import asks_to_close
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.header import asks_to_close
 from oku_workers.engines.addresses import Addresses
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
-from oku_core.spec.expected_status import list_codes
-from oku_core.spec.header import asks_to_close
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.expected_status import list_codes
+from oku_core.spec.values.header import asks_to_close
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection

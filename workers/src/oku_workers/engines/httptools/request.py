@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 from yarl import URL
 
-from oku_core.spec.placeholder import INDEX_PLACEHOLDER
 from oku_core.spec.spec import Spec
-from oku_core.spec.url import Url
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
+from oku_core.spec.values.url import Url
 from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
 from oku_workers.engines.urls import build_target
 

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_core.spec.expected_status import ExpectedStatus, list_codes, parse_expect_status
+from oku_core.spec.values.expected_status import ExpectedStatus, list_codes, parse_expect_status
 
 
 def read_fault(value: object) -> str:

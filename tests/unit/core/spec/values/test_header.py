@@ -2,8 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.spec.header import Header, asks_to_close, build_headers, find_framing_fault, parse_headers
 from oku_core.spec.parser import Source, SpecError, parse_spec
+from oku_core.spec.values.header import (
+    Header,
+    asks_to_close,
+    build_headers,
+    find_framing_fault,
+    parse_headers,
+)
 
 OWN = "; leave the header out, Oku sends it"
 REFUSED = [

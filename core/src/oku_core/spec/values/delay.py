@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Self
 
 from oku_core.errors import format_value
-from oku_core.spec.quantity import parse_duration_s
+from oku_core.spec.values.quantity import parse_duration_s
 
 MAX_DELAY_S = 3600.0
 """The longest delay that a user can ask for. The tails of `exp` and `lognormal` are cut here, too."""

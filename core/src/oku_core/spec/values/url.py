@@ -6,13 +6,13 @@ from urllib.parse import urlsplit
 
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
-from oku_core.spec.placeholder import (
+from oku_core.spec.values.placeholder import (
     INDEX_PLACEHOLDER,
     KNOWN_PLACEHOLDERS,
     SECRET_PLACEHOLDER,
     check_secrets,
 )
-from oku_core.spec.scalar import list_values, parse_text
+from oku_core.spec.values.scalar import list_values, parse_text
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from oku_core.spec.scalar import parse_text
+from oku_core.spec.values.scalar import parse_text
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from oku_core.errors import format_value
-from oku_core.spec.scalar import parse_text
+from oku_core.spec.values.scalar import parse_text
 
 INDEX_PLACEHOLDER = "{i}"
 """Stands for the index of the request in a URL, a header or a body."""

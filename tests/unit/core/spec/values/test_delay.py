@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.spec.delay import MAX_DELAY_S, parse_delay, uniform
+from oku_core.spec.values.delay import MAX_DELAY_S, parse_delay, uniform
 
 SEEDS = st.integers(min_value=0, max_value=2**63 - 1)
 PROBABILITIES = st.integers(0, 2**53 - 1).map(lambda part: part * 2.0**-53)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
 from oku_core.errors import format_value
-from oku_core.spec.placeholder import INDEX_PLACEHOLDER, build_template, check_secrets
-from oku_core.spec.scalar import list_values, parse_scalar, parse_text
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, build_template, check_secrets
+from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
 
 # RFC 9110: a name is a token (section 5.6.2); a value has no control characters but the tab (section 5.5).
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

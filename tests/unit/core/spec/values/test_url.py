@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from oku_core.spec.placeholder import KNOWN_PLACEHOLDERS
-from oku_core.spec.url import Url, parse_proxy, parse_urls
+from oku_core.spec.values.placeholder import KNOWN_PLACEHOLDERS
+from oku_core.spec.values.url import Url, parse_proxy, parse_urls
 
 
 def read_fault(value: object, parse: Callable[[object], object] = parse_urls) -> str:

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oku_core.spec.quantity import format_bytes, format_duration, parse_count, parse_duration_s, parse_size
+from oku_core.spec.values.quantity import (
+    format_bytes,
+    format_duration,
+    parse_count,
+    parse_duration_s,
+    parse_size,
+)
 
 Parser = Callable[[object], float]
 PARSERS: list[Parser] = [parse_count, parse_duration_s, parse_size]

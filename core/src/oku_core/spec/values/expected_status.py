@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from oku_core.errors import format_value
-from oku_core.spec.scalar import list_values, parse_scalar
+from oku_core.spec.values.scalar import list_values, parse_scalar
 
 _STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
 
