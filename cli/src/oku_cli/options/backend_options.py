@@ -72,7 +72,7 @@ class RemoteOptions:
         """The coordinator that was named, or None for a local one; `UserError` when it cannot be."""
         if self.kube:
             if self.coordinator is not None:
-                raise UserError("--kube: does not go together with --coordinator (OKU_COORDINATOR)")
+                raise UserError("--kube: cannot be combined with --coordinator (OKU_COORDINATOR)")
             return KubeEndpoint(
                 context=self.context or "",
                 namespace=self.namespace or "",

@@ -62,7 +62,7 @@ class LokiOptions:
         if not self.loki:
             return None
         if self.loki_token and self.loki_username:
-            raise UserError("--loki-token: does not go together with --loki-username")
+            raise UserError("--loki-token: cannot be combined with --loki-username")
         if self.loki_ca and not Path(self.loki_ca).is_file():
             raise UserError(f"--loki-ca: {self.loki_ca} is not a file")
         with naming("--loki"):
@@ -107,4 +107,4 @@ def pick_loki_options(options: dict[str, Any]) -> LokiOptions:
 def refuse_loki(options: LokiOptions) -> None:
     """A remote coordinator has its own Loki, or none."""
     if options.loki:
-        raise UserError("--loki: is a setting of the coordinator, it does not go together with --coordinator")
+        raise UserError("--loki: is a setting of the coordinator; it cannot be combined with --coordinator")

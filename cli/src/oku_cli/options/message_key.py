@@ -40,7 +40,7 @@ def read_message_key(file: Path | None) -> bytes:
             raise UserError(f"{_FLAG} ({VARIABLE}): is missing; {_HINT}")
         return _check(text.encode(errors="surrogateescape"), VARIABLE)
     if text is not None:
-        raise UserError(f"{_FLAG}: does not go together with {VARIABLE}")
+        raise UserError(f"{_FLAG}: cannot be combined with {VARIABLE}")
     try:
         with file.open("rb") as opened:
             return _check(opened.read(_LONGEST_FILE), f"{_FLAG}: {format_value(str(file))}")

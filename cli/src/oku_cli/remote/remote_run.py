@@ -68,4 +68,4 @@ def refuse_shape(**given: int | None) -> None:
     """Refuse flags that shape a local stack: a coordinator outside a cluster cannot scale."""
     for name, count in given.items():
         if count is not None:
-            raise UserError(f"--{name}: shapes a local stack, it does not go together with --coordinator")
+            raise UserError(f"--{name}: shapes a local stack; it cannot be combined with --coordinator")

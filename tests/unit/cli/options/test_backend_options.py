@@ -35,7 +35,7 @@ def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kube": True, "coordinator": "http://h:1"}, "--kube: does not go together with --coordinator"),
+        ({"kube": True, "coordinator": "http://h:1"}, "--kube: cannot be combined with --coordinator"),
         ({"namespace": "n"}, "--namespace: is allowed only with --kube"),
         ({"coordinator": "http://h:1", "token": "t", "release": "r"}, "--release: is allowed only with"),
         ({"context": "c"}, "--context: is allowed only with"),

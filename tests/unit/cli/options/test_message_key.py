@@ -52,7 +52,7 @@ def test_a_short_key_is_refused_and_not_shown(
 def test_file_and_variable_do_not_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would not be clear which one applies."""
     monkeypatch.setenv(VARIABLE, KEY)
-    with pytest.raises(UserError, match=r"^--message-key-file: does not go together with OKU_MESSAGE_KEY$"):
+    with pytest.raises(UserError, match=r"^--message-key-file: cannot be combined with OKU_MESSAGE_KEY$"):
         read_message_key(tmp_path / "key")
 
 
