@@ -14,8 +14,9 @@ from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.palette import CAUTION
-from oku_cli.terminal.printable import print_json, write_note
+from oku_cli.terminal.printable import write_note
 from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
 

@@ -12,7 +12,7 @@ from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.printable import print_json
+from oku_cli.terminal.json_output import print_json
 from oku_cli.views.summary_view import print_summary
 from oku_core.results.summary import is_unbalanced
 

@@ -12,7 +12,8 @@ from oku_cli.process.interrupt_hints import Delivery, InterruptHints
 from oku_cli.remote.client import Client, UnreachableError
 from oku_cli.remote.outage import Outage
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.printable import build_json, print_json, write_error
+from oku_cli.terminal.json_output import build_json, print_json
+from oku_cli.terminal.printable import write_error
 from oku_cli.terminal.screen import View, build_view
 from oku_cli.views.summary_view import print_summary
 from oku_core.accounting.run_state import RunState

@@ -5,10 +5,8 @@ Oku's own.
 """
 
 import re
-import sys
 
 import click
-import msgspec
 
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -30,17 +28,6 @@ def make_printable(text: str) -> str:
 def escape_json(document: bytes) -> bytes:
     """Escape control characters in JSON; a program reads the same document."""
     return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()).encode()
-
-
-def build_json(value: object) -> bytes:
-    """Encode a value as indented JSON without control characters."""
-    return escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2)) + b"\n"
-
-
-def print_json(value: object) -> None:
-    """Write a value as JSON to standard output."""
-    sys.stdout.buffer.write(build_json(value))
-    sys.stdout.flush()
 
 
 def write_line(line: str) -> None:

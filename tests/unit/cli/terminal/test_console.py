@@ -14,9 +14,9 @@ from oku_cli.process.logs import report_mistake
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
+from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.live import LiveView
 from oku_cli.terminal.plain import PlainView
-from oku_cli.terminal.printable import print_json
 from oku_cli.terminal.screen import QuietView
 from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.runs_view import RunRow, build_runs_table

@@ -1,0 +1,21 @@
+"""Writes values as JSON that a terminal can show: indented, with control characters escaped.
+
+This module stands apart from `printable` because the image of the delay server has no msgspec.
+"""
+
+import sys
+
+import msgspec
+
+from oku_cli.terminal.printable import escape_json
+
+
+def build_json(value: object) -> bytes:
+    """Encode a value as indented JSON without control characters."""
+    return escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2)) + b"\n"
+
+
+def print_json(value: object) -> None:
+    """Write a value as JSON to standard output."""
+    sys.stdout.buffer.write(build_json(value))
+    sys.stdout.flush()
