@@ -78,7 +78,7 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
         (("--loki", "127.0.0.1:3100"), "--loki: "),
         (("--loki", "http://x", "--loki-ca", "/no/such.pem"), "--loki-ca: /no/such.pem is not a file"),
         (("--loki", "http://x", "--loki-outbox", "1kB"), "--loki-outbox: 1kB is less than 1MB"),
-        (("--loki", "http://x", "--loki-token", "t", "--loki-username", "u"), "--loki-token: does not go"),
+        (("--loki", "http://x", "--loki-token", "t", "--loki-username", "u"), "--loki-token: cannot be"),
         (("--loki", "http://x", "--coordinator", "http://y", "--token", "t"), "--loki: is a setting of"),
     ],
 )
