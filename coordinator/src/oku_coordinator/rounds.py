@@ -21,7 +21,6 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
-from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock
@@ -70,7 +69,7 @@ class Rounds:
     def note_start(self) -> None:
         """Note in the history of the active run that a coordinator has started."""
         run = self.ledger.runs.fetch_current()
-        if run is not None and run.state in ACTIVE_STATES:
+        if run is not None and run.is_active:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
             self.ledger.history.note(run.run, [event])
@@ -128,7 +127,7 @@ class Rounds:
         run = self.ledger.runs.fetch_current()
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
-            if run is not None and run.state in ACTIVE_STATES:
+            if run is not None and run.is_active:
                 self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
         if self.clock.wall_ahead_s and run is None and not self.ledger.outbox.measure().lines:
             self.clock.anchor()

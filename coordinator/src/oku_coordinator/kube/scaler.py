@@ -29,7 +29,6 @@ from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_wo
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.settings import KubeSettings
-from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
@@ -125,7 +124,7 @@ class Scaler:
         self._idle.note_run()
         if self._scaled_for != run.run:
             await self._scale_for(run)
-        is_active = run.state in ACTIVE_STATES
+        is_active = run.is_active
         if is_active:
             self._ready_for = run.run
         elif self._settings.servers and run.spec.brings_servers:
@@ -138,7 +137,7 @@ class Scaler:
 
     async def _scale_for(self, run: RunRecord) -> None:
         spec, settings = run.spec, self._settings
-        is_found = not self._has_looked and run.state in ACTIVE_STATES
+        is_found = not self._has_looked and run.is_active
         self.workers = self.servers = PodReadiness()
         self._ready_for = None
         wanted = await self._resize(

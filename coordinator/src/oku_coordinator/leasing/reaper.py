@@ -15,7 +15,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.run_state import ACTIVE_STATES, RunState
+from oku_core.accounting.run_state import RunState
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Reaper:
             # A worker that was declared dead still works on what others have by now, or on a failed run.
             self._broker.send_stop(run=None, leases=void, grace_s=0.0)
         self._roster.forget_leases(active)
-        closing = run is not None and run.state in ACTIVE_STATES and run.state != RunState.RUNNING
+        closing = run is not None and run.is_active and run.state != RunState.RUNNING
         lost: dict[ExpiryReason, list[str]] = {}
         for lease, reason in self._expiry.find_lost(leases, listed, now, closing=closing):
             lost.setdefault(reason, []).append(lease)

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
-from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.process.supervision import Health, Supervisor, cancel
 
 _log = logging.getLogger(__name__)
@@ -63,7 +62,7 @@ class ServerWatch:
     def start(self, supervisor: Supervisor) -> None:
         """Begin to watch; to be called before anything can end the run that is active."""
         run = self._ledger.runs.fetch_current()
-        if run is not None and run.state in ACTIVE_STATES:
+        if run is not None and run.is_active:
             self._judge_gap(run)
         self._task = supervisor.start("delay servers", self._watch)
 
@@ -85,7 +84,7 @@ class ServerWatch:
         run = self._ledger.runs.fetch_current()
         if run is None or not run.spec.brings_servers:
             self._seen = None
-        elif run.state in ACTIVE_STATES:
+        elif run.is_active:
             await self._look_at_active(run)
         elif is_asked:
             await self._look_before(run)
@@ -136,7 +135,7 @@ class ServerWatch:
         """
         if not all(answer.kept for answer in answers):
             return True
-        seen = self._ledger.runs.fetch_servers(run.run) if run.state in ACTIVE_STATES else None
+        seen = self._ledger.runs.fetch_servers(run.run) if run.is_active else None
         return seen is not None and any(answer.forgotten for answer in answers if answer.store not in seen)
 
     async def _watch(self, health: Health) -> None:

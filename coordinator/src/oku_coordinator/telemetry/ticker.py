@@ -13,7 +13,6 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_coordinator.workers.replay_guard import ReplayGuard
-from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
@@ -85,7 +84,7 @@ class Ticker:
 
     def note_turn(self, run: RunRecord | None) -> str | None:
         """Note which run has its turn; gives the one that was active before, if it is active no longer."""
-        before, active = self._active, run.run if run and run.state in ACTIVE_STATES else None
+        before, active = self._active, run.run if run and run.is_active else None
         if before is None or before == active:
             self._active = active
             return None
@@ -111,14 +110,14 @@ class Ticker:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
         self._metrics.show_workers(len(self._roster))
         run = self._ledger.runs.fetch_current()
-        if run is None or run.state not in ACTIVE_STATES:
+        if run is None or not run.is_active:
             self._ticks = TickMaker()  # what workers report now belongs to no run
         if run is None:
             return
         tick = self._build_tick(run.run)
         self._metrics.show_tick(tick)
         self._runs.followers.publish(tick)
-        if run.state in ACTIVE_STATES:
+        if run.is_active:
             self._recorder.keep_tick(tick)
         for waiting in self._runs.followers.runs - {run.run}:
             self._runs.followers.publish(self._build_tick(waiting, TickMaker()))

@@ -45,6 +45,8 @@ ACTIVE_STATES = frozenset({RunState.RUNNING, RunState.PAUSING, RunState.CANCELLI
 """States in which leases may be out; at most one run is in one of them."""
 FINAL_STATES = frozenset({RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED})
 """States in which a run is over; of these, only one that has failed can be resumed."""
+REST_STATES = FINAL_STATES | {RunState.PAUSED}
+"""States in which a run sends nothing and waits for nothing."""
 
 
 class TransitionError(Exception):

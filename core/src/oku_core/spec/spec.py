@@ -74,6 +74,7 @@ _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
 def encode_part(part: object) -> str:
     """Encode a part of a spec for `msgspec`: types of ours are written as the text that the user wrote."""
     if type(part) not in _PARSER_BY_TYPE:
+        # What msgspec expects of such a hook for a type that it does not know.
         raise NotImplementedError(f"{type(part)} is not a part of a spec")
     return str(part)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
 from oku_core.results.event import Event
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
@@ -82,7 +82,12 @@ class RunRow:
     @property
     def is_at_rest(self) -> bool:
         """Whether it sends nothing and waits for nothing: it is over or paused."""
-        return self.state in FINAL_STATES or self.state == RunState.PAUSED
+        return self.state in REST_STATES
+
+    @property
+    def is_active(self) -> bool:
+        """Whether its leases may be out."""
+        return self.state in ACTIVE_STATES
 
     @property
     def cursor(self) -> str:

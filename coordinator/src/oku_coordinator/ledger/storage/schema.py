@@ -138,7 +138,7 @@ CREATE TABLE outbox (
     at_ns INTEGER NOT NULL,
     line TEXT NOT NULL,
     is_late INTEGER,                  -- into which stream it goes; decided when it is first sent
-    sent_ns INTEGER                   -- its time by the wall clock, decided likewise
+    sent_ns INTEGER                   -- its time by the wall clock, decided then as well
 );
 CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('tick', 'latency', 'worker', 'coverage');
 CREATE INDEX outbox_of_runs ON outbox (run);
