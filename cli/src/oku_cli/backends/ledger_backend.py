@@ -54,15 +54,13 @@ class LedgerBackend:
 
     async def fetch_summary(self, run: str) -> Summary:
         """The summary of a run as it stands."""
-        self.require_run(run)
-        with self._read() as ledger:
+        with self._read_run(run) as (ledger, _):
             return build_summary(ledger.runs.fetch_snapshot(run), time.time())
 
     async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
         """The history of a run, line by line and without line ends."""
-        self.require_run(run)
         now = time.time()
-        with self._read() as ledger:
+        with self._read_run(run) as (ledger, _):
             for piece in write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), now), now):
                 for line in piece.splitlines():
                     yield line
@@ -99,23 +97,30 @@ class LedgerBackend:
 
     def require_run(self, run: str) -> RunRecord:
         """A run of this folder; `UserError` if it has none of that name."""
-        folder = self._folder
-        if not folder.ledger.exists():
-            raise UserError(f"{folder.path}: there are no runs in this data folder")
-        with self._read() as ledger:
-            try:
-                return ledger.runs.fetch(run)
-            except UnknownRunError:
-                names = [record.run for record in ledger.runs.fetch_page()]
-                near = difflib.get_close_matches(run, names, n=1)
-                hint = f", did you mean {near[0]}?" if near else ""
-                raise UserError(f"{folder.path}: there is no run {run}{hint}") from None
+        with self._read_run(run) as (_, record):
+            return record
 
     def park_interrupted(self, *, but: str | None = None) -> None:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""
         if self._folder.ledger.exists():
             with self._change() as ledger:
                 ledger.runs.park_interrupted(time.time(), but=but)
+
+    @contextmanager
+    def _read_run(self, run: str) -> Iterator[tuple[Ledger, RunRecord]]:
+        """The ledger, to be read, with the record of a run; `UserError` if there is none of that name."""
+        folder = self._folder
+        if not folder.ledger.exists():
+            raise UserError(f"{folder.path}: there are no runs in this data folder")
+        with self._read() as ledger:
+            try:
+                record = ledger.runs.fetch(run)
+            except UnknownRunError:
+                names = [row.run for row in ledger.runs.fetch_page()]
+                near = difflib.get_close_matches(run, names, n=1)
+                hint = f", did you mean {near[0]}?" if near else ""
+                raise UserError(f"{folder.path}: there is no run {run}{hint}") from None
+            yield ledger, record
 
     @contextmanager
     def _read(self) -> Iterator[Ledger]:

@@ -15,9 +15,9 @@ from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
-from oku_cli.options.watch_options import FILE_HINT, watch_options
+from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
-from oku_cli.remote.follow import Watch, run_async
+from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
 from oku_core.accounting.run_state import FINAL_STATES, is_resumable
 from oku_core.errors import UserError
@@ -42,8 +42,7 @@ def command(
     **options: Any,
 ) -> int:
     """Resume a paused or interrupted run, even days later."""
-    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
-    watch.check()
+    watch = pick_watch(options)
     loki = pick_loki_options(options)
     given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))
     folder = DataDir(data_dir)

@@ -15,9 +15,9 @@ from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse
 from oku_cli.options.retention_options import read_retention_variables
 from oku_cli.options.spec_file import read_spec_file
 from oku_cli.options.spec_options import pick_spec_values, spec_options
-from oku_cli.options.watch_options import FILE_HINT, watch_options
+from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
-from oku_cli.remote.follow import Watch, run_async
+from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError
 from oku_core.spec.files import EVERYWHERE
@@ -57,8 +57,7 @@ def command(
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
     spec = parse_spec(*map(read_spec_file, files), Source(None, pick_spec_values(options)))
-    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
-    watch.check()
+    watch = pick_watch(options)
     if coordinator is not None:
         refuse_loki(loki)
         refuse_secrets(secrets)

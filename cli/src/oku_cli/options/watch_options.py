@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from oku_cli.options.json_option import json_option
+from oku_cli.remote.follow import Watch
 
 FILE_HINT = "--summary-json FILE writes one (a spec in JSON goes before --json)"
 _Command = Callable[..., Any]
@@ -18,3 +19,10 @@ def watch_options(command: _Command) -> _Command:
         "--summary-json", "summary_file", metavar="FILE", help="Also write the summary as JSON to FILE."
     )(command)
     return json_option("the summary")(command)
+
+
+def pick_watch(options: dict[str, Any]) -> Watch:
+    """Take these options out of `options`; `UserError` if the file cannot be written."""
+    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
+    watch.check()
+    return watch

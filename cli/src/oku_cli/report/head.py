@@ -14,10 +14,10 @@ from oku_cli.formatting import (
 )
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
-from oku_cli.views.account_view import build_served
+from oku_cli.views.account_view import build_served, describe_missing
 from oku_cli.views.validity_view import describe_extent
 from oku_core.accounting.outcome import Outcome
-from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.summary import Flag, Summary, Validity
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
@@ -53,9 +53,8 @@ def build_account(summary: Summary) -> Html:
         f" of {format_count(summary.requests)} requests accounted",
     ]
     if missing:
-        rest = "were not made" if summary.state in FINAL_STATES else "are left"
         progress = format_progress(summary.accounted, summary.requests)
-        extent.append(f" ({progress}; {format_count(missing)} {rest})")
+        extent.append(f" ({progress}; {format_count(missing)} {describe_missing(summary.state)})")
     return build_section(
         "Account",
         element("p", *extent, class_="extent"),
@@ -113,8 +112,8 @@ def _list_context(summary: Summary) -> Iterator[tuple[Html, Html]]:
     if broken:
         verdict = element("dd", f"does not balance: {broken[0].detail}", class_="bad")
     else:
-        is_over = summary.state in FINAL_STATES or summary.state == RunState.PAUSED
-        verdict = element("dd", "balances" if is_over else "balances so far", class_="good")
+        is_at_rest = summary.state in REST_STATES
+        verdict = element("dd", "balances" if is_at_rest else "balances so far", class_="good")
     yield element("dt", "account"), verdict
     yield element("dt", "resent at most"), element("dd", format_count(summary.resent_at_most))
     if summary.servers is not None:

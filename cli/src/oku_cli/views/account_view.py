@@ -74,6 +74,11 @@ def build_served(summary: Summary, servers: ServersSummary) -> Text:
     return text.append(f" = accounted - {fewer} of those without a response")
 
 
+def describe_missing(state: RunState) -> str:
+    """Say what became of the requests that are not accounted, as the end of a sentence."""
+    return "were not made" if state in FINAL_STATES else "are left"
+
+
 def _build_extent(summary: Summary) -> RenderableType:
     phrases = [
         Text(format_count(summary.accounted), style=STRONG),
@@ -82,7 +87,6 @@ def _build_extent(summary: Summary) -> RenderableType:
     if summary.state == RunState.COMPLETED:
         return Flow(*phrases, "accounted")
     missing = format_count(summary.requests - summary.accounted)
-    verb = "were not made" if summary.state in FINAL_STATES else "are left"
     progress = format_progress(summary.accounted, summary.requests)
-    rest = (f"{progress};", missing, verb)
+    rest = (f"{progress};", missing, describe_missing(summary.state))
     return Flow(*phrases, "accounted,", *(Text(phrase, style=CAUTION) for phrase in rest))
