@@ -34,8 +34,9 @@ def check_rooms(text: str, packages: Sequence[Path]) -> Iterator[str]:
     """Where the tables headed "room of `PACKAGE`" differ from the folders of these packages."""
     for package in packages:
         _, header, rest = text.partition(f"| room of `{package.name}` | holds |\n| --- | --- |\n")
-        told = re.findall(r"^\| `(\w+)` \|", rest.partition("\n\n")[0], re.MULTILINE)
-        rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+        told = re.findall(r"^\| `([\w.]+)` \|", rest.partition("\n\n")[0], re.MULTILINE)
+        folders = (path.parent.relative_to(package) for path in package.glob("*/**/__init__.py"))
+        rooms = {".".join(folder.parts) for folder in folders}
         if header and set(told) != rooms:
             differing = ", ".join(sorted(rooms.symmetric_difference(told)))
             yield f"docs/architecture.md: the rooms of {package.name} differ from its folders: {differing}"

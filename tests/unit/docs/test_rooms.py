@@ -43,10 +43,10 @@ def test_each_contract_of_layers_is_a_row_with_its_floors_from_the_top_down() ->
 
 def test_the_rooms_that_are_described_are_the_folders_of_the_package(tmp_path: Path) -> None:
     """A room that is missing and one that is gone are both named."""
-    for room in ("api", "ledger"):
+    for room in ("api", "ledger", "ledger/rules"):
         (tmp_path / "two" / room).mkdir(parents=True)
         (tmp_path / "two" / room / "__init__.py").touch()
-    table = "| room of `two` | holds |\n| --- | --- |\n| `api` | calls |\n"
+    table = "| room of `two` | holds |\n| --- | --- |\n| `api` | calls |\n| `ledger.rules` | laws |\n"
     text = f"{table}| `ledger` | rows |\n\nMore.\n"
     assert list(check_rooms(text, [tmp_path / "two"])) == []
     [fault] = check_rooms(f"{table}| `loki` | lines |\n\nMore.\n", [tmp_path / "two"])
