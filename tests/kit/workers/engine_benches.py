@@ -145,7 +145,7 @@ class Transport:
         self.is_aborted = False
 
     def get_extra_info(self, name: str) -> object:
-        """As if it spoke TLS, for there is no file to write to."""
+        """Pretend to speak TLS: there is no file descriptor to write to."""
         return self if name == "ssl_object" else None
 
     def write(self, data: bytes) -> None:

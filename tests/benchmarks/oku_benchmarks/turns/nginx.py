@@ -104,7 +104,7 @@ class Nginx:
         self._asked += 1
         counters = re.search(r"requests\s+\d+ \d+ (\d+)", text)
         if counters is None:
-            raise BenchmarkError(f"nginx: {text[:100]!r} is no status page")
+            raise BenchmarkError(f"nginx: {text[:100]!r} is not a status page")
         return int(counters[1]) - self._asked
 
 
