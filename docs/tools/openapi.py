@@ -10,7 +10,7 @@ from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
-from oku_core.spec.fields import FIELDS
+from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.delay import parse_delay
 
@@ -104,7 +104,9 @@ def build_openapi() -> str:
 
 def _build_schemas() -> Json:
     nullable_time = {"type": ["string", "null"], "format": "date-time"}
-    spec_properties = {field.key: {**FIELD_SCHEMAS[field.key], "description": field.help} for field in FIELDS}
+    spec_properties = {
+        field.key: {**FIELD_SCHEMAS[field.key], "description": _describe(field)} for field in FIELDS
+    }
     listed: Json = {
         "run": {**_TEXT, "description": "Its id."},
         "name": _TEXT,
@@ -144,6 +146,11 @@ def _build_schemas() -> Json:
             "properties": {"error": {**_TEXT, "description": "One sentence."}},
         },
     }
+
+
+def _describe(field: Field) -> str:
+    default = describe_default(field)
+    return f"{field.help} Default: {default}." if default else field.help
 
 
 def _build_paths() -> Json:

@@ -7,17 +7,28 @@ key has the same name and the same meaning everywhere.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from oku_core.errors import format_value
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import URL_REQUESTS, Engine, Spec
+from oku_core.spec.values.body import parse_body
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import parse_expect_status
 from oku_core.spec.values.header import parse_headers
-from oku_core.spec.values.placeholder import parse_body
 from oku_core.spec.values.quantity import parse_count, parse_duration_s
 from oku_core.spec.values.scalar import parse_text
 from oku_core.spec.values.url import parse_proxy, parse_urls
+
+
+class FieldGroup(StrEnum):
+    """What keys are about; help and documents list them under these headings."""
+
+    TARGET = "Target"
+    LOAD = "Load"
+    CONNECTION = "Connection"
+    DELAY_SERVERS = "Delay servers"
+    OUTPUT = "Output"
 
 
 @dataclass(frozen=True)
@@ -27,9 +38,13 @@ class Field:
     Attributes:
         key: the name that users write.
         attribute: the attribute of `Spec` that the key sets.
+        group: the heading that it stands under.
         parse: turns what the user wrote into the value of the attribute, or raises `ValueError`.
         metavar: the placeholder for a value in the help of the command line.
         help: what the key means, in one sentence.
+        short: its flags of one letter, which are those of curl, hey and oha; -q (rate) and -z (duration) are
+            left for what they mean there.
+        default: what the key means when it is left out, where that depends on other keys.
         repeatable: whether the key takes several values.
         own_servers_only: whether the key applies only to Oku's own delay servers.
         is_switch: whether the key is a flag without a value.
@@ -38,9 +53,12 @@ class Field:
 
     key: str
     attribute: str
+    group: FieldGroup
     parse: Callable[[Any], Any]
     metavar: str
     help: str
+    short: tuple[str, ...] = ()
+    default: str = ""
     repeatable: bool = False
     own_servers_only: bool = False
     is_switch: bool = False
@@ -106,92 +124,122 @@ def _switch(value: object) -> bool:
 
 
 FIELDS: tuple[Field, ...] = (
-    Field("requests", "requests", _count(1, 10**15), "N", "Number of requests: 50000, 1_000_000, 1e6, 1M."),
     Field(
-        "url", "urls", parse_urls, "URL",
+        "url", "urls", FieldGroup.TARGET, parse_urls, "URL",
         "Target; {i} is the index of the request. Several URLs are used in turn, index by index. "
         "Without a URL, Oku uses its own delay servers.",
         repeatable=True,
     ),
-    Field("method", "method", _method, "METHOD", "HTTP method."),
     Field(
-        "header", "headers", parse_headers, "'NAME: VALUE'", "Header to send; {i} is the index.",
-        repeatable=True,
-    ),
-    Field("body", "body", parse_body, "TEXT", "Body to send; {i} is the index."),
-    Field("concurrency", "concurrency", _count(1, 1_000_000), "N", "Requests in flight per worker."),
-    Field(
-        "workers", "workers", _count(1, 10_000), "N",
-        "Number of workers; by default half the processors.",
+        "method", "method", FieldGroup.TARGET, _method, "METHOD", "HTTP method.",
+        short=("-m", "-X"), default="GET, or POST with a body",
     ),
     Field(
-        "engine", "engine", _engine, "ENGINE",
-        "HTTP engine: aiohttp, or httptools for throughput.",
+        "header", "headers", FieldGroup.TARGET, parse_headers, "'NAME: VALUE'",
+        "Header to send; {i} is the index.",
+        short=("-H",), repeatable=True,
     ),
     Field(
-        "timeout", "timeout_s", _duration(0.001, "1ms"), "DURATION",
-        "Longest time for one request, including connecting.",
+        "body", "body", FieldGroup.TARGET, parse_body, "TEXT",
+        "Body to send; {i} is the index. JSON is sent as application/json unless a header says otherwise.",
+        short=("-d",),
     ),
     Field(
-        "grace", "grace_s", _duration(0, "0s"), "DURATION",
-        "Time that requests in flight have to finish when a run is stopped; by default the timeout plus 1 s.",
-    ),
-    Field(
-        "expect-status", "expect_status", parse_expect_status, "STATUS",
+        "expect-status", "expect_status", FieldGroup.TARGET, parse_expect_status, "STATUS",
         "Statuses that count as ok: 200, 2xx or 200,404.",
         repeatable=True,
     ),
     Field(
-        "range-size", "range_size", _count(1, 10**9), "N",
-        "Requests per lease; by default it adapts to about 10 s of work.",
+        "requests", "requests", FieldGroup.LOAD, _count(1, 10**15), "N",
+        "Number of requests: 50000, 1_000_000, 1e6, 1M.",
+        short=("-n",), default=f"{URL_REQUESTS} with a URL, {Spec().requests} without",
     ),
     Field(
-        "servers", "servers", _count(1, 1_000), "N",
-        "Number of delay server processes; by default half the processors.",
-        own_servers_only=True,
+        "concurrency", "concurrency", FieldGroup.LOAD, _count(1, 1_000_000), "N",
+        "Requests in flight per worker.",
+        short=("-c",),
     ),
     Field(
-        "delay", "delay", parse_delay, "DELAY",
-        "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5; by default the "
-        "--delay that the delay servers were started with, or none.",
-        own_servers_only=True,
+        "timeout", "timeout_s", FieldGroup.LOAD, _duration(0.001, "1ms"), "DURATION",
+        "Longest time for one request, including connecting.",
+        short=("-t",),
     ),
     Field(
-        "seed", "seed", _count(0, 2**63 - 1), "N",
-        "Seed of the delays: the same seed gives the same delays; by default the --seed that the delay "
-        "servers were started with, or 0.",
-        own_servers_only=True,
-    ),
-    Field("name", "name", _name, "TEXT", "Name of the run."),
-    Field(
-        "cacert", "cacert", _path, "FILE",
-        "PEM file of the certificates to trust instead of the system's; a path on the workers' machine.",
+        "workers", "workers", FieldGroup.LOAD, _count(1, 10_000), "N", "Number of workers.",
+        short=("-w",), default="half the processors",
     ),
     Field(
-        "cert", "cert", _path, "FILE",
-        "PEM file of the client certificate, with its key in the same file or in --key; "
-        "a path on the workers' machine.",
+        "engine", "engine", FieldGroup.LOAD, _engine, "ENGINE",
+        "HTTP engine: aiohttp, or httptools for throughput.",
     ),
     Field(
-        "key", "key", _path, "FILE",
-        "PEM file of the private key of --cert; a path on the workers' machine.",
-    ),
-    Field("insecure", "insecure", _switch, "", "Accept any certificate from the target.", is_switch=True),
-    Field(
-        "proxy", "proxy", parse_proxy, "URL", "HTTP proxy to send the requests through (aiohttp only).",
-        aiohttp_only=True,
+        "grace", "grace_s", FieldGroup.LOAD, _duration(0, "0s"), "DURATION",
+        "Time that requests in flight have to finish when a run is stopped.",
+        default="the timeout plus 1s",
     ),
     Field(
-        "max-redirects", "max_redirects", _count(0, 100), "N",
+        "range-size", "range_size", FieldGroup.LOAD, _count(1, 10**9), "N", "Requests per lease.",
+        default="what takes about 10s",
+    ),
+    Field(
+        "insecure", "insecure", FieldGroup.CONNECTION, _switch, "", "Accept any certificate from the target.",
+        short=("-k",), is_switch=True,
+    ),
+    Field(
+        "proxy", "proxy", FieldGroup.CONNECTION, parse_proxy, "URL",
+        "HTTP proxy to send the requests through (aiohttp only).",
+        short=("-x",), aiohttp_only=True,
+    ),
+    Field(
+        "max-redirects", "max_redirects", FieldGroup.CONNECTION, _count(0, 100), "N",
         "Redirects to follow within one request; its latency covers all of them (aiohttp only).",
         aiohttp_only=True,
     ),
     Field(
-        "cookies", "cookies", _switch, "",
+        "cookies", "cookies", FieldGroup.CONNECTION, _switch, "",
         "Send back the cookies that responses set; each worker has one cookie jar (aiohttp only).",
         is_switch=True, aiohttp_only=True,
     ),
+    Field(
+        "cacert", "cacert", FieldGroup.CONNECTION, _path, "FILE",
+        "PEM file of the certificates to trust instead of the system's; a path on the workers' machine.",
+    ),
+    Field(
+        "cert", "cert", FieldGroup.CONNECTION, _path, "FILE",
+        "PEM file of the client certificate, with its key in the same file or in --key; "
+        "a path on the workers' machine.",
+    ),
+    Field(
+        "key", "key", FieldGroup.CONNECTION, _path, "FILE",
+        "PEM file of the private key of --cert; a path on the workers' machine.",
+    ),
+    Field(
+        "servers", "servers", FieldGroup.DELAY_SERVERS, _count(1, 1_000), "N",
+        "Number of delay server processes.",
+        default="half the processors", own_servers_only=True,
+    ),
+    Field(
+        "delay", "delay", FieldGroup.DELAY_SERVERS, parse_delay, "DELAY",
+        "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
+        default="the --delay of the delay servers, or none", own_servers_only=True,
+    ),
+    Field(
+        "seed", "seed", FieldGroup.DELAY_SERVERS, _count(0, 2**63 - 1), "N",
+        "Seed of the delays: the same seed gives the same delays.",
+        default="the --seed of the delay servers, or 0", own_servers_only=True,
+    ),
+    Field("name", "name", FieldGroup.OUTPUT, _name, "TEXT", "Name of the run."),
 )  # fmt: skip
 """Every key of a spec, in the order in which the help lists them."""
 
 FIELD_BY_KEY: Mapping[str, Field] = {field.key: field for field in FIELDS}
+
+
+def describe_default(field: Field) -> str:
+    """What a key means when it is left out, as one would write it; empty if that is nothing."""
+    value = getattr(Spec(), field.attribute)
+    if field.default or value is None or value is False or value in ("", ()):
+        return field.default
+    if isinstance(value, float):
+        return f"{value:g}s"
+    return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -10,10 +10,12 @@ from typing import Any
 
 from oku_core.errors import UserError, format_value
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
-from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.header import find_framing_fault
+from oku_core.spec.spec import URL_REQUESTS, Engine, Spec
+from oku_core.spec.values.body import is_json
+from oku_core.spec.values.header import Header, find_framing_fault
 
 _DEFAULTS = Spec()
+_JSON_TYPE = Header("Content-Type: application/json")
 
 
 class SpecError(UserError):
@@ -54,7 +56,7 @@ def parse_spec(*sources: Source) -> Spec:
             values[field.attribute] = field.parse(value)
         except ValueError as error:
             raise SpecError(f"{source.place(key)}: {error}") from error
-    spec = Spec(**values)
+    spec = Spec(**_add_defaults(values))
     _check_own_servers(given)
     _check_engine(spec, given)
     _check_key(given)
@@ -95,6 +97,19 @@ def _read_source(source: Source) -> dict[str, object]:
 def _suggest(key: str) -> str:
     near = difflib.get_close_matches(key, FIELD_BY_KEY, n=1)
     return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(FIELD_BY_KEY)}"
+
+
+def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
+    """Add the values that follow from others; a spec that is written and read again has them already."""
+    added: dict[str, Any] = {}
+    if "urls" in values:
+        added["requests"] = URL_REQUESTS
+    if (body := values.get("body")) is not None:
+        added["method"] = "POST"
+        headers = values.get("headers", ())
+        if is_json(body) and not any(header.is_named("content-type") for header in headers):
+            values = values | {"headers": (*headers, _JSON_TYPE)}
+    return added | values
 
 
 def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:

@@ -25,8 +25,16 @@ _UNTIL_SWEPT_S = 1.0
 """Longest time from a request's timeout until its engine notices; engines check a few times a second."""
 
 
+URL_REQUESTS = 1_000
+"""How many requests a user makes of a target that is not Oku's own, unless he says how many."""
+
+
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The description of a run; `FIELDS` explains each attribute."""
+    """The description of a run; `FIELDS` explains each attribute.
+
+    The defaults are those of a run against Oku's own delay servers. `parse_spec` knows those that depend on
+    what else is given.
+    """
 
     requests: int = 100_000
     urls: tuple[Url, ...] = ()

@@ -97,7 +97,7 @@ def test_a_scalar_means_what_it_means_as_a_flag(tmp_path: Path) -> None:
         "header: {X-Version: 1.10, X-Id: 007, X-On: on}\ninsecure: true\nconcurrency: 1k\n"
     )
     assert read(path) == Spec(
-        requests=10, name="2020-01-01", body="no", timeout_s=10.0,
+        requests=10, name="2020-01-01", method="POST", body="no", timeout_s=10.0,
         expect_status=parse_expect_status("200,404"),
         headers=parse_headers(["X-Version: 1.10", "X-Id: 007", "X-On: on"]), insecure=True, concurrency=1000,
     )  # fmt: skip

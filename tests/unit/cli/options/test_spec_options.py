@@ -20,7 +20,7 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
 
     assert "including connecting. [default: 10s]" in text
     assert "[default: 200]" in text
-    assert "[default: 100000]" in text
+    assert "[default: 1000 with a URL, 100000 without]" in text
 
 
 def test_only_what_was_given_overrides_a_file() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
+from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field, FieldGroup, describe_default
 from oku_core.spec.parser import Source, SpecError, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
@@ -96,6 +96,42 @@ def test_every_field_is_complete_and_consistent() -> None:
         assert field.aiohttp_only == ("aiohttp only" in field.help)
         assert field.repeatable == isinstance(getattr(Spec(), field.attribute), tuple)
     assert INDEX_PLACEHOLDER in FIELD_BY_KEY["url"].help
+
+
+def test_keys_of_a_group_stand_together() -> None:
+    """Help and documents list group by group."""
+    headings = [field.group for field in FIELDS]
+    assert list(dict.fromkeys(headings)) == list(FieldGroup)
+    assert sorted(headings, key=list(FieldGroup).index) == headings
+
+
+def test_flags_of_one_letter_are_those_that_other_tools_have_taught() -> None:
+    """Each is given once; the rate and the duration of hey and oha are still free, as is the help."""
+    short = {flag: field.key for field in FIELDS for flag in field.short}
+    assert short == {
+        "-n": "requests", "-c": "concurrency", "-H": "header", "-d": "body", "-m": "method", "-X": "method",
+        "-t": "timeout", "-w": "workers", "-k": "insecure", "-x": "proxy",
+    }  # fmt: skip
+    assert sum(len(field.short) for field in FIELDS) == len(short)
+
+
+@pytest.mark.parametrize(
+    ("key", "default"),
+    [
+        ("requests", "1000 with a URL, 100000 without"),
+        ("method", "GET, or POST with a body"),
+        ("timeout", "10s"),
+        ("expect-status", "200"),
+        ("engine", "aiohttp"),
+        ("max-redirects", "0"),
+        ("insecure", ""),
+        ("header", ""),
+        ("name", ""),
+    ],
+)
+def test_a_default_reads_as_one_would_write_it(key: str, default: str) -> None:
+    """It says what a key that is left out means, and nothing if that is nothing."""
+    assert describe_default(FIELD_BY_KEY[key]) == default
 
 
 def test_every_attribute_of_a_spec_has_a_key() -> None:

@@ -97,8 +97,67 @@ def test_every_key_fills_its_attribute() -> None:
         cookies=True,
     )
     assert parse_spec(Source(None, written)) == expected
-    assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(urls=(Url("http://h/{i}"),))
+    assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(
+        urls=(Url("http://h/{i}"),), requests=1000
+    )
     assert set(KEYS) == {*written, "url"}
+
+
+@pytest.mark.parametrize(
+    ("sources", "requests"),
+    [
+        ([{}], 100_000),
+        ([{"url": "http://h/"}], 1000),
+        ([{}, {"url": ["http://h/", "http://g/"]}], 1000),
+        ([{"url": "http://h/"}, {"requests": "5k"}], 5000),
+        ([{"requests": 7}, {"url": "http://h/"}], 7),
+    ],
+)
+def test_a_target_that_is_not_okus_own_gets_a_thousand_requests(
+    sources: list[dict[str, object]], requests: int
+) -> None:
+    """Who says nothing of their number tries something out, and it may be somebody's service."""
+    assert parse_spec(*(Source("spec.yaml", values) for values in sources)).requests == requests
+
+
+@pytest.mark.parametrize(
+    ("values", "method"),
+    [({}, "GET"), ({"body": "x"}, "POST"), ({"body": ""}, "POST"), ({"body": "x", "method": "get"}, "GET")],
+)
+def test_a_body_is_posted(values: dict[str, object], method: str) -> None:
+    """As with curl, which so many have learned from."""
+    assert parse_spec(Source(None, values)).method == method
+
+
+@pytest.mark.parametrize(
+    ("values", "headers"),
+    [
+        ({"body": '{"id": {i}}'}, ("Content-Type: application/json",)),
+        ({"body": "[1]", "header": "A: b"}, ("A: b", "Content-Type: application/json")),
+        ({"body": "[1]", "header": "content-type: text/plain"}, ("content-type: text/plain",)),
+        ({"body": "id={i}"}, ()),
+        ({}, ()),
+    ],
+)
+def test_json_is_sent_as_json(values: dict[str, object], headers: tuple[str, ...]) -> None:
+    """Services refuse it as anything else; a header of the user's decides, of course."""
+    assert parse_spec(Source(None, values)).headers == headers
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "url": st.just("http://h/"), "body": st.sampled_from(["", "x", "{}", '{"i": {i}}']),
+            "header": st.sampled_from([[], ["A: b"], ["Content-Type: a/b"]]),
+        },
+    )
+)  # fmt: skip
+def test_what_follows_from_other_keys_is_written_with_the_spec(values: dict[str, object]) -> None:
+    """A stored spec says it all: what the rules are does not matter once it is read again."""
+    spec = parse_spec(Source(None, values))
+    assert {"requests", "method"} <= build_mapping(spec).keys()
+    assert parse_spec(Source(None, build_mapping(spec))) == spec
 
 
 @given(specs())

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 
 from oku_core.errors import format_value
-from oku_core.spec.values.scalar import parse_text
 
 INDEX_PLACEHOLDER = "{i}"
 """Stands for the index of the request in a URL, a header or a body."""
@@ -24,13 +23,6 @@ def check_secrets(text: str) -> None:
                 f"{format_value(found[0])} is not of the form {{env:NAME}} or {{file:NAME}}; NAME may have "
                 "letters, digits and _, the name of a file also . and -"
             )
-
-
-def parse_body(value: object) -> str:
-    """Parse a body: any text, with or without placeholders."""
-    body = parse_text(value)
-    check_secrets(body)
-    return body
 
 
 def build_template(text: str) -> Callable[[int], str]:

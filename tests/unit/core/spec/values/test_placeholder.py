@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.spec.values.body import parse_body
 from oku_core.spec.values.header import parse_headers
-from oku_core.spec.values.placeholder import build_template, is_constant, parse_body
+from oku_core.spec.values.placeholder import build_template, is_constant
 from oku_core.spec.values.url import parse_proxy, parse_urls
 
 INDICES = st.integers(min_value=0, max_value=10**15 - 1)
