@@ -1,7 +1,7 @@
 # The images of Oku: one target each for coordinator, worker and server; `./task images` builds all three.
 #
-# All packages are fetched or built once, in `wheels`, and checked against the hashes in requirements/. Each
-# image gets a virtual environment with what its requirements name, and nothing that builds or downloads.
+# All packages are fetched or built once, in `wheels`, and checked against the hashes in requirements/. The
+# images share a virtual environment with what requirements/image.txt names, and nothing that builds or downloads.
 # Any Python from 3.11 on will do that has venv, pip and ensurepip.
 ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 
@@ -17,44 +17,29 @@ ENV PATH=/opt/oku/bin:$PATH \
 
 FROM base AS wheels
 WORKDIR /build
-COPY requirements/tools.txt requirements/coordinator.txt requirements/worker.txt requirements/server.txt requirements/
+COPY requirements/tools.txt requirements/image.txt requirements/
 RUN python3 -m venv /opt/tools \
     && /opt/tools/bin/pip install --no-cache-dir --quiet --require-hashes -r requirements/tools.txt \
     && /opt/tools/bin/pip download --no-cache-dir --quiet --only-binary :all: --require-hashes \
-        --dest wheels -r requirements/coordinator.txt -r requirements/worker.txt -r requirements/server.txt
-COPY pyproject.toml ./
+        --dest wheels -r requirements/image.txt
+COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY coordinator coordinator
 COPY workers workers
 COPY server server
 COPY cli cli
-# uv has the build backend in it: nothing is downloaded here.
-RUN for package in core coordinator workers server cli; do \
-        /opt/tools/bin/uv build --quiet --offline --wheel --out-dir own "$package" || exit 1; \
-    done
+# The build backend is among the tools: nothing is downloaded here.
+RUN /opt/tools/bin/python -I -m hatchling build --target wheel --directory own
 
-FROM wheels AS coordinator-venv
+FROM wheels AS venv
 # The generated classes of the Kubernetes client are never loaded: 50 MB of bytecode less.
 RUN python3 -m venv --without-pip /opt/oku \
     && pip="/opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-cache-dir --no-index" \
-    && $pip --find-links wheels --require-hashes -r requirements/coordinator.txt \
-    && $pip --no-deps own/oku_core-* own/oku_coordinator-* own/oku_workers-* own/oku_cli-* \
+    && $pip --find-links wheels --require-hashes -r requirements/image.txt \
+    && $pip --no-deps own/oku-*.whl \
     && find /opt/oku -regex '.*/kubernetes/.*/\(api\|models\)/__pycache__' -prune -exec rm -r {} + \
-    && /opt/oku/bin/python -c "import oku_coordinator.process, oku_coordinator.kube.facade, oku_cli.commands.run"
-
-FROM wheels AS worker-venv
-RUN python3 -m venv --without-pip /opt/oku \
-    && pip="/opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-cache-dir --no-index" \
-    && $pip --find-links wheels --require-hashes -r requirements/worker.txt \
-    && $pip --no-deps own/oku_core-* own/oku_workers-* own/oku_cli-* \
-    && /opt/oku/bin/python -c "import oku_workers.process, oku_workers.engines, oku_cli.commands.worker"
-
-FROM wheels AS server-venv
-RUN python3 -m venv --without-pip /opt/oku \
-    && pip="/opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-cache-dir --no-index" \
-    && $pip --find-links wheels --require-hashes -r requirements/server.txt \
-    && $pip --no-deps own/oku_core-* own/oku_server-* own/oku_cli-* \
-    && /opt/oku/bin/python -c "import oku_server.process, oku_cli.commands.server"
+    && /opt/oku/bin/python -c "import oku_coordinator.kube.facade" \
+    && /opt/oku/bin/oku --version
 
 FROM base AS image
 ARG VERSION=0.1.0
@@ -71,7 +56,7 @@ STOPSIGNAL SIGTERM
 FROM image AS coordinator
 LABEL org.opencontainers.image.title="Oku coordinator" \
       org.opencontainers.image.description="Keeps the ledger, deals out the ranges of runs, answers the HTTP API"
-COPY --from=coordinator-venv /opt/oku /opt/oku
+COPY --from=venv /opt/oku /opt/oku
 ENV OKU_HOST="*" OKU_PORT=8700 OKU_DATA_DIR=/data
 EXPOSE 8700
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
@@ -81,7 +66,7 @@ ENTRYPOINT ["oku", "coordinator"]
 FROM image AS worker
 LABEL org.opencontainers.image.title="Oku worker" \
       org.opencontainers.image.description="Takes leases from the broker, sends their requests, reports them"
-COPY --from=worker-venv /opt/oku /opt/oku
+COPY --from=venv /opt/oku /opt/oku
 # A worker listens to nothing. One that is stuck ends itself, and the coordinator hears of one that is dead;
 # what is left to ask is whether it could reach the broker at all.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
@@ -91,7 +76,7 @@ ENTRYPOINT ["oku", "worker"]
 FROM image AS server
 LABEL org.opencontainers.image.title="Oku delay server" \
       org.opencontainers.image.description="Answers GET /NAME after a delay, and counts the requests of each run"
-COPY --from=server-venv /opt/oku /opt/oku
+COPY --from=venv /opt/oku /opt/oku
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
     CMD ["python", "-I", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/-/healthz', timeout=4)"]

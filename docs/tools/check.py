@@ -1,10 +1,10 @@
 """Checks the documents against the code: the words that modules are named by, the rooms, the names, paths,
-links and command lines in the documents.
+links, command lines and the version in the documents.
 """
 
 import sys
 
-from docs.tools import command_lines, references, vocabulary
+from docs.tools import command_lines, references, version, vocabulary
 from docs.tools.rooms import check_rooms
 
 
@@ -14,6 +14,7 @@ def main() -> int:
         *vocabulary.find_faults(),
         *references.find_faults(),
         *command_lines.find_faults(),
+        *version.find_faults(),
         *check_rooms(vocabulary.GLOSSARY.read_text(), vocabulary.SOURCES),
     ]
     sys.stderr.writelines(f"{fault}\n" for fault in faults)

@@ -13,6 +13,7 @@ from docs.tools.chart_values import build_chart_files
 from docs.tools.manifests import build_manifests
 from docs.tools.openapi import build_openapi
 from docs.tools.rooms import build_rooms_table
+from docs.tools.version import build_files as build_versions
 
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.results.summary import Summary
@@ -57,6 +58,7 @@ def build_files() -> dict[Path, str]:
         architecture: build_architecture(architecture.read_text()),
         **build_dashboards(),
         **build_chart_files(),
+        **build_versions(),
     }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from docs.tools.version import VERSION
 
 from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.run_state import RunState
@@ -88,7 +89,7 @@ def build_openapi() -> str:
         "openapi": "3.1.0",
         "info": {
             "title": "Oku's coordinator",
-            "version": "0.1.0",
+            "version": VERSION,
             "description": "Submit, follow, pause, resume, cancel and delete runs.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

@@ -37,7 +37,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(package_name="oku-cli", message="oku %(version)s")
+@click.version_option(package_name="oku", message="oku %(version)s")
 def oku() -> None:
     """Make a very large, exactly known number of HTTP requests, and account for every one."""
 
