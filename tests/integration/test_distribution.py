@@ -1,0 +1,203 @@
+"""What `./task build` makes, installed as users install it, away from the repository and its environment."""
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+from docs.tools.version import VERSION
+from tests.kit.requirement import miss
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("core", "coordinator", "workers", "server", "cli")
+LOCK = ROOT / "requirements" / "run.txt"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The folder with the wheel and the source distribution."""
+    subprocess.run([str(ROOT / "task"), "build"], check=True, capture_output=True)
+    return ROOT / "dist"
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    """The wheel."""
+    return built / f"oku-{VERSION}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def source(built: Path) -> Path:
+    """The source distribution."""
+    return built / f"oku-{VERSION}.tar.gz"
+
+
+def call_uv(*arguments: str | Path) -> None:
+    """Call the locked uv, as this machine reaches its package index."""
+    command = [str(ROOT / ".tools" / "bin" / "uv"), "--quiet", *map(str, arguments)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def with_dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pip and the locked dependencies, on a machine that can fetch them."""
+    venv = tmp_path_factory.mktemp("locked") / "venv"
+    try:
+        call_uv("venv", "--seed", "--python", sys.executable, venv)
+        call_uv("pip", "install", "--python", venv, "--require-hashes", "-r", LOCK)
+    except subprocess.CalledProcessError as error:
+        miss(f"the packages of requirements/run.txt cannot be fetched: {error.stderr.strip()[:300]}")
+    return venv
+
+
+class Installation:
+    """An environment with Oku, used from another folder and with nothing of this shell's environment."""
+
+    def __init__(self, venv: Path, folder: Path) -> None:
+        self.folder = folder
+        self._bin = venv / "bin"
+        (folder / "home").mkdir(parents=True)
+        # No program of the system is found: the broker has to come with Oku.
+        self._environment = {"HOME": str(folder / "home"), "PATH": str(folder / "none"), "LANG": "C.UTF-8"}
+
+    def build_command(self, *arguments: str) -> list[str]:
+        """The command line of a call of `oku`."""
+        return [str(self._bin / "oku"), *arguments]
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Call `oku` in the background."""
+        return subprocess.Popen(
+            self.build_command(*arguments),
+            cwd=self.folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, *arguments: str) -> str:
+        """Call `oku` to its end, which has to be a good one; gives what it printed to standard output."""
+        with self.start(*arguments) as process:
+            output, log = process.communicate(timeout=60)
+        assert process.returncode == 0, log
+        return output
+
+
+@pytest.fixture(scope="module")
+def installation(
+    wheel: Path, with_dependencies: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Installation:
+    """The wheel in an environment of its own, with the versions that everything is tested with."""
+    assert with_dependencies.exists()
+    folder = tmp_path_factory.mktemp("wheel")
+    venv = folder / "venv"
+    call_uv("venv", "--python", sys.executable, venv)
+    call_uv("pip", "install", "--python", venv, "--constraints", LOCK, wheel)
+    return Installation(venv, folder / "elsewhere")
+
+
+@pytest.fixture
+def server_url(installation: Installation) -> Iterator[str]:
+    """A service to test: the installation's own delay server."""
+    ready = installation.folder / "ready"
+    with installation.start("server", "--port", "0", "--ready-file", str(ready), "--delay", "5ms") as process:
+        wait_until(ready.exists, 20, "the server listens")
+        yield f"http://{ready.read_text().strip()}/items/{{i}}"
+        process.terminate()
+
+
+def read_metadata(wheel: Path) -> Mapping[str, list[str]]:
+    """The headers of a wheel by name, and as `Description` what package pages show."""
+    with zipfile.ZipFile(wheel) as archive:
+        message = HeaderParser().parsestr(archive.read(f"oku-{VERSION}.dist-info/METADATA").decode())
+    headers = {name: [str(value) for value in message.get_all(name, [])] for name in message}
+    return {**headers, "Description": [str(message.get_payload())]}
+
+
+def test_the_wheel_has_the_five_packages_and_nothing_else(wheel: Path) -> None:
+    """Each file of theirs is in it, with their types; no test, no document, no dashboard is."""
+    sources = {
+        path.relative_to(ROOT / part / "src").as_posix()
+        for part in PARTS
+        for path in (ROOT / part / "src").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {f"oku_{part}/py.typed" for part in PARTS} <= sources
+    assert {name for name in names if ".dist-info/" not in name} == sources
+    assert f"oku-{VERSION}.dist-info/licenses/LICENSE" in names
+
+
+def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+    """Its metadata has what an index shows and an installer asks."""
+    metadata = read_metadata(wheel)
+    assert metadata["Version"] == [VERSION]
+    assert metadata["Requires-Python"] == [">=3.11"]
+    assert metadata["License-Expression"] == ["Apache-2.0"]
+    assert metadata["Provides-Extra"] == ["kube"]
+    assert metadata["Description-Content-Type"] == ["text/markdown"]
+
+
+def test_a_package_page_shows_no_dead_link(wheel: Path) -> None:
+    """Pictures and links that lead to files of the repository are left out; the texts of the links stay."""
+    [description] = read_metadata(wheel)["Description"]
+    readme = (ROOT / "README.md").read_text()
+    relative = r"\]\((?!https?:)[^)\s]*\)|<img|<picture"
+    assert re.findall(relative, readme)
+    assert re.findall(relative, description) == []
+    assert re.findall(r"^#+ .*$", description, re.MULTILINE) == re.findall(r"^#+ .*$", readme, re.MULTILINE)
+
+
+def test_the_source_distribution_has_what_builds_the_wheel(source: Path) -> None:
+    """And nothing else: no environment, no run, no test."""
+    with tarfile.open(source) as archive:
+        names = {name.removeprefix(f"oku-{VERSION}/") for name in archive.getnames()}
+    folders = tuple(f"{part}/src/oku_{part}/" for part in PARTS)
+    others = {name for name in names if not name.startswith(folders)}
+    assert others == {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO", ".gitignore"}
+
+
+def test_an_installation_tells_its_version(installation: Installation) -> None:
+    """It is that of the project."""
+    assert installation.call("--version") == f"oku {VERSION}\n"
+
+
+def test_an_installation_tests_a_service(installation: Installation, server_url: str) -> None:
+    """A run of 200 requests needs nothing but the wheel, and accounts for each."""
+    summary = json.loads(installation.call("run", server_url, "-n", "200", "--json"))
+    assert_completed(summary)
+    assert summary["outcomes"]["ok"] == 200
+
+
+def test_an_installation_runs_against_its_own_delay_servers(installation: Installation) -> None:
+    """Their count is that of the account."""
+    summary = json.loads(installation.call("run", "-n", "50", "--json"))
+    assert_completed(summary)
+    assert summary["servers"]["served"] == 50
+
+
+def test_pip_installs_the_source_distribution(
+    source: Path, wheel: Path, with_dependencies: Path, tmp_path: Path
+) -> None:
+    """What pip builds from it are the files of the wheel, and they make a run."""
+    command = [str(with_dependencies / "bin" / "pip"), "install", "--quiet", str(source)]
+    subprocess.run(command, check=True)
+    [packages] = with_dependencies.glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if not name.endswith("/RECORD"):
+                assert (packages / name).read_bytes() == archive.read(name), name
+    installation = Installation(with_dependencies, tmp_path / "elsewhere")
+    assert_completed(json.loads(installation.call("run", "-n", "50", "--json")))
