@@ -12,6 +12,7 @@ from oku_benchmarks.cases import (
     clients,
     connections,
     cpu,
+    first_minute,
     hundred_million,
     ledger,
     ledger_days,
@@ -29,6 +30,7 @@ from oku_benchmarks.sections import (
     clients_section,
     connections_section,
     cpu_section,
+    first_minute_section,
     hundred_million_section,
     ledger_days_section,
     ledger_section,
@@ -71,6 +73,9 @@ def _build_long_section(results: hundred_million.Results, document: Document) ->
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
+    "first-minute": Benchmark(
+        first_minute.measure, first_minute.Results, _without_document(first_minute_section.build_section)
+    ),
     "peers": Benchmark(
         peers.measure,
         peers.Results,

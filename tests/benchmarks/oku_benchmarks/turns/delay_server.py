@@ -20,14 +20,16 @@ class DelayServer:
     Args:
         folder: its counts and its log.
         delay: before each answer.
+        error_rate: fraction of requests that are answered with status 500.
     """
 
-    def __init__(self, folder: Path, delay: str = "0s") -> None:
+    def __init__(self, folder: Path, delay: str = "0s", error_rate: float = 0.0) -> None:
         self._counts = folder / "counts"
         self._ready = folder / "target.address"
         command = (
             sys.executable, "-m", "oku_cli", "server", "--port", "0", "--processes", "1", "--delay", delay,
-            "--counts-dir", str(self._counts), "--ready-file", str(self._ready),
+            "--error-rate", str(error_rate), "--counts-dir", str(self._counts),
+            "--ready-file", str(self._ready),
         )  # fmt: skip
         self._child = Child("target", command, folder / "target.log", os.environ)
         self.url = ""
