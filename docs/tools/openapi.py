@@ -24,6 +24,7 @@ _DURATION: Json = {
 }
 _SWITCH: Json = {"type": "boolean"}
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": _TEXT}
+_RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
 
 
 def _count(low: int, high: int) -> Json:
@@ -168,6 +169,7 @@ def _build_paths() -> Json:
                 "parameters": [
                     _build_query("limit", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
                     _build_query("after", {**_TEXT, "description": "A cursor from the header `Link`."}),
+                    _build_query("run", {**_TEXT, "minLength": 1, "description": _RUN_REFERENCE}),
                 ],
             },
             "post": {

@@ -83,4 +83,4 @@ def test_a_report_can_be_made_from_a_remote_coordinator(tmp_path: Path) -> None:
     assert (made.returncode, made.stderr.split()[:2]) == (0, ["wrote", f"oku-report-{run}.html"])
     assert "remote" in (tmp_path / f"oku-report-{run}.html").read_text()
     assert json.loads(exported.stdout)["spec"]["requests"] == 100
-    assert (unknown.returncode, unknown.stderr) == (2, "oku: there is no run nope\n")
+    assert (unknown.returncode, unknown.stderr) == (2, f"oku: {api.url}: there is no run nope\n")

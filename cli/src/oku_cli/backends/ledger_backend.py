@@ -1,6 +1,5 @@
 """The runs of a data folder in which no local stack runs: its ledger is read and changed in place."""
 
-import difflib
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -45,12 +44,18 @@ class LedgerBackend:
         """The flags that name the folder."""
         return self._folder.flags
 
-    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """List runs as the API does, newest first: all, or at most so many."""
+    @property
+    def place(self) -> str:
+        """The folder, as the user named it."""
+        return str(self._folder.path)
+
+    async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
+        """List runs as the API does, newest first: all, at most so many, or what a reference means."""
         if not self._folder.ledger.exists():
             return []
         with self._read() as ledger:
-            return [build_row_object(run) for run in ledger.runs.fetch_page(-1 if most is None else most)]
+            page = ledger.runs.fetch_page(-1 if most is None else most, reference=reference)
+        return [build_row_object(run) for run in page]
 
     async def fetch_summary(self, run: str) -> Summary:
         """The summary of a run as it stands."""
@@ -96,7 +101,7 @@ class LedgerBackend:
             raise UserError(str(error)) from error
 
     def require_run(self, run: str) -> RunRecord:
-        """A run of this folder; `UserError` if it has none of that name."""
+        """A run of this folder; `UserError` if it has none with that id."""
         with self._read_run(run) as (_, record):
             return record
 
@@ -108,18 +113,12 @@ class LedgerBackend:
 
     @contextmanager
     def _read_run(self, run: str) -> Iterator[tuple[Ledger, RunRecord]]:
-        """The ledger, to be read, with the record of a run; `UserError` if there is none of that name."""
-        folder = self._folder
-        if not folder.ledger.exists():
-            raise UserError(f"{folder.path}: there are no runs in this data folder")
+        """The ledger, to be read, with the record of a run; `UserError` if there is none with that id."""
         with self._read() as ledger:
             try:
                 record = ledger.runs.fetch(run)
-            except UnknownRunError:
-                names = [row.run for row in ledger.runs.fetch_page()]
-                near = difflib.get_close_matches(run, names, n=1)
-                hint = f", did you mean {near[0]}?" if near else ""
-                raise UserError(f"{folder.path}: there is no run {run}{hint}") from None
+            except UnknownRunError as error:
+                raise UserError(f"{self.place}: {error}") from None
             yield ledger, record
 
     @contextmanager

@@ -18,14 +18,24 @@ from oku_core.results.summary import Summary
 
 
 class RunBackend(Protocol):
-    """What can be asked of runs. `UserError` says in one line what cannot be done, and why."""
+    """What can be asked of runs. `UserError` says in one line what cannot be done, and why.
+
+    A `run` is an id, which `oku_cli.backends.run_lookup` finds for what a user gave.
+    """
 
     @property
     def flags(self) -> Sequence[str]:
         """The flags that name this backend in a command."""
 
-    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """List runs as the API does, newest first: all, or at most so many."""
+    @property
+    def place(self) -> str:
+        """Where its runs are, as an error names it."""
+
+    async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
+        """List runs as the API does, newest first: all, or at most so many.
+
+        With a reference only those that it stands for (`oku_core.accounting.run_reference`).
+        """
 
     async def fetch_summary(self, run: str) -> Summary:
         """The summary of a run as it stands."""

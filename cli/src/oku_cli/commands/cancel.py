@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.remote.endpoint import CoordinatorRef
@@ -18,12 +19,13 @@ from oku_cli.terminal.printable import write_line
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
     """End a run for good; what is accounted stays.
 
-    Requests in flight may finish.
+    Requests in flight may finish. RUN is latest, an id, a name, or any unique part of an id.
     """
     return run_async(_cancel(run, data_dir, coordinator))
 
 
 async def _cancel(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
+        run = await find_run(backend, run)
         write_line(f"run {run} is {await backend.cancel(run)}")
     return ExitCode.COMPLETED

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.process.interrupt_hints import InterruptHints
@@ -17,12 +18,16 @@ from oku_cli.terminal.printable import write_line
 @click.argument("run")
 @backend_options
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
-    """Pause a run once its requests in flight have ended."""
+    """Pause a run once its requests in flight have ended.
+
+    RUN is latest, an id, a name, or any unique part of an id.
+    """
     return run_async(_pause(run, data_dir, coordinator))
 
 
 async def _pause(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
+        run = await find_run(backend, run)
         state = await backend.pause(run)
     resume = InterruptHints(backend.flags).build_command("resume", run)
     write_line(f"run {run} is {state}; resume it with: {resume}")

@@ -1,5 +1,6 @@
 """`oku report`: a run as one HTML file, and for other tools as JSON, CSV and HdrHistogram text."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 
 from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import JsonCommand, json_option
@@ -35,26 +37,34 @@ def command(
 ) -> int:
     """Write a report of a run in any state as one HTML file.
 
+    RUN is latest, an id, a name, or any unique part of an id.
+
     With --json, --csv or --hgrm, only what was asked for is written. A FILE of - is standard output.
     """
-    outputs = _choose_outputs(run, show_secrets=show_secrets, **files)
-    writer = ReportWriter(outputs, show_secrets=show_secrets)
-    return run_async(_report(run, data_dir, coordinator, writer))
+    outputs = _choose_outputs(show_secrets=show_secrets, **files)
+    return run_async(_report(run, data_dir, coordinator, outputs, show_secrets=show_secrets))
 
 
 async def _report(
-    run: str, data_dir: Path, coordinator: CoordinatorRef | None, writer: ReportWriter
+    reference: str,
+    data_dir: Path,
+    coordinator: CoordinatorRef | None,
+    outputs: Sequence[OutputFile],
+    *,
+    show_secrets: bool,
 ) -> ExitCode:
-    with writer:
-        async with open_backend(coordinator, data_dir) as backend:
+    async with open_backend(coordinator, data_dir) as backend:
+        run = await find_run(backend, reference, takes_newest=True)
+        page = partial(build_page, show_secrets=show_secrets)
+        usual = OutputFile("--output", f"oku-report-{run}.html", page)
+        with ReportWriter(outputs or [usual], show_secrets=show_secrets) as writer:
             async for line in backend.read_run_history(run):
                 writer.take(line)
-        writer.finish()
+            writer.finish()
     return ExitCode.COMPLETED
 
 
 def _choose_outputs(
-    run: str,
     *,
     show_secrets: bool,
     output: str | None,
@@ -62,10 +72,9 @@ def _choose_outputs(
     csv_file: str | None,
     hgrm_file: str | None,
 ) -> list[OutputFile]:
-    """What is to be written; what can be known to be impossible is found out here."""
-    build_own_page = partial(build_page, show_secrets=show_secrets)
+    """What was asked for; what can be known to be impossible is found out here."""
     asked = [
-        OutputFile("--output", output, build_own_page),
+        OutputFile("--output", output, partial(build_page, show_secrets=show_secrets)),
         OutputFile("--json", STANDARD_OUTPUT if as_json else None, None),
         OutputFile("--csv", csv_file, build_csv),
         OutputFile("--hgrm", hgrm_file, build_hgrm_text),
@@ -76,4 +85,4 @@ def _choose_outputs(
         raise UserError(f"{flags}: only one of them can go to standard output")
     for each in wanted:
         each.check()
-    return wanted or [OutputFile("--output", f"oku-report-{run}.html", build_own_page)]
+    return wanted

@@ -9,15 +9,18 @@ import msgspec
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.backends.run_backend import find_coordinator
+from oku_cli.backends.run_lookup import find_run
+from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import JsonCommand
-from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
+from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
-from oku_cli.remote.follow import run_async
+from oku_cli.remote.follow import Watch, run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
 from oku_core.accounting.run_state import FINAL_STATES, is_resumable
 from oku_core.errors import UserError
@@ -41,30 +44,45 @@ def command(
     secrets: SecretSource,
     **options: Any,
 ) -> int:
-    """Resume a paused or interrupted run, even days later."""
+    """Resume a paused or interrupted run, even days later.
+
+    RUN is latest, an id, a name, or any unique part of an id.
+    """
     watch = pick_watch(options)
     loki = pick_loki_options(options)
     given = parse_spec(Source(None, {key: value for key, value in options.items() if value is not None}))
     folder = DataDir(data_dir)
     reached = find_coordinator(coordinator, folder)
-    if reached is not None:
-        refuse_loki(loki)
-        refuse_secrets(secrets)
-        if coordinator is not None:
-            refuse_shape(workers=given.workers, servers=given.servers)
-        return run_async(run_remotely(reached, RunStart.resume(run), watch))
-    spec = _fetch_spec(folder, run)
+    if reached is None:
+        return run_async(_resume_locally(folder, run, given, secrets, loki, watch))
+    refuse_loki(loki)
+    refuse_secrets(secrets)
+    if coordinator is not None:
+        refuse_shape(workers=given.workers, servers=given.servers)
+    return run_async(run_remotely(reached, _build_start(run), watch))
+
+
+def _build_start(reference: str) -> RunStart:
+    async def begin(client: Client) -> str:
+        run = await find_run(client, reference)
+        await client.resume(run)
+        return run
+
+    return RunStart(begin=begin, resumed=reference)
+
+
+async def _resume_locally(
+    folder: DataDir, reference: str, given: Spec, secrets: SecretSource, loki: LokiOptions, watch: Watch
+) -> ExitCode:
+    backend = LedgerBackend.settle(folder)
+    record = backend.require_run(await find_run(backend, reference))
+    if record.state in FINAL_STATES and not is_resumable(record.state, is_broken=record.is_broken):
+        raise UserError(f"run {record.run} is {record.state}, it cannot be resumed")
+    spec = record.spec
     shape = msgspec.structs.replace(
         spec, workers=given.workers or spec.workers, servers=given.servers or spec.servers
     )
     plan = build_plan(
         shape, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
     )
-    return run_async(run_locally(folder, plan, RunStart.resume(run, spec.name), watch))
-
-
-def _fetch_spec(folder: DataDir, run: str) -> Spec:
-    record = LedgerBackend.settle(folder).require_run(run)
-    if record.state in FINAL_STATES and not is_resumable(record.state, is_broken=record.is_broken):
-        raise UserError(f"run {run} is {record.state}, it cannot be resumed")
-    return record.spec
+    return await run_locally(folder, plan, RunStart.resume(record.run, spec.name), watch)

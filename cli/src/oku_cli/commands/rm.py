@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.remote.endpoint import CoordinatorRef
@@ -20,14 +21,23 @@ from oku_core.errors import UserError
 def command(runs: Sequence[str], data_dir: Path, coordinator: CoordinatorRef | None) -> int:
     """Delete runs with their accounts, histories and reports.
 
-    A run must be over or paused. If one cannot be deleted, the others still are, and the exit code is 2.
+    RUN is latest, an id, a name, or any unique part of an id. It must be over or paused. If one cannot be
+    deleted, the others still are, and the exit code is 2.
     """
-    return run_async(_delete(tuple(dict.fromkeys(runs)), data_dir, coordinator))
+    return run_async(_delete(runs, data_dir, coordinator))
 
 
-async def _delete(runs: Sequence[str], data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
+async def _delete(references: Sequence[str], data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
     code = ExitCode.COMPLETED
     async with open_backend(coordinator, data_dir) as backend:
+        # All are found before the first is deleted: after that another run would be the latest.
+        runs: dict[str, None] = {}
+        for reference in references:
+            try:
+                runs[await find_run(backend, reference)] = None
+            except UserError as error:
+                write_error(str(error))
+                code = ExitCode.WRONG_INPUT
         for run in runs:
             try:
                 await backend.delete(run)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import json_option
@@ -27,12 +28,16 @@ def command(
     data_dir: Path,
     coordinator: CoordinatorRef | None,
 ) -> int:
-    """Show the summary of a run in any state."""
+    """Show the summary of a run in any state.
+
+    RUN is latest, an id, a name, or any unique part of an id.
+    """
     return run_async(_show(run, data_dir, coordinator, as_json=as_json))
 
 
 async def _show(run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, as_json: bool) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
+        run = await find_run(backend, run, takes_newest=True)
         summary = await backend.fetch_summary(run)
     if as_json:
         print_json(summary)

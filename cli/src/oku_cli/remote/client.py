@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
@@ -18,6 +18,8 @@ from oku_core.results.tick import Tick
 
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
 _STREAM_LIMIT = 1 << 22
+_MOST_LISTED = 1000
+"""Runs of one answer; a coordinator gives no more."""
 
 
 class UnreachableError(Exception):
@@ -53,6 +55,11 @@ class Client:
         """The flags that name the coordinator in a command."""
         return self._coordinator.flags
 
+    @property
+    def place(self) -> str:
+        """The URL of the coordinator."""
+        return self._address.url
+
     async def submit(self, values: Mapping[str, Any]) -> str:
         """Submit a spec and return the id of its run."""
         document = await self._call("POST", "/api/runs", json=values)
@@ -68,10 +75,12 @@ class Client:
         scaling: dict[str, Any] | None = await self._call("GET", "/api/scaling")
         return scaling
 
-    async def fetch_runs(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Fetch the runs as the API lists them, newest first: all, or at most `most`."""
+    async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
+        """Fetch runs as the API lists them, newest first: all, at most `most`, or what a reference means."""
         runs: list[dict[str, Any]] = []
-        path = "/api/runs"
+        size = _MOST_LISTED if most is None else min(most, _MOST_LISTED)
+        query = {"limit": size} if reference is None else {"limit": size, "run": reference}
+        path = f"/api/runs?{urlencode(query)}"
         while path and (most is None or len(runs) < most):
             async with self._request("GET", path) as response:
                 runs += await response.json()

@@ -4,6 +4,7 @@
 | --- | --- |
 | `POST /api/runs` | submits a run; the body is a spec under the names of the command line |
 | `GET /api/runs?limit=N&after=CURSOR` | lists runs, newest first; the header `Link` leads to the next |
+| `GET /api/runs?run=RUN` | lists the runs that `latest`, an id, a name or a part of an id stands for |
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
@@ -34,6 +35,7 @@ from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import TransitionError
 from oku_core.errors import UserError, format_value
 from oku_core.spec.strict_json import decode_json
@@ -109,10 +111,12 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
 
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))
-        page = runs.fetch_page(most, request.query.get("after", ""))
+        reference = _read_reference(request.query)
+        page = runs.fetch_page(most, request.query.get("after", ""), reference)
         response = _json([build_row_object(row) for row in page])
         if len(page) == most:
-            following = request.rel_url.with_query(limit=most, after=page[-1].cursor)
+            same = {} if reference is None else {"run": reference}
+            following = request.rel_url.with_query(limit=most, after=page[-1].cursor, **same)
             response.headers["Link"] = f'<{following}>; rel="next"'  # RFC 8288
         return response
 
@@ -148,6 +152,16 @@ def _read_limit(text: str) -> int:
     if text and not 1 <= limit <= MOST_LISTED:
         raise UserError(f"limit: {format_value(text)} is not between 1 and {MOST_LISTED}")
     return limit or DEFAULT_LISTED
+
+
+def _read_reference(query: Mapping[str, str]) -> str | None:
+    reference = query.get("run")
+    if reference is not None:
+        try:
+            check_reference(reference)
+        except ValueError as error:
+            raise UserError(f"run: {error}") from error
+    return reference
 
 
 async def _probe(_: web.Request) -> web.Response:

@@ -42,9 +42,13 @@ class LedgerRuns:
         """One run; `UnknownRunError` when there is none with that id."""
         return self._file.read(lambda transaction: run_table.fetch_run(transaction, run))
 
-    def fetch_page(self, most: int = -1, after: str = "") -> list[RunRow]:
-        """Runs without their specs, newest first: all, or at most so many, after the `cursor` of one."""
-        return self._file.read(functools.partial(run_table.fetch_runs, most=most, after=after))
+    def fetch_page(self, most: int = -1, after: str = "", reference: str | None = None) -> list[RunRow]:
+        """Runs without their specs, newest first: all, or at most so many, after the `cursor` of one.
+
+        With a reference only those that it stands for (`oku_core.accounting.run_reference`).
+        """
+        fetch = functools.partial(run_table.fetch_runs, most=most, after=after, reference=reference)
+        return self._file.read(fetch)
 
     def fetch_current(self) -> RunRecord | None:
         """The active run, else the pending one that has waited longest; None when all runs are at rest."""

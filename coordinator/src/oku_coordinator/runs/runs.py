@@ -71,9 +71,12 @@ class Runs:
         self._wake()
         return record
 
-    def fetch_page(self, most: int, after: str) -> list[RunRow]:
-        """At most so many runs, newest first, after the `cursor` of one."""
-        return self._ledger.runs.fetch_page(most, after)
+    def fetch_page(self, most: int, after: str, reference: str | None = None) -> list[RunRow]:
+        """At most so many runs, newest first, after the `cursor` of one.
+
+        With a reference only those that it stands for (`oku_core.accounting.run_reference`).
+        """
+        return self._ledger.runs.fetch_page(most, after, reference)
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""

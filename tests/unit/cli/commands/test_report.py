@@ -51,7 +51,7 @@ def test_only_what_was_asked_for_is_written(
     [
         (["r2"], "oku: .oku: there is no run r2"),
         (["../r1"], "oku: .oku: there is no run ../r1"),
-        (["r1", "--data-dir", "nowhere"], "oku: nowhere: there are no runs in this data folder"),
+        (["r1", "--data-dir", "nowhere"], "oku: nowhere: there are no runs yet, start one with: oku run"),
         (["r1", "-o", "no/x.html"], "oku: --output: no/x.html is not a file that can be written"),
         (["r1", "--csv", "-", "--json"], "oku: --json and --csv: only one of them can go to standard output"),
         (

@@ -102,6 +102,22 @@ async def test_runs_are_listed_in_pages(client: Client) -> None:
     assert len(sizes) == 3
 
 
+async def test_runs_are_found_by_what_stands_for_them(client: Client) -> None:
+    """The pages of those that are found hold no others."""
+    named = [await submit(client, name="nightly run") for _ in range(3)]
+    other = await submit(client)
+    for reference, found in ((other, [other]), ("latest", [other]), (other[-6:], [other]), ("nope", [])):
+        _, runs = await call(client, "GET", f"/api/runs?run={reference}")
+        assert [run["run"] for run in runs] == found
+    path, seen = "/api/runs?run=nightly%20run&limit=2", []
+    while path:
+        response = await client.get(path)
+        seen += [run["run"] for run in await response.json()]
+        following = response.links.get("next")
+        path = URL(following["url"]).raw_path_qs if following else ""
+    assert seen == named[::-1]
+
+
 async def test_a_run_is_deleted(client: Client, world: World) -> None:
     """It must be at rest, and can be deleted only once."""
     run = await submit(client)
@@ -125,6 +141,9 @@ async def test_a_run_is_deleted(client: Client, world: World) -> None:
         ("limit=x", "limit: x is not between 1 and 1000"),
         ("after=x", "after: x is not a cursor that a list of runs gave"),
         ("after=1.0_x", "after: 1.0_x is not a cursor that a list of runs gave"),
+        ("run=", "run: is empty; give latest, an id, a name, or a part of an id"),
+        ("run=%20", "run: is empty; give latest, an id, a name, or a part of an id"),
+        ("run=%00", "run: '\\x00' is not printable text"),
     ],
 )
 async def test_a_wrong_page_is_refused(client: Client, query: str, message: str) -> None:

@@ -17,6 +17,7 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.slice_table import insert_slices
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
@@ -72,24 +73,40 @@ def fetch_state(transaction: Transaction, run: str) -> RunState | None:
     return RunState(row["state"]) if row else None
 
 
-def fetch_runs(transaction: Transaction, most: int, after: str) -> list[RunRow]:
+def fetch_runs(transaction: Transaction, most: int, after: str, reference: str | None = None) -> list[RunRow]:
     """Runs, newest first, without their specs, which may be large.
 
     Args:
         transaction: to read in.
         most: the largest number of runs; -1 for all.
         after: the `cursor` of the run before them; empty for the newest ones.
+        reference: what stands for the runs, as in `oku_core.accounting.run_reference`; None for all.
 
     Raises:
         UserError: `after` is not a cursor.
     """
     created_at, number = _read_cursor(after)
+    condition = "? IS NULL" if reference is None else _choose_condition(transaction, reference)
     rows = transaction.select(
-        f"SELECT {_COLUMNS} FROM runs WHERE (created_at, rowid) < (?, ?)"  # noqa: S608  # names of our own
+        f"SELECT {_COLUMNS} FROM runs WHERE {condition} AND (created_at, rowid) < (?, ?)"  # noqa: S608  # ours
         " ORDER BY created_at DESC, rowid DESC LIMIT ?",
-        created_at, number, most,
+        reference, created_at, number, most,
     )  # fmt: skip
     return [RunRow(**_decode_columns(row)) for row in rows]
+
+
+def _choose_condition(transaction: Transaction, reference: str) -> str:
+    """SQL with one value, the reference, that holds for the runs that it stands for."""
+    if transaction.select("SELECT 1 FROM runs WHERE run = ?", reference):
+        return "run = ?"
+    if reference == LATEST:
+        return (
+            "? IS NOT NULL"  # each condition takes one value
+            " AND rowid = (SELECT rowid FROM runs ORDER BY created_at DESC, rowid DESC LIMIT 1)"
+        )
+    if transaction.select("SELECT 1 FROM runs WHERE name = ? LIMIT 1", reference):
+        return "name = ?"
+    return "instr(run, ?)"
 
 
 def _read_cursor(text: str) -> tuple[float, int]:

@@ -106,6 +106,27 @@ def test_runs_are_listed_in_pages(ledger: Ledger, size: int) -> None:
     assert [listed.run for listed in seen] == ["e", "d", "c", "b", "a"]
 
 
+def list_found(ledger: Ledger, reference: str) -> list[str]:
+    """The runs that a text stands for, newest first."""
+    return [row.run for row in ledger.runs.fetch_page(reference=reference)]
+
+
+def test_a_text_stands_for_an_id_then_the_latest_run_then_a_name_then_a_part_of_an_id(ledger: Ledger) -> None:
+    """What comes first hides what comes later, so that a name cannot be taken for an id."""
+    names = {"1-ab": "1-cd", "1-cd": "ab", "1-ef": "ab", "2-ab": "latest", "2-%": "", "2-_": ""}
+    for now, (run, name) in enumerate(names.items()):
+        ledger.runs.create(run, Spec(requests=1, name=name), float(now // 2))
+    assert list_found(ledger, "1-cd") == ["1-cd"], "an id, although another run has it as its name"
+    assert list_found(ledger, "latest") == ["2-_"], "of two that came at the same time, the later one"
+    assert list_found(ledger, "ab") == ["1-ef", "1-cd"], "a name, although it is a part of other ids"
+    assert list_found(ledger, "-a") == ["2-ab", "1-ab"]
+    assert list_found(ledger, "%") == ["2-%"], "a part means itself, and no pattern"
+    assert list_found(ledger, "_") == ["2-_"]
+    assert list_found(ledger, "AB") == []
+    ledger.runs.create("latest", Spec(requests=1), 0.0)
+    assert list_found(ledger, "latest") == ["latest"], "an id comes first"
+
+
 LONG_COLUMNS = {("runs", "histogram"), ("runs", "statuses")}
 
 
@@ -130,6 +151,7 @@ def test_the_state_of_a_run_is_read_without_its_histogram(
     monkeypatch.setattr("oku_coordinator.ledger.storage.schema.sqlite3.connect", open_noted)
     reader = ledger.open_reader()
     assert [row.state for row in reader.runs.fetch_page()] == [RunState.RUNNING]
+    assert [row.run for row in reader.runs.fetch_page(reference="1")] == ["r1"]
     assert not reads & (LONG_COLUMNS | {("specs", "spec")})
     assert reader.runs.fetch("r1").state == RunState.RUNNING
     assert ("specs", "spec") in reads
