@@ -39,6 +39,7 @@ def build() -> Dashboard:
     return Dashboard(
         uid="oku-compare",
         run="run_a",
+        shows_last="1h",  # two runs are seldom within a few minutes
         description="Two runs: how A differs from B, their accounts, and both on a common axis of time since"
         " their start. Choose a time range that holds both runs.",
         variables=[

@@ -36,6 +36,8 @@ class Dashboard:
         rows: of panels; the first has no heading.
         annotations: `build_annotations`.
         run: its variable for the run, which links pass on.
+        shows_last: the time range that it opens with, until now; a run of a minute fills a part of it that
+            is seen.
     """
 
     uid: str
@@ -44,6 +46,7 @@ class Dashboard:
     rows: Sequence[Row]
     annotations: Sequence[Json] = ()
     run: str = "run"
+    shows_last: str = "15m"
 
     def to_json(self) -> Json:
         """The document."""
@@ -57,7 +60,7 @@ class Dashboard:
             "editable": True,
             "graphTooltip": 1,
             "timezone": "browser",
-            "time": {"from": "now-1h", "to": "now"},
+            "time": {"from": f"now-{self.shows_last}", "to": "now"},
             "timepicker": {"refresh_intervals": ["5s", "10s", "30s", "1m", "5m"]},
             "refresh": "5s",
             "fiscalYearStartMonth": 0,

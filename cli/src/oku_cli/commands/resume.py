@@ -1,5 +1,6 @@
 """`oku resume`: continues a run exactly where its ledger stands."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
@@ -54,6 +56,8 @@ def command(
     folder = DataDir(data_dir)
     reached = find_coordinator(coordinator, folder)
     if reached is None:
+        if not loki.loki:
+            watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
         return run_async(_resume_locally(folder, run, given, secrets, loki, watch))
     refuse_loki(loki)
     refuse_secrets(secrets)

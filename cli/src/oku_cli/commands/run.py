@@ -1,5 +1,6 @@
 """`oku run`: makes a spec from a file and flags, and runs it here or at a remote coordinator."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
@@ -63,6 +65,8 @@ def command(
         refuse_secrets(secrets)
         return run_async(run_remotely(coordinator, RunStart.submit(spec), watch))
     spec = find_files(spec)
+    if not loki.loki:
+        watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
     plan = build_plan(
         spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
 from oku_cli.remote.follow import Watch
 
@@ -13,7 +14,8 @@ _Command = Callable[..., Any]
 
 
 def watch_options(command: _Command) -> _Command:
-    """`--json`, `--summary-json` and `--quiet`."""
+    """`--json`, `--summary-json`, `--quiet` and `--grafana`."""
+    command = grafana_option(command)
     command = click.option("--quiet", is_flag=True, help="Show no progress.")(command)
     command = click.option(
         "--summary-json", "summary_file", metavar="FILE", help="Also write the summary as JSON to FILE."
@@ -23,6 +25,6 @@ def watch_options(command: _Command) -> _Command:
 
 def pick_watch(options: dict[str, Any]) -> Watch:
     """Take these options out of `options`; `UserError` if the file cannot be written."""
-    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet")})
+    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet", "grafana")})
     watch.check()
     return watch

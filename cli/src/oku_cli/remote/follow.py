@@ -1,6 +1,7 @@
 """Follows a run until it rests, pauses it on Ctrl-C, and shows and writes its summary."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import build_json, print_json
 from oku_cli.terminal.printable import write_error
 from oku_cli.terminal.screen import View, build_view
+from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.summary_view import print_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -32,11 +34,13 @@ class Watch:
         as_json: whether the summary is printed as JSON and everything else goes to standard error.
         summary_file: the file for the summary as JSON; None for none.
         quiet: whether no progress is shown.
+        grafana: the Grafana in which its dashboard is seen; None for none.
     """
 
     as_json: bool = False
     summary_file: str | None = None
     quiet: bool = False
+    grafana: str | None = None
 
     def check(self) -> None:
         """Raise `UserError` before the run if the file cannot be written."""
@@ -51,6 +55,15 @@ class Watch:
     def build_console(self) -> Terminal:
         """Build a console on standard output, or on standard error if the JSON goes to standard output."""
         return Terminal(stderr=self.as_json)
+
+    def print_dashboard_link(self, summary: Summary) -> None:
+        """Print where the dashboard of a run is seen, if there is a Grafana and it may be said."""
+        if self.grafana is not None and not self.quiet:
+            link = build_summary_link(self.grafana, summary, time.time())
+            # Aligned with the end screen, and in one piece, so that a terminal can open it.
+            console = self.build_console()
+            console.print(f" dashboard   {link}", soft_wrap=True)
+            console.print()
 
 
 class Follower:
@@ -83,6 +96,8 @@ class Follower:
             UnreachableError: only when the run cannot be found any more.
         """
         self.view.start(title)
+        if self._watch.grafana is not None:
+            self.view.log(f"dashboard: {build_live_link(self._watch.grafana, run, time.time())}")
         following = asyncio.create_task(self._follow(run))
         interrupting = asyncio.create_task(self._pause_on_interrupt(run))
         try:
@@ -100,6 +115,7 @@ class Follower:
         """Show and write the summary; return the exit code."""
         hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(self._console, summary, hint=hint)
+        self._watch.print_dashboard_link(summary)
         if self._watch.as_json:
             print_json(summary)
         if self._watch.summary_file is not None:

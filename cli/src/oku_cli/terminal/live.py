@@ -65,7 +65,8 @@ class LiveView:
 
     def log(self, line: str) -> None:
         """Write a line above what is drawn."""
-        self._console.print(Text(line))
+        # The terminal wraps a long line: a link or a command in it stays in one piece.
+        self._console.print(Text(line), soft_wrap=True)
 
     def warn(self, line: str) -> None:
         """Write a line above what is drawn."""

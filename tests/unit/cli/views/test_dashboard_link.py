@@ -1,0 +1,97 @@
+import json
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+from tests.kit.loki.dashboards import load_dashboards
+
+from oku_cli.views.dashboard_link import build_live_link, build_summary_link, parse_grafana_url
+from oku_core.accounting.run_state import REST_STATES, RunState
+from oku_core.results.summary import LatencySummary, OutcomeCounts, Summary
+from oku_core.spec.spec import Engine
+
+GRAFANA = "http://127.0.0.1:3000"
+SUMMARY = Summary(
+    run="261122-201929-84jt", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
+    requests=1, accounted=1, resent_at_most=0,
+    outcomes=OutcomeCounts(
+        ok=1, unexpected_status=0, timeout=0, connect_error=0, disconnected=0, protocol_error=0
+    ),
+    statuses={}, bytes_received=1,
+    started_at=datetime.fromtimestamp(1000.25, UTC).isoformat(),
+    ended_at=datetime.fromtimestamp(1060.5, UTC).isoformat(),
+    active_s=1.0, throughput_rps=1.0, latency_ms=LatencySummary(), histogram="", workers=[], servers=None,
+    validity=[],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (GRAFANA, GRAFANA),
+        (f"{GRAFANA}/", GRAFANA),
+        ("https://host/grafana", "https://host/grafana"),
+        ("https://host/grafana//", "https://host/grafana"),
+        ("http://[::1]:3000/", "http://[::1]:3000"),
+    ],
+)
+def test_a_grafana_may_be_below_a_path(text: str, address: str) -> None:
+    """A slash at the end is not doubled."""
+    assert parse_grafana_url(text) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no scheme"),
+        ("127.0.0.1:3000", "has no scheme, write http://127.0.0.1:3000"),
+        ("ftp://host", "has the scheme ftp"),
+        ("http://", "has no host"),
+        ("http://host:99999", "has a port that is not between 1 and 65535"),
+        ("http://ho st/", "contains whitespace"),
+        ("http://me:secret@host/", "has a user"),
+        ("http://host/?orgId=1", "has a query"),
+        ("http://host/?", "has a query"),
+        ("http://host/#x", "has a fragment"),
+        ("http://host/{i}", "has a query or a placeholder"),
+    ],
+)
+def test_what_is_not_the_address_of_a_grafana_is_refused(text: str, message: str) -> None:
+    """A password is not shown."""
+    with pytest.raises(ValueError, match=message) as raised:
+        parse_grafana_url(text)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_link_is_of_the_dashboard_and_the_variable_that_there_are() -> None:
+    """Their names stand in the dashboards and here."""
+    link = urlsplit(build_summary_link(f"{GRAFANA}/grafana", SUMMARY, 5000.0))
+    dashboard = load_dashboards()[link.path.removeprefix("/grafana/d/")]
+    query = parse_qs(link.query)
+    chosen = {f"var-{variable['name']}" for variable in dashboard["templating"]["list"]}
+    assert set(query) - {"from", "to"} == {"var-run"} <= chosen
+    assert query["var-run"] == [SUMMARY.run]
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_a_link_shows_the_time_of_a_run_with_a_margin(state: RunState) -> None:
+    """It goes on with a run that is not at rest; a paused one ends now."""
+    over = msgspec.structs.replace(SUMMARY, state=state)
+    query = parse_qs(urlsplit(build_summary_link(GRAFANA, over, 5000.0)).query)
+    assert query["from"] == ["970250"]
+    assert query["to"] == ["1090500" if state in REST_STATES else "now"]
+    paused = msgspec.structs.replace(SUMMARY, state=RunState.PAUSED, ended_at=None)
+    assert build_summary_link(GRAFANA, paused, 5000.0).endswith("from=970250&to=5030000")
+    unbegun = msgspec.structs.replace(SUMMARY, state=RunState.CANCELLED, started_at=None)
+    assert build_summary_link(GRAFANA, unbegun, 5000.0).endswith("from=1030500&to=1090500")
+
+
+def test_the_link_of_a_run_that_begins_goes_on_with_it() -> None:
+    """It has the margin at its begin alone."""
+    assert build_live_link(GRAFANA, "r 1", 1000.0) == f"{GRAFANA}/d/oku-run?var-run=r+1&from=970000&to=now"
+
+
+def test_the_margin_is_that_of_the_links_between_the_dashboards() -> None:
+    """A run looks the same by both."""
+    assert "30000" in json.dumps(load_dashboards()["oku-run"])
