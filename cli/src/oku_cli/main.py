@@ -1,5 +1,6 @@
 """The `oku` command: finds the subcommand, and reports a user's mistake in one line with exit code 2."""
 
+import difflib
 import importlib
 import os
 import signal
@@ -8,14 +9,22 @@ import sys
 import click
 
 from oku_cli.exit_code import ExitCode
+from oku_cli.options.option_group import write_examples
 from oku_cli.process.logs import report_mistake
 from oku_cli.process.standard_streams import StandardStreams
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 
-COMMANDS = (
-    "run", "resume", "pause", "cancel", "runs", "show", "report", "rm", "server", "worker", "coordinator"
-)  # fmt: skip
+_COMMANDS_BY_HEADING = {
+    "Commands": ("run", "resume", "pause", "cancel", "runs", "show", "report", "rm"),
+    "Processes, as pods run them": ("server", "worker", "coordinator"),
+}
+COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)
+_EXAMPLES = {
+    "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
+    "Send 100,000 requests to servers that Oku brings": "oku run",
+    "See all options of a command": "oku run --help",
+}
 
 
 class _Commands(click.Group):
@@ -32,6 +41,42 @@ class _Commands(click.Group):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As ever, but say what was meant when there is no such command."""
+        name = args[0]
+        if name not in COMMANDS and name[:1] != "-":
+            raise click.UsageError(f"No such command {name!r}{_suggest(name)}")
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands first: whoever reads this looks for one."""
+        width = max(map(len, COMMANDS))
+        for heading, names in _COMMANDS_BY_HEADING.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width))
+                        for name, command in commands.items()
+                        if command
+                    ]
+                )
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        super().format_epilog(ctx, formatter)
+        write_examples(_EXAMPLES, formatter)
+
+
+def _suggest(name: str) -> str:
+    if "://" in name:
+        return f"; test a URL with: oku run {name}"
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    return f", did you mean {near[0]}?" if near else "; oku --help lists all"
 
 
 @click.group(
@@ -55,7 +100,7 @@ def main() -> None:
         click.echo(error.format_message())  # noqa: TID251  # our own help
         sys.exit(ExitCode.COMPLETED)
     except (UserError, click.UsageError) as error:
-        report_mistake(error.format_message() if isinstance(error, click.UsageError) else str(error))
+        report_mistake(_describe(error))
         sys.exit(ExitCode.WRONG_INPUT)
     except click.exceptions.Abort:
         write_error("interrupted, nothing was started")
@@ -64,3 +109,9 @@ def main() -> None:
         write_error(failure)
         sys.exit(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _describe(error: UserError | click.UsageError) -> str:
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        return f"No such option {error.option_name!r}, did you mean {error.possibilities[0]}?"
+    return error.format_message() if isinstance(error, click.UsageError) else str(error)

@@ -23,6 +23,39 @@ def test_help_lists_every_command(
     )
 
 
+def test_what_pods_run_stands_under_a_heading_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Users of the command need not know of it."""
+    call(monkeypatch, "--help")
+    users, _, pods = capsys.readouterr().out.partition("Processes, as pods run them:")
+    pods, _, examples = pods.partition("Options:")
+    names = [[line.split()[0] for line in part.splitlines() if line[2:3].isalpha()] for part in (users, pods)]
+    assert names[0][-8:] == ["run", "resume", "pause", "cancel", "runs", "show", "report", "rm"]
+    assert names[1] == ["server", "worker", "coordinator"]
+    assert "oku run http://" in examples
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rnu",), "No such command 'rnu', did you mean run?"),
+        (("workers",), "No such command 'workers', did you mean worker?"),
+        (("attack",), "No such command 'attack'; oku --help lists all"),
+        (("http://h/",), "No such command 'http://h/'; test a URL with: oku run http://h/"),
+        (("run", "--request", "5"), "No such option '--request', did you mean --requests?"),
+        (("run", "--concurency=3"), "No such option '--concurency', did you mean --concurrency?"),
+        (("run", "-q", "5"), "No such option '-q'."),
+    ],
+)
+def test_what_was_meant_is_suggested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    """The nearest command or option, if one is near."""
+    assert call(monkeypatch, *arguments) == 2
+    assert capsys.readouterr().err == f"oku: {said}\n"
+
+
 def test_no_arguments_show_the_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

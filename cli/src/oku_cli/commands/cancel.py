@@ -8,12 +8,13 @@ from oku_cli.backends.run_backend import open_backend
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.option_group import GroupedCommand
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_line
 
 
-@click.command(name="cancel")
+@click.command(name="cancel", cls=GroupedCommand)
 @click.argument("run")
 @backend_options
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:

@@ -13,6 +13,7 @@ from oku_cli.options.kube_options import kube_options, pick_kube_settings
 from oku_cli.options.log_options import log_options
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import build_duration
 from oku_cli.options.retention_options import pick_retention, retention_options
 from oku_cli.remote.api_token import read_token
@@ -20,42 +21,50 @@ from oku_cli.remote.api_token import read_token
 _log = logging.getLogger(__name__)
 
 
-@click.command(name="coordinator")
-@click.option(
+@click.command(name="coordinator", cls=GroupedCommand)
+@option(
+    OptionGroup.BROKER,
     "--broker-url",
+    metavar="URL",
     envvar="OKU_BROKER_URL",
     required=True,
     help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
 )
-@click.option(
+@option(
+    OptionGroup.LEDGER,
     "--data-dir",
+    metavar="FOLDER",
     envvar="OKU_DATA_DIR",
     type=click.Path(path_type=Path),
     default=Path(".oku"),
     show_default=True,
     help="Folder of the ledger.",
 )
-@click.option(
+@option(
+    OptionGroup.LEDGER,
     "--trust-data-dir",
     "trusts_data_dir",
     envvar="OKU_TRUST_DATA_DIR",
     is_flag=True,
     help="Do not check who owns the folder and who may write it, as for a volume that nothing else mounts.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--token",
     envvar="OKU_TOKEN",
     help="Token that API calls must carry; default: a new one, which is logged. Prefer OKU_TOKEN, flags are "
     "visible to others.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--host",
     envvar="OKU_HOST",
     default="127.0.0.1",
     show_default=True,
     help="Address to listen on; * for all.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--port",
     envvar="OKU_PORT",
     metavar="N",
@@ -64,20 +73,24 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="Port to listen on; 0 for any free one.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--listen-fd",
     type=click.IntRange(min=0),
     metavar="N",
     help="Inherited socket that already listens, instead of --host and --port.",
 )
-@click.option(
+@option(
+    OptionGroup.WORKERS,
     "--server-url",
     "server_urls",
+    metavar="URL",
     envvar="OKU_SERVER_URLS",
     multiple=True,
     help="URL of Oku's own delay servers; repeatable.",
 )
-@click.option(
+@option(
+    OptionGroup.WORKERS,
     "--worker-timeout",
     "worker_timeout_s",
     type=build_duration("1s", "2h"),
@@ -86,7 +99,8 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="How long a worker may be silent before it counts as dead.",
 )
-@click.option(
+@option(
+    OptionGroup.QUEUE,
     "--start-within",
     "start_within_s",
     type=build_duration("1s", "24h"),
@@ -95,7 +109,8 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="How long a run may hold its turn without starting.",
 )
-@click.option(
+@option(
+    OptionGroup.QUEUE,
     "--max-queued-runs",
     "most_queued",
     envvar="OKU_MAX_QUEUED_RUNS",
@@ -110,8 +125,12 @@ _log = logging.getLogger(__name__)
 @loki_options
 @kube_options
 @files_dir_option
-@click.option(
-    "--ready-file", type=click.Path(path_type=Path), help="File that gets HOST:PORT once the API listens."
+@option(
+    OptionGroup.LISTENING,
+    "--ready-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File that gets HOST:PORT once the API listens.",
 )
 @log_options
 def command(token: str | None, message_key_file: Path | None, **settings: Any) -> None:

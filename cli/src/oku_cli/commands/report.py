@@ -12,6 +12,7 @@ from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import JsonCommand, json_option
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
@@ -22,11 +23,25 @@ from oku_core.errors import UserError
 
 @click.command(name="report", cls=JsonCommand, file_hint="redirect it: oku report RUN --json > FILE")
 @click.argument("run")
-@click.option("--output", "-o", metavar="FILE", help="Write the page to FILE; default: oku-report-RUN.html.")
+@option(
+    OptionGroup.OUTPUT,
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="Write the page to FILE; default: oku-report-RUN.html.",
+)
 @json_option("everything kept of the run")
-@click.option("--csv", "csv_file", metavar="FILE", help="Write one line for each second as CSV.")
-@click.option("--hgrm", "hgrm_file", metavar="FILE", help="Write latencies as HdrHistogram text, in ms.")
-@click.option("--show-secrets", is_flag=True, help="Do not mask headers, queries and bodies.")
+@option(
+    OptionGroup.OUTPUT, "--csv", "csv_file", metavar="FILE", help="Write one line for each second as CSV."
+)
+@option(
+    OptionGroup.OUTPUT,
+    "--hgrm",
+    "hgrm_file",
+    metavar="FILE",
+    help="Write latencies as HdrHistogram text, in ms.",
+)
+@option(OptionGroup.OUTPUT, "--show-secrets", is_flag=True, help="Do not mask headers, queries and bodies.")
 @backend_options
 def command(
     run: str,

@@ -9,13 +9,14 @@ from oku_cli.backends.run_backend import open_backend
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.option_group import GroupedCommand
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_error, write_line
 from oku_core.errors import UserError
 
 
-@click.command(name="rm")
+@click.command(name="rm", cls=GroupedCommand)
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @backend_options
 def command(runs: Sequence[str], data_dir: Path, coordinator: CoordinatorRef | None) -> int:

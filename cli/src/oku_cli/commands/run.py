@@ -31,7 +31,17 @@ from oku_workers.engines.tls import build_tls
 _FILES = ("cacert", "cert", "key")
 
 
-@click.command(name="run", cls=JsonCommand, file_hint=FILE_HINT)
+_EXAMPLES = {
+    "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
+    "Ask for each of 5000 items once; a missing one is fine": (
+        "oku run 'http://127.0.0.1:8080/items/{i}' -n 5000 --expect-status 200,404"
+    ),
+    "Post JSON with a header": ("oku run http://127.0.0.1:8080/orders -d '{\"id\": {i}}' -H 'X-Key: 123'"),
+    "Try Oku without a service": "oku run -n 10k --delay 5ms..80ms",
+}
+
+
+@click.command(name="run", cls=JsonCommand, file_hint=FILE_HINT, examples=_EXAMPLES)
 @click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]")
 @spec_options
 @backend_options

@@ -10,6 +10,7 @@ from oku_cli.backends.run_backend import open_backend
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import json_option
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
@@ -24,11 +25,17 @@ _PIPE_COLUMNS = 10_000
 """Nothing is cut for a program that reads it."""
 
 
-@click.command(name="runs")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=100, show_default=True, help="List at most N."
+@click.command(name="runs", cls=GroupedCommand)
+@option(
+    OptionGroup.OUTPUT,
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="List at most N.",
 )
-@click.option("--all", "lists_all", is_flag=True, help="List all.")
+@option(OptionGroup.OUTPUT, "--all", "lists_all", is_flag=True, help="List all.")
 @json_option("the list")
 @backend_options
 def command(

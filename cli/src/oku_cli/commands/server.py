@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from oku_cli.options.log_options import log_options
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import Parsed, naming
 from oku_core.errors import UserError
 from oku_core.spec.values.delay import parse_delay
@@ -31,19 +32,34 @@ def _whole(low: int, high: int) -> Parsed:
 
 
 def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    return click.option(flag, default="0", show_default=True, type=Parsed("RATE", parse_rate), help=meaning)
+    return option(
+        OptionGroup.FAULTS,
+        flag,
+        default="0",
+        show_default=True,
+        type=Parsed("RATE", parse_rate),
+        help=meaning,
+    )
 
 
-@click.command("server")
-@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on; * for all.")
-@click.option(
+@click.command("server", cls=GroupedCommand)
+@option(
+    OptionGroup.LISTENING,
+    "--host",
+    default=DEFAULT_HOST,
+    show_default=True,
+    help="Address to listen on; * for all.",
+)
+@option(
+    OptionGroup.LISTENING,
     "--port",
     default=str(DEFAULT_PORT),
     show_default=True,
     type=_whole(0, 65535),
     help="Port to listen on; 0 for any free one.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--listen-fd",
     "listen_fds",
     type=click.IntRange(min=0),
@@ -51,14 +67,16 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     metavar="N",
     help="Inherited socket that already listens, instead of --host and --port; one for each process.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--processes",
     default="1",
     show_default=True,
     type=_whole(1, _MAX_PROCESSES),
     help="How many processes share the port.",
 )
-@click.option(
+@option(
+    OptionGroup.RESPONSES,
     "--delay",
     default="0s",
     show_default=True,
@@ -66,14 +84,16 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     help="Delay before each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5. "
     "The same /N, N a number, always gets the same delay.",
 )
-@click.option(
+@option(
+    OptionGroup.RESPONSES,
     "--seed",
     default="0",
     show_default=True,
     type=_whole(0, _MAX_SEED),
     help="Seed of the delays and faults of each /N.",
 )
-@click.option(
+@option(
+    OptionGroup.RESPONSES,
     "--body",
     default=DEFAULT_BODY.decode(),
     show_default=True,
@@ -85,20 +105,23 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
 @_rate("--reset-rate", "Fraction of requests whose connection is reset.")
 @_rate("--stall-rate", "Fraction of requests that are never answered.")
 @_rate("--truncate-rate", "Fraction of requests answered with half of the body.")
-@click.option(
+@option(
+    OptionGroup.COUNTS,
     "--counts-dir",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="Folder that keeps the counts of requests by run across a crash; default: memory only. "
     "GET /-/served?run=ID returns them.",
 )
-@click.option(
+@option(
+    OptionGroup.COUNTS,
     "--trust-counts-dir",
     "trusts_counts_dir",
     is_flag=True,
     help="Do not check who owns the folder and who may write it, as for a volume that nothing else mounts.",
 )
-@click.option(
+@option(
+    OptionGroup.LISTENING,
     "--ready-file",
     type=click.Path(path_type=Path),
     metavar="FILE",

@@ -10,6 +10,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
+from oku_cli.options.option_group import GroupedCommand
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
@@ -19,7 +20,7 @@ from oku_cli.views.summary_view import print_summary
 from oku_core.results.summary import is_unbalanced
 
 
-@click.command(name="show")
+@click.command(name="show", cls=GroupedCommand)
 @click.argument("run")
 @json_option("the summary")
 @grafana_option

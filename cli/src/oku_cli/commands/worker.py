@@ -11,6 +11,7 @@ import click
 from oku_cli.options.allow_options import files_dir_option, secret_options
 from oku_cli.options.log_options import log_options
 from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context
 from oku_core.errors import UserError
@@ -26,20 +27,24 @@ def _parse_address(text: str) -> str:
         raise ValueError(f"{text} is not an IP address") from None
 
 
-@click.command(name="worker")
-@click.option(
+@click.command(name="worker", cls=GroupedCommand)
+@option(
+    OptionGroup.BROKER,
     "--broker-url",
+    metavar="URL",
     envvar="OKU_BROKER_URL",
     required=True,
     help="Broker URL: redis://, rediss://, redis+socket:// or amqp://.",
 )
-@click.option(
+@option(
+    OptionGroup.LIFE,
     "--name",
     envvar="OKU_WORKER_NAME",
     default=platform.node,
     help="Unique name of the worker; default: the host's name.",
 )
-@click.option(
+@option(
+    OptionGroup.LIFE,
     "--grace",
     "grace_s",
     envvar="OKU_GRACE",
@@ -48,19 +53,22 @@ def _parse_address(text: str) -> str:
     show_default=True,
     help="How long requests in flight may go on after SIGTERM.",
 )
-@click.option(
+@option(
+    OptionGroup.LIFE,
     "--local-address",
     envvar="OKU_LOCAL_ADDRESS",
     type=Parsed("address", _parse_address),
     help="Local address to send from; default: the system's choice.",
 )
-@click.option(
+@option(
+    OptionGroup.LIFE,
     "--ready-file",
     envvar="OKU_READY_FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File that exists while the worker takes leases.",
 )
-@click.option(
+@option(
+    OptionGroup.LIFE,
     "--alive-file",
     envvar="OKU_ALIVE_FILE",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from oku_cli.options.option_group import OptionGroup, option
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource
@@ -20,12 +21,13 @@ _OWN = ("OKU_", "CELERY_")
 
 def files_dir_option(command: _Command) -> _Command:
     """`--files-dir`; the command gets it as `files`."""
-    option = click.option(
-        "--files-dir", "files", metavar="FOLDER", envvar="OKU_FILES_DIR", multiple=True, type=click.Path(),
+    add = option(
+        OptionGroup.SECRETS, "--files-dir", "files", metavar="FOLDER", envvar="OKU_FILES_DIR",
+        multiple=True, type=click.Path(),
         callback=lambda _context, _parameter, folders: _build_files(folders),
         help="Folder whose files a spec may name (cacert, cert, key); repeatable. Default: none.",
     )  # fmt: skip
-    return option(command)
+    return add(command)
 
 
 def _build_files(folders: tuple[str, ...]) -> SpecFiles:
@@ -49,12 +51,14 @@ def secret_options(*, has_variables: bool) -> Callable[[_Command], _Command]:
             secrets = _build_secrets(options.pop("allow_env"), options.pop("secrets_dir"))
             return command(*arguments, secrets=secrets, **options)
 
-        take = click.option(
-            "--secrets-dir", metavar="FOLDER", envvar="OKU_SECRETS_DIR" if has_variables else None,
+        take = option(
+            OptionGroup.SECRETS, "--secrets-dir", metavar="FOLDER",
+            envvar="OKU_SECRETS_DIR" if has_variables else None,
             type=click.Path(path_type=Path), help="Folder whose files a spec may use as {file:NAME}.",
         )(take)  # fmt: skip
-        return click.option(
-            "--allow-env", metavar="NAME", envvar="OKU_ALLOW_ENV" if has_variables else None, multiple=True,
+        return option(
+            OptionGroup.SECRETS, "--allow-env", metavar="NAME",
+            envvar="OKU_ALLOW_ENV" if has_variables else None, multiple=True,
             help="Environment variable that a spec may use as {env:NAME}; repeatable.",
         )(take)  # fmt: skip
 

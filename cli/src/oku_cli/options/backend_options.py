@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from oku_cli.backends.data_dir import DEFAULT
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.remote.api_token import read_token
 from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
 from oku_cli.remote.kube import KubeEndpoint
@@ -28,24 +29,40 @@ def backend_options(command: _Command) -> _Command:
         given = RemoteOptions(**{name: options.pop(name) for name in RemoteOptions.__dataclass_fields__})
         return command(*arguments, coordinator=given.build_ref(), **options)
 
-    for option in (
-        click.option("--context", metavar="NAME", help="Kube context; default: the current one."),
-        click.option("--release", metavar="NAME", help="Name of the release, if there are several."),
-        click.option(
-            "--namespace", metavar="NAME", help="Namespace of the release; default: that of the kube context."
+    for add in (
+        option(OptionGroup.RUNS, "--context", metavar="NAME", help="Kube context; default: the current one."),
+        option(
+            OptionGroup.RUNS, "--release", metavar="NAME", help="Name of the release, if there are several."
         ),
-        click.option("--kube", is_flag=True, help="Use the coordinator of a Helm release in Kubernetes."),
-        click.option(
-            "--token", envvar="OKU_TOKEN", help="API token; prefer OKU_TOKEN, flags are visible to others."
+        option(
+            OptionGroup.RUNS,
+            "--namespace",
+            metavar="NAME",
+            help="Namespace of the release; default: that of the kube context.",
         ),
-        click.option(
+        option(
+            OptionGroup.RUNS,
+            "--kube",
+            is_flag=True,
+            help="Use the coordinator of a Helm release in Kubernetes.",
+        ),
+        option(
+            OptionGroup.RUNS,
+            "--token",
+            envvar="OKU_TOKEN",
+            help="API token; prefer OKU_TOKEN, flags are visible to others.",
+        ),
+        option(
+            OptionGroup.RUNS,
             "--coordinator",
             metavar="URL",
             envvar="OKU_COORDINATOR",
             help="Use this coordinator instead of a local stack.",
         ),
-        click.option(
+        option(
+            OptionGroup.RUNS,
             "--data-dir",
+            metavar="FOLDER",
             type=click.Path(path_type=Path, file_okay=False),
             default=DEFAULT,
             show_default=True,
@@ -53,7 +70,7 @@ def backend_options(command: _Command) -> _Command:
             help="Folder of local runs: ledger, logs and broker.",
         ),
     ):
-        take = option(take)
+        take = add(take)
     return take
 
 

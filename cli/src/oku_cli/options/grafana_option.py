@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.options.option_parser import Parsed
 from oku_cli.views.dashboard_link import parse_grafana_url
 from oku_core.errors import UserError
@@ -15,14 +16,15 @@ _Command = Callable[..., Any]
 
 def grafana_option(command: _Command) -> _Command:
     """`--grafana`; the command gets the address as `grafana`, or None."""
-    option = click.option(
+    add = option(
+        OptionGroup.LOKI,
         "--grafana",
         metavar="URL",
         envvar="OKU_GRAFANA_URL",
         type=Parsed("url", parse_grafana_url),
         help="Print a link to the run's dashboard in this Grafana, such as http://127.0.0.1:3000.",
     )
-    return option(command)
+    return add(command)
 
 
 def drop_grafana_without_loki(grafana: str | None) -> str | None:

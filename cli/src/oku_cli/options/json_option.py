@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_core.errors import UserError
 
 _Command = Callable[..., Any]
@@ -17,10 +18,10 @@ def json_option(what: str) -> Callable[[_Command], _Command]:
     Args:
         what: the result: `the summary`.
     """
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+    return option(OptionGroup.OUTPUT, "--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 
-class JsonCommand(click.Command):
+class JsonCommand(GroupedCommand):
     """A command whose `--json` is easily taken for one that names a file, which the next word would be."""
 
     def __init__(self, *arguments: Any, file_hint: str, **attributes: Any) -> None:

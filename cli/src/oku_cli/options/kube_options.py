@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.options.option_parser import build_duration
 from oku_core.errors import UserError
 
@@ -20,41 +21,44 @@ IDLE = build_duration("10s", "24h")
 def kube_options(command: _Command) -> _Command:
     """`--kube-workers` and what belongs to it."""
     pods: dict[str, Any] = {"type": click.IntRange(0, 10_000), "metavar": "N", "show_default": True}
-    for option in (
-        click.option(
-            "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s", show_default=True, type=IDLE,
+    for add in (
+        option(
+            OptionGroup.KUBERNETES, "--kube-idle", envvar="OKU_KUBE_IDLE", default="60s",
+            show_default=True, type=IDLE,
             help="How long after the last run workers are scaled to 0.",
         ),
-        click.option(
-            "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", default=10, **pods,
+        option(
+            OptionGroup.KUBERNETES, "--kube-servers-max", envvar="OKU_KUBE_SERVERS_MAX", default=10, **pods,
             help="Most delay servers of a run.",
         ),
-        click.option(
-            "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", default=0, **pods,
+        option(
+            OptionGroup.KUBERNETES, "--kube-servers-min", envvar="OKU_KUBE_SERVERS_MIN", default=0, **pods,
             help="Fewest delay servers, also at rest.",
         ),
-        click.option(
-            "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", default=20, **pods,
+        option(
+            OptionGroup.KUBERNETES, "--kube-max-workers", envvar="OKU_KUBE_MAX_WORKERS", default=20, **pods,
             help="Most workers of a run.",
         ),
-        click.option(
-            "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS", default=2, **pods,
+        option(
+            OptionGroup.KUBERNETES, "--kube-default-workers", envvar="OKU_KUBE_DEFAULT_WORKERS",
+            default=2, **pods,
             help="Workers of a run that does not say how many.",
         ),
-        click.option(
-            "--kube-namespace", envvar="OKU_KUBE_NAMESPACE", default="", metavar="NAME",
+        option(
+            OptionGroup.KUBERNETES, "--kube-namespace", envvar="OKU_KUBE_NAMESPACE",
+            default="", metavar="NAME",
             help="Namespace of these Deployments.",
         ),
-        click.option(
-            "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
+        option(
+            OptionGroup.KUBERNETES, "--kube-servers", envvar="OKU_KUBE_SERVERS", default="", metavar="NAME",
             help="Deployment of the delay servers, whose headless Service --server-url names; default: none.",
         ),
-        click.option(
-            "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
+        option(
+            OptionGroup.KUBERNETES, "--kube-workers", envvar="OKU_KUBE_WORKERS", default="", metavar="NAME",
             help="Deployment of the workers to scale for runs; default: nothing is scaled.",
         ),
     ):  # fmt: skip
-        command = option(command)
+        command = add(command)
     return command
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.process import logs
 
 _Command = Callable[..., Any]
@@ -12,16 +13,17 @@ _Command = Callable[..., Any]
 
 def log_options(command: _Command) -> _Command:
     """`--log-format` and `--log-level`, which take effect before other options are read."""
-    command = click.option(
-        "--log-level", type=click.Choice(list(logs.LEVELS)), default="info", show_default=True,
+    command = option(
+        OptionGroup.LOGS, "--log-level", type=click.Choice(list(logs.LEVELS)),
+        default="info", show_default=True,
         envvar="OKU_LOG_LEVEL", is_eager=True, expose_value=False,
         callback=lambda _context, _parameter, value: logs.set_level(value),
         help="Lowest level to log; libraries log only warnings and errors, with debug more.",
     )(command)  # fmt: skip
-    option = click.option(
-        "--log-format", type=click.Choice(logs.FORMATS), default="auto", show_default=True,
+    add = option(
+        OptionGroup.LOGS, "--log-format", type=click.Choice(logs.FORMATS), default="auto", show_default=True,
         envvar="OKU_LOG_FORMAT", is_eager=True, expose_value=False,
         callback=lambda _context, _parameter, value: logs.set_format(value),
         help="Log format on standard error; auto is text in a terminal, otherwise JSON.",
     )  # fmt: skip
-    return option(command)
+    return add(command)

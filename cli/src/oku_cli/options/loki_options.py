@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.options.option_parser import Parsed, naming
 from oku_core.errors import UserError
 from oku_core.spec.values.quantity import parse_size
@@ -88,12 +87,12 @@ def loki_options(command: _Command) -> _Command:
     """`--loki` and what belongs to it."""
     for name, (metavar, variable, text) in reversed(_HELP.items()):
         is_outbox = name == "loki_outbox"
-        option = click.option(
-            f"--{name.replace('_', '-')}", metavar=metavar, envvar=variable, help=text,
+        add = option(
+            OptionGroup.LOKI, f"--{name.replace('_', '-')}", metavar=metavar, envvar=variable, help=text,
             type=Parsed("size", parse_outbox_bytes) if is_outbox else None,
             default="256MB" if is_outbox else None, show_default=is_outbox,
         )  # fmt: skip
-        command = option(command)
+        command = add(command)
     return command
 
 

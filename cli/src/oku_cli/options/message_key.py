@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from oku_cli.options.option_group import OptionGroup, option
 from oku_core.errors import UserError, format_value
 from oku_core.messaging.signing import SHORTEST_KEY
 
@@ -18,14 +19,16 @@ _HINT = f"make one for coordinator and workers: export {VARIABLE}=$(openssl rand
 
 def message_key_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--message-key-file`."""
-    option = click.option(
+    add = option(
+        OptionGroup.BROKER,
         _FLAG,
+        metavar="FILE",
         envvar=f"{VARIABLE}_FILE",
         type=click.Path(path_type=Path),
         help=f"File with the key that signs messages, the same for coordinator and workers;"
         f" or set the key itself as {VARIABLE}.",
     )
-    return option(command)
+    return add(command)
 
 
 def read_message_key(file: Path | None) -> bytes:

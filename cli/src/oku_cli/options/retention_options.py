@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.options.option_parser import build_duration, naming
 from oku_core.errors import UserError, format_value
 
@@ -22,14 +23,16 @@ _KEEP_FOR_TYPE = build_duration("1m", "36500d")
 
 def retention_options(command: _Command) -> _Command:
     """`--keep-runs` and `--keep-for`."""
-    keep_runs = click.option(
+    keep_runs = option(
+        OptionGroup.LEDGER,
         "--keep-runs",
         metavar="N",
         envvar=_KEEP_RUNS,
         type=click.IntRange(min=0),
         help="Keep only the newest N finished runs; default: all.",
     )
-    keep_for = click.option(
+    keep_for = option(
+        OptionGroup.LEDGER,
         "--keep-for",
         "keep_for_s",
         type=_KEEP_FOR_TYPE,

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import click
-
+from oku_cli.options.option_group import option
 from oku_core.spec.fields import FIELDS, describe_default
 
 _Command = Callable[..., Any]
@@ -15,18 +14,13 @@ def spec_options(command: _Command) -> _Command:
     for field in reversed(FIELDS):
         default = describe_default(field)
         note = f"  [default: {default}]" if default else ""
-        option = (
-            click.option(*field.short, f"--{field.key}", is_flag=True, default=None, help=field.help)
+        flags, text = (*field.short, f"--{field.key}"), field.help + note
+        shape: dict[str, Any] = (
+            {"is_flag": True, "default": None}
             if field.is_switch
-            else click.option(
-                *field.short,
-                f"--{field.key}",
-                metavar=field.metavar,
-                help=field.help + note,
-                multiple=field.repeatable,
-            )
+            else {"metavar": field.metavar, "multiple": field.repeatable}
         )
-        command = option(command)
+        command = option(field.group, *flags, help=text, **shape)(command)
     return command
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import click
-
 from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.remote.follow import Watch
 
 FILE_HINT = "--summary-json FILE writes one (a spec in JSON goes before --json)"
@@ -16,9 +15,13 @@ _Command = Callable[..., Any]
 def watch_options(command: _Command) -> _Command:
     """`--json`, `--summary-json`, `--quiet` and `--grafana`."""
     command = grafana_option(command)
-    command = click.option("--quiet", is_flag=True, help="Show no progress.")(command)
-    command = click.option(
-        "--summary-json", "summary_file", metavar="FILE", help="Also write the summary as JSON to FILE."
+    command = option(OptionGroup.OUTPUT, "--quiet", is_flag=True, help="Show no progress.")(command)
+    command = option(
+        OptionGroup.OUTPUT,
+        "--summary-json",
+        "summary_file",
+        metavar="FILE",
+        help="Also write the summary as JSON to FILE.",
     )(command)
     return json_option("the summary")(command)
 
