@@ -5,8 +5,10 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import jsonschema
 import pytest
@@ -56,8 +58,8 @@ BAD_INPUT = {
     ),
     "unknown engine": (["run", "--engine", "curl"], "--engine: curl is not one of aiohttp"),
     "delay with url": (["run", "--url", "http://h/", "--delay", "1s"], "--delay: applies only to Oku's own"),
-    "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests'"),
-    "unknown command": (["rum"], "No such command 'rum'"),
+    "unknown flag": (["run", "--reqests", "5"], "No such option '--reqests', did you mean --requests?"),
+    "unknown command": (["rum"], "No such command 'rum', did you mean run or rm?"),
     "two files": (
         ["run", "a.yaml", "b.yaml"],
         "b.yaml: only one spec file is allowed, a.yaml was given already",
@@ -74,6 +76,13 @@ BAD_INPUT = {
         ["run", "--body", "abc", "--header", "Content-Length: 5"],
         "--header: Content-Length: 5: the body has 3 bytes; leave the header out, Oku sends it",
     ),
+    "URL without a scheme": (
+        ["run", "localhost:8080/x", "-n", "10"],
+        "localhost:8080/x: there is no such spec file; to test a URL, write http://localhost:8080/x",
+    ),
+    "URL of another scheme": (["run", "ftp://h/"], "--url: ftp://h/ has the scheme ftp; only http and https"),
+    "missing body": (["run", "-d", "@nowhere.json"], "--body: @nowhere.json: No such file or directory"),
+    "spec and body on standard input": (["run", "-", "-d", "@-"], "standard input: is empty"),
     "missing file": (["run", "nowhere.yaml"], "nowhere.yaml: No such file"),
     "more files than allowed": (["run", "--concurrency", "999_999"], "--concurrency: 999999 is more than"),
     "unwritable json": (
@@ -170,6 +179,64 @@ def test_a_run_from_a_file_with_flags(start: Start, tmp_path: Path, server_url: 
     assert summary["bytes_received"] == 5 * 1500
     assert summary["servers"] is None
     assert summary["latency_ms"]["min"] <= summary["latency_ms"]["p50"] <= summary["latency_ms"]["max"]
+
+
+class Recorder(BaseHTTPRequestHandler):
+    """Keeps what it is sent."""
+
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[list[tuple[str, str | None, bytes]]] = []
+
+    def do_POST(self) -> None:
+        """Answer with nothing."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append((self.path, self.headers["Content-Type"], body))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def recorder_url() -> Iterator[str]:
+    """A target that keeps the POST requests that it gets."""
+    Recorder.seen.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"HTTP://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_flags_that_other_tools_have_taught(
+    tmp_path: Path, recorder_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One URL, a file and short flags: each byte of the file is posted, as JSON, as often as asked for."""
+    monkeypatch.setenv("KEY", "k")
+    (tmp_path / "body.json").write_text('{"a": {"b": "größe"}, "id": {i}, "key": "{env:KEY}"}\n')
+    flags = ["-n", "10", "-c50", "-d", "@body.json", "-H", "X: y", "-t", "5s", "-w1", "--allow-env", "KEY"]
+
+    ended = run_oku("run", *flags, f"{recorder_url}/{{i}}", "--json", cwd=tmp_path)
+
+    assert json.loads(ended.stdout)["outcomes"]["ok"] == 10, ended.stderr
+    assert sorted(Recorder.seen) == [
+        (f"/{i}", "application/json", f'{{"a": {{"b": "größe"}}, "id": {i}, "key": "k"}}\n'.encode())
+        for i in range(10)
+    ]
+
+
+def test_a_spec_and_a_body_come_from_standard_input(tmp_path: Path, recorder_url: str) -> None:
+    """Flags stand beside the spec; without a number, a target that is not Oku's own gets 1,000 requests."""
+    spec = json.dumps({"url": recorder_url, "body": "@@me", "requests": 7}, indent="\t")
+    ended = run_oku("run", "-", "-n", "3", "--json", cwd=tmp_path, given=spec)
+    assert json.loads(ended.stdout)["requests"] == 3, ended.stderr
+    assert Recorder.seen == [("/", "application/octet-stream", b"@me")] * 3
+
+    Recorder.seen.clear()
+    ended = run_oku("run", recorder_url, "-c2", "-d", "@-", "--json", cwd=tmp_path, given="a\r\n")
+    assert json.loads(ended.stdout)["outcomes"]["ok"] == 1000, ended.stderr
+    assert Recorder.seen == [("/", "application/octet-stream", b"a\r\n")] * 1000
 
 
 def test_json_goes_to_standard_output_alone(ended_run: EndedCommand) -> None:

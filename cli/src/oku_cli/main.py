@@ -75,8 +75,10 @@ class _Commands(click.Group):
 def _suggest(name: str) -> str:
     if "://" in name:
         return f"; test a URL with: oku run {name}"
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    return f", did you mean {near[0]}?" if near else "; oku --help lists all"
+    # Two of them, in the order of the help: the nearest to rum is rm.
+    close = difflib.get_close_matches(name, COMMANDS, n=2)
+    near = " or ".join(command for command in COMMANDS if command in close)
+    return f", did you mean {near}?" if near else "; oku --help lists all"
 
 
 @click.group(

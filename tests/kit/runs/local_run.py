@@ -40,10 +40,10 @@ def starting_runs(folder: Path) -> Iterator[Start]:
             run.close()
 
 
-def run_oku(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run `oku` to its end."""
+def run_oku(*arguments: str, cwd: Path, given: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run `oku` to its end; `given` is its standard input."""
     return subprocess.run(
-        [*OKU, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+        [*OKU, *arguments], cwd=cwd, input=given, capture_output=True, text=True, timeout=60, check=False
     )
 
 

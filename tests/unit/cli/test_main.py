@@ -40,6 +40,7 @@ def test_what_pods_run_stands_under_a_heading_of_its_own(
     ("arguments", "said"),
     [
         (("rnu",), "No such command 'rnu', did you mean run?"),
+        (("rum",), "No such command 'rum', did you mean run or rm?"),
         (("workers",), "No such command 'workers', did you mean worker?"),
         (("attack",), "No such command 'attack'; oku --help lists all"),
         (("http://h/",), "No such command 'http://h/'; test a URL with: oku run http://h/"),

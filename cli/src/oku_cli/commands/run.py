@@ -1,7 +1,8 @@
 """`oku run`: makes a spec from a file and flags, and runs it here or at a remote coordinator."""
 
+import os
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -11,7 +12,9 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.body_file import read_body
 from oku_cli.options.grafana_option import drop_grafana_without_loki
+from oku_cli.options.input_file import STANDARD_INPUT
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
@@ -21,22 +24,21 @@ from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, run_remotely
-from oku_core.errors import UserError
+from oku_core.errors import UserError, format_value
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_workers.engines.tls import build_tls
 
+_SUFFIXES = {".yaml", ".yml", ".json"}
 _FILES = ("cacert", "cert", "key")
-
-
 _EXAMPLES = {
     "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
     "Ask for each of 5000 items once; a missing one is fine": (
         "oku run 'http://127.0.0.1:8080/items/{i}' -n 5000 --expect-status 200,404"
     ),
-    "Post JSON with a header": ("oku run http://127.0.0.1:8080/orders -d '{\"id\": {i}}' -H 'X-Key: 123'"),
+    "Post JSON with a header": "oku run http://127.0.0.1:8080/orders -d '{\"id\": {i}}' -H 'X-Key: 123'",
     "Try Oku without a service": "oku run -n 10k --delay 5ms..80ms",
 }
 
@@ -60,15 +62,21 @@ def command(
     Requests go to URL, or to delay servers that Oku brings. The spec comes from a file (- is standard
     input), from flags, or both; flags override the file.
 
+    --body @FILE sends the content of a file, byte for byte, --body @- standard input; @@ begins a body
+    with @.
+
     Ctrl-C pauses the run and prints how to resume it. A second Ctrl-C stops at once, or leaves a remote
     run to its coordinator.
     """
     files = [target for target in targets if not _is_url(target)]
+    for file in files:
+        _check_name(file)
     if len(files) > 1:
         raise UserError(f"{files[1]}: only one spec file is allowed, {files[0]} was given already")
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
-    spec = parse_spec(*map(read_spec_file, files), Source(None, pick_spec_values(options)))
+    given = Source(None, pick_spec_values(options))
+    spec = parse_spec(*read_body([*map(read_spec_file, files), given]))
     watch = pick_watch(options)
     if coordinator is not None:
         refuse_loki(loki)
@@ -84,7 +92,15 @@ def command(
 
 
 def _is_url(target: str) -> bool:
-    return target.lower().startswith(("http://", "https://"))
+    return "://" in target
+
+
+def _check_name(file: str) -> None:
+    """Whoever leaves out the scheme of a URL means no file."""
+    if file == STANDARD_INPUT or PurePath(file).suffix in _SUFFIXES or os.path.lexists(file):
+        return
+    url = format_value(f"http://{file.lstrip('/')}")
+    raise UserError(f"{format_value(file)}: there is no such spec file; to test a URL, write {url}")
 
 
 def find_files(spec: Spec) -> Spec:

@@ -4,22 +4,18 @@ A scalar means what the same text means as a flag: only `null`, `true` and `fals
 `010`, `1.10`, `no` and `2020-01-01` stay what was written. Aliases and tags are refused (decision 25).
 """
 
-import os
-import stat
-import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import PurePath
-from typing import Any, BinaryIO
+from typing import Any
 
 import yaml
 
+from oku_cli.options.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.strict_json import decode_json
 
-STANDARD_INPUT = "-"
-LARGEST_BYTES = 1 << 20
-"""As much as the API takes."""
 DEEPEST = 10
 """Levels; the deepest spec has two."""
 
@@ -33,15 +29,15 @@ _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
 def read_spec_file(name: str) -> Source:
-    """A YAML file as a source of values, or JSON if it is called so; `-` is YAML on standard input.
+    """A YAML file as a source of values, or JSON if it is called so; `-` is either on standard input.
 
     Raises:
         UserError: it cannot be read, is too large, or is not what its name says.
     """
-    label = "standard input" if name == STANDARD_INPUT else name
-    content = _read_content(name, label)
+    label = STANDARD_INPUT_LABEL if name == STANDARD_INPUT else name
+    content = read_input(name, label)
     try:
-        values = decode_json(content) if PurePath(name).suffix == ".json" else decode_yaml(content)
+        values = _decode(content, name)
     except ValueError as error:
         raise UserError(f"{label}: {error}") from error
     return Source(label, {} if values is None else values)  # an empty file says nothing
@@ -63,28 +59,18 @@ def decode_yaml(content: bytes) -> Any:
     return documents[0] if documents else None
 
 
-def _read_content(name: str, label: str) -> bytes:
-    try:
-        if name == STANDARD_INPUT:
-            return _read_bounded(sys.stdin.buffer, label)
-        # Without O_NONBLOCK a named pipe would be waited for.
-        with os.fdopen(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return _read_bounded(file, label)
-    except OSError as error:
-        raise UserError(f"{label}: {error.strerror}") from error
-    except ValueError as error:  # a path with a NUL
-        raise UserError(f"{format_value(name)} is not the path of a file") from error
-    raise UserError(
-        f"{label}: is not a regular file; a spec is a file, or standard input, called {STANDARD_INPUT}"
-    )
-
-
-def _read_bounded(file: BinaryIO, label: str) -> bytes:
-    content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:
-        raise UserError(f"{label}: is larger than {LARGEST_BYTES >> 20} MiB")
-    return content
+def _decode(content: bytes, name: str) -> Any:
+    if PurePath(name).suffix == ".json":
+        return decode_json(content)
+    if name == STANDARD_INPUT:
+        if not content.strip():
+            # Whoever was to write it has failed, and a run of all defaults is not what was meant.
+            raise ValueError("is empty, a spec is expected")
+        if content.lstrip().startswith(b"{"):
+            # YAML takes almost all of JSON, but neither tabs nor surrogates.
+            with suppress(ValueError):
+                return decode_json(content)
+    return decode_yaml(content)
 
 
 def _parse(content: bytes) -> Iterator[yaml.Event]:

@@ -1,5 +1,6 @@
 """Begins a run, locally or remotely, and follows a remote one until it rests."""
 
+import json
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from oku_cli.remote.follow import Follower, Watch
 from oku_core.errors import UserError
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
+
+_LARGEST_SPEC_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +37,14 @@ class RunStart:
 
     @classmethod
     def submit(cls, spec: Spec) -> Self:
-        """Submit a new run."""
-        return cls(
-            begin=lambda client: client.submit(build_mapping(spec)), title=spec.name, servers=spec.servers
-        )
+        """Submit a new run; `UserError` if its spec is too large for a coordinator."""
+        mapping = build_mapping(spec)
+        if len(json.dumps(mapping)) > _LARGEST_SPEC_BYTES:
+            raise UserError(
+                f"the spec has more than {_LARGEST_SPEC_BYTES >> 20} MiB as JSON, which is the most that a"
+                f" coordinator takes; its body alone has {len(spec.body or '')} characters"
+            )
+        return cls(begin=lambda client: client.submit(mapping), title=spec.name, servers=spec.servers)
 
     @classmethod
     def resume(cls, run: str, title: str = "") -> Self:

@@ -140,7 +140,7 @@ FIELDS: tuple[Field, ...] = (
         short=("-H",), repeatable=True,
     ),
     Field(
-        "body", "body", FieldGroup.TARGET, parse_body, "TEXT",
+        "body", "body", FieldGroup.TARGET, parse_body, "TEXT|@FILE",
         "Body to send; {i} is the index. JSON is sent as application/json unless a header says otherwise.",
         short=("-d",),
     ),

@@ -10,12 +10,14 @@ from oku_core.spec.fields import FieldGroup
 
 HEADINGS = {
     "run": [*FieldGroup, "Where runs are", "Loki and Grafana", "Files and secrets", "Help"],
-    "resume": ["Load", "Delay servers", "Where runs are", "Output", "Loki and Grafana", "Files and secrets", "Help"],
+    "resume": [
+        "Load", "Delay servers", "Where runs are", "Output", "Loki and Grafana", "Files and secrets", "Help",
+    ],
     "report": ["Output", "Where runs are", "Help"],
     "worker": ["Broker", "Life of the process", "Files and secrets", "Logs", "Help"],
     "coordinator": [
-        "Broker", "Ledger", "Listening", "Workers and delay servers", "Queue of runs", "Loki and Grafana", "Kubernetes",
-        "Files and secrets", "Logs", "Help",
+        "Broker", "Ledger", "Listening", "Workers and delay servers", "Queue of runs", "Loki and Grafana",
+        "Kubernetes", "Files and secrets", "Logs", "Help",
     ],
     "server": ["Listening", "Responses", "Faults", "Counts of requests", "Logs", "Help"],
 }  # fmt: skip

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
-from oku_cli.options.spec_file import LARGEST_BYTES, decode_yaml, read_spec_file
+from oku_cli.options.input_file import LARGEST_BYTES
+from oku_cli.options.spec_file import decode_yaml, read_spec_file
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
@@ -159,16 +160,31 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         parse_spec(read_spec_file("-"))
 
 
+@pytest.mark.parametrize("text", ['{\n\t"requests": 5, "name": "\\ud83d\\ude00"}', "{requests: 5, name: 😀}"])
+def test_standard_input_is_yaml_or_json(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """No name says which of them it is."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert parse_spec(read_spec_file("-")) == Spec(requests=5, name="😀")
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_standard_input_with_nothing_in_it_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The program that was to write the spec has failed; the run of all defaults is not what was meant."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    with pytest.raises(UserError, match=r"^standard input: is empty, a spec is expected$"):
+        read_spec_file("-")
+
+
 def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:
     """Neither a pipe that nobody writes to nor a file without an end is waited for."""
     pipe, large = tmp_path / "pipe", tmp_path / "large"
     os.mkfifo(pipe)
     large.write_bytes(b"#" * (LARGEST_BYTES + 1))
-    endings = "; a spec is a file, or standard input, called -"
+    fault = "is neither a regular file nor - for standard input"
 
     assert read_fault(tmp_path) == f"{tmp_path}: Is a directory"
-    assert read_fault(pipe) == f"{pipe}: is not a regular file{endings}"
-    assert read_fault(Path("/dev/zero")) == f"/dev/zero: is not a regular file{endings}"
+    assert read_fault(pipe) == f"{pipe}: {fault}"
+    assert read_fault(Path("/dev/zero")) == f"/dev/zero: {fault}"
     assert read_fault(large) == f"{large}: is larger than 1 MiB"
     assert read_fault(tmp_path / "none") == f"{tmp_path / 'none'}: No such file or directory"
     assert read_fault(tmp_path / "a\0b").endswith(" is not the path of a file")

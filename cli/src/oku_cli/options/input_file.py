@@ -1,0 +1,47 @@
+"""A file that a user names on the command line, or standard input, as bytes: bounded, and in bounded time."""
+
+import os
+import stat
+import sys
+from typing import BinaryIO
+
+from oku_cli.terminal.printable import write_note
+from oku_core.errors import UserError, format_value
+
+STANDARD_INPUT = "-"
+STANDARD_INPUT_LABEL = "standard input"
+LARGEST_BYTES = 1 << 20
+"""As much as the API takes."""
+
+
+def read_input(name: str, label: str) -> bytes:
+    """The content of a regular file, or of standard input, called `-`.
+
+    Args:
+        name: what the user wrote.
+        label: how an error message names it.
+
+    Raises:
+        UserError: it cannot be read, or is too large.
+    """
+    try:
+        if name == STANDARD_INPUT:
+            if sys.stdin.isatty():
+                write_note("type or paste the input, Ctrl-D ends it")
+            return _read_bounded(sys.stdin.buffer, label)
+        # Without O_NONBLOCK a named pipe would be waited for.
+        with os.fdopen(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return _read_bounded(file, label)
+    except OSError as error:
+        raise UserError(f"{label}: {error.strerror}") from error
+    except ValueError as error:  # a path with a NUL
+        raise UserError(f"{format_value(name)} is not the path of a file") from error
+    raise UserError(f"{label}: is neither a regular file nor {STANDARD_INPUT} for standard input")
+
+
+def _read_bounded(file: BinaryIO, label: str) -> bytes:
+    content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:
+        raise UserError(f"{label}: is larger than {LARGEST_BYTES >> 20} MiB")
+    return content

@@ -1,0 +1,112 @@
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_cli.options.body_file import read_body
+from oku_cli.options.input_file import LARGEST_BYTES
+from oku_core.errors import UserError
+from oku_core.spec.parser import Source, parse_spec
+
+
+def read(*bodies: object, label: str = "spec.yaml") -> str | None:
+    """The body of a spec: the last of these is a flag, those before it stand in a file."""
+    *files, flag = bodies
+    sources = [*(Source(label, {"body": body}) for body in files), Source(None, {"body": flag})]
+    return parse_spec(*read_body(sources)).body
+
+
+def read_fault(*bodies: object, label: str = "spec.yaml") -> str:
+    """What the user is told."""
+    with pytest.raises(UserError) as caught:
+        read(*bodies, label=label)
+    return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"a\n", b"a\r\n\r\n", '{"a": {"b": "größe {i}"}}\n'.encode(), b"\xef\xbb\xbfa\x00", b"@x"],
+)
+def test_a_file_is_sent_byte_for_byte(folder: Path, content: bytes) -> None:
+    """A line break at its end is part of it."""
+    (folder / "body").write_bytes(content)
+    body = read("@body")
+    assert body is not None
+    assert body.encode() == content
+
+
+def test_a_file_may_be_named_from_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is relative to the folder of the command; ~ is the user's own."""
+    (folder / "a@b c").write_text("x")
+    monkeypatch.setenv("HOME", str(folder))
+    assert [read("@./a@b c"), read(f"@{folder}/a@b c"), read("@~/a@b c")] == ["x", "x", "x"]
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes are kept, too."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\r\n")))
+    assert read("@-") == "a\r\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "body"), [("@@", "@"), ("@@me: hi", "@me: hi"), ("a@b", "a@b"), ("", "")]
+)
+def test_a_body_may_begin_with_the_sign(written: str, body: str) -> None:
+    """It is written twice, as a flag and in a file."""
+    assert read(written) == body
+    assert parse_spec(*read_body([Source("spec.yaml", {"body": written})])).body == body
+
+
+@pytest.mark.parametrize("body", [None, 5, ["@body"]])
+def test_what_is_not_text_is_left_to_the_parser(body: object) -> None:
+    """It says what is wrong."""
+    assert "is not text" in read_fault(body)
+
+
+def test_a_spec_file_names_no_file(folder: Path) -> None:
+    """It may be somebody else's, and would send any file of the user's to any target."""
+    (folder / "secret").write_text("x")
+    with pytest.raises(UserError) as caught:
+        read_body([Source("spec.yaml", {"body": "@secret"}), Source(None, {})])
+    assert str(caught.value) == (
+        "spec.yaml: body: @secret names a file, which only the command line may: --body @secret; "
+        "a body that begins with @ is written @@secret"
+    )
+    assert read("@secret", "@secret") == "x"  # as the message says
+
+
+def test_standard_input_is_read_once() -> None:
+    """It cannot be the spec and its body."""
+    assert read_fault("x", "@-", label="standard input") == "--body: @-: standard input is the spec already"
+
+
+def test_a_file_that_cannot_be_a_body_is_refused_in_one_line(folder: Path) -> None:
+    """The line names the flag, the file and what is wrong with it."""
+    (folder / "large").write_bytes(b"x" * (LARGEST_BYTES + 1))
+    (folder / "image.png").write_bytes(b"ab\xff")
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+
+    assert read_fault("@none") == "--body: @none: No such file or directory"
+    assert read_fault("@") == "--body: @: No such file or directory"
+    assert read_fault("@folder") == "--body: @folder: Is a directory"
+    assert read_fault("@pipe") == "--body: @pipe: is neither a regular file nor - for standard input"
+    assert read_fault("@large") == "--body: @large: is larger than 1 MiB"
+    assert read_fault("@image.png") == "--body: @image.png: byte 2 is not UTF-8"
+
+
+def test_a_file_that_is_not_a_mapping_is_left_to_the_parser() -> None:
+    """It says what is wrong."""
+    values: Any = ["body"]
+    source = Source("spec.yaml", values)
+    assert read_body([source]) == [source]
