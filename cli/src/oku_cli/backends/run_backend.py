@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_core.accounting.run_state import RunState
@@ -59,6 +58,8 @@ async def open_backend(coordinator: CoordinatorRef | None, data_dir: Path) -> As
     folder = DataDir(data_dir)
     reached = find_coordinator(coordinator, folder)
     if reached is None:
+        from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # loads the ledger
+
         yield LedgerBackend.settle(folder)
         return
     async with Client(reached) as client:

@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.body_file import read_body
@@ -29,7 +28,6 @@ from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
-from oku_workers.engines.tls import build_tls
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 _FILES = ("cacert", "cert", "key")
@@ -82,6 +80,8 @@ def command(
         refuse_loki(loki)
         refuse_secrets(secrets)
         return run_async(run_remotely(coordinator, RunStart.submit(spec), watch))
+    from oku_cli.local.local_run import build_plan, run_locally  # noqa: PLC0415  # loads a coordinator's ledger
+
     spec = find_files(spec)
     if not loki.loki:
         watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
@@ -105,6 +105,8 @@ def _check_name(file: str) -> None:
 
 def find_files(spec: Spec) -> Spec:
     """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
+    from oku_workers.engines.tls import build_tls  # noqa: PLC0415  # loads aiohttp
+
     paths = {key: Path(path).expanduser() for key in _FILES if (path := getattr(spec, key)) is not None}
     spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
     build_tls(spec, EVERYWHERE)

@@ -12,7 +12,6 @@ from oku_cli.backends.data_dir import DEFAULT
 from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.remote.api_token import read_token
 from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
-from oku_cli.remote.kube import KubeEndpoint
 from oku_core.errors import UserError
 
 _Command = Callable[..., Any]
@@ -90,6 +89,8 @@ class RemoteOptions:
         if self.kube:
             if self.coordinator is not None:
                 raise UserError("--kube: cannot be combined with --coordinator (OKU_COORDINATOR)")
+            from oku_cli.remote.kube import KubeEndpoint  # noqa: PLC0415  # aiohttp takes long to load
+
             return KubeEndpoint(
                 context=self.context or "",
                 namespace=self.namespace or "",

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode, urlsplit
 
-import aiohttp
 import msgspec
 
 from oku_cli.remote.endpoint import CoordinatorRef
@@ -16,7 +15,10 @@ from oku_core.errors import UserError
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 
-_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
+if TYPE_CHECKING:
+    import aiohttp
+
+_CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
 _STREAM_LIMIT = 1 << 22
 _MOST_LISTED = 1000
 """Runs of one answer; a coordinator gives no more."""
@@ -36,10 +38,14 @@ class Client:
 
     async def __aenter__(self) -> Self:
         """Find the address of the coordinator and open a session."""
+        import aiohttp  # noqa: PLC0415  # it takes long to load, and many commands do without
+
         self._address = await self._opened.enter_async_context(self._coordinator.open())
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {self._address.token}"},
-            timeout=_TIMEOUT,
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=_READ_TIMEOUT_S
+            ),
             read_bufsize=_STREAM_LIMIT,
         )
         return self
@@ -95,15 +101,11 @@ class Client:
     async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
         """Yield the history of a run line by line, without line ends; there may be millions of lines."""
         rest = b""
-        try:
-            async with self._open().get(f"{self._address.url}/api/runs/{run}/history") as response:
-                await self._check(response)
-                async for piece in response.content.iter_any():
-                    *lines, rest = (rest + piece).split(b"\n")
-                    for line in lines:
-                        yield line
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._unreachable(error) from error
+        async with self._request("GET", f"/api/runs/{run}/history") as response:
+            async for piece in response.content.iter_any():
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield line
 
     async def pause(self, run: str) -> RunState:
         """Ask a run to pause; return its state now."""
@@ -124,16 +126,12 @@ class Client:
 
     async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
         """Yield the ticks of a run and, when it has come to rest, its summary."""
-        try:
-            async with self._open().get(f"{self._address.url}/api/runs/{run}/ticks") as response:
-                await self._check(response)
-                async for event, data in _read_events(response.content):
-                    if event == "tick":
-                        yield msgspec.json.decode(data, type=Tick)
-                    elif event == "end":
-                        yield msgspec.json.decode(data, type=Summary)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._unreachable(error) from error
+        async with self._request("GET", f"/api/runs/{run}/ticks") as response:
+            async for event, data in _read_events(response.content):
+                if event == "tick":
+                    yield msgspec.json.decode(data, type=Tick)
+                elif event == "end":
+                    yield msgspec.json.decode(data, type=Summary)
 
     async def _act(self, run: str, action: str) -> RunState:
         document = await self._call("POST", f"/api/runs/{run}/{action}")
@@ -146,8 +144,10 @@ class Client:
     @asynccontextmanager
     async def _request(
         self, method: str, path: str, **arguments: Any
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Yield the response to a call that succeeded."""
+    ) -> "AsyncGenerator[aiohttp.ClientResponse]":
+        """Yield the response to a call that succeeded; `UnreachableError` if it breaks off."""
+        import aiohttp  # noqa: PLC0415
+
         try:
             async with self._open().request(method, f"{self._address.url}{path}", **arguments) as response:
                 await self._check(response)
@@ -159,7 +159,7 @@ class Client:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> "aiohttp.ClientSession":
         if self._session is None:
             raise RuntimeError("the client is not open")
         return self._session
@@ -168,7 +168,7 @@ class Client:
         reason = self._address.find_trouble() or str(error) or type(error).__name__
         return UnreachableError(f"{self._address.url}: the coordinator does not answer: {reason}")
 
-    async def _check(self, response: aiohttp.ClientResponse) -> None:
+    async def _check(self, response: "aiohttp.ClientResponse") -> None:
         if response.status < 400:
             return
         message = await _read_error(response)
@@ -183,7 +183,7 @@ def _cut_path(url: str) -> str:
     return urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
-async def _read_error(response: aiohttp.ClientResponse) -> str:
+async def _read_error(response: "aiohttp.ClientResponse") -> str:
     text = await response.text()
     try:
         return str(msgspec.json.decode(text)["error"])
@@ -191,7 +191,7 @@ async def _read_error(response: aiohttp.ClientResponse) -> str:
         return f"{response.url} answers {response.status}: this is not a coordinator of Oku"
 
 
-async def _read_events(stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:
+async def _read_events(stream: "aiohttp.StreamReader") -> AsyncIterator[tuple[str, bytes]]:
     """Yield server-sent events as pairs of name and data (WHATWG HTML, section 9.2)."""
     event, data = "message", b""
     async for line in stream:
