@@ -8,7 +8,11 @@ import msgspec
 from docs.tools.version import VERSION
 
 from oku_coordinator.api.routes import MOST_LISTED
+from oku_core.accounting.interval import Slice
 from oku_core.accounting.run_state import RunState
+from oku_core.results.event import Event
+from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELDS, Field, describe_default
@@ -83,9 +87,13 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
 """What each field of a spec may be in JSON. Some of these values are still refused, with status 400."""
 
 
+_HISTORY: Mapping[str, type] = {"samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice}
+"""The lists of a history, with what is in each."""
+
+
 def build_openapi() -> str:
     """The document, as JSON."""
-    _, components = msgspec.json.schema_components([Summary, Tick], ref_template=_REF)
+    _, components = msgspec.json.schema_components([Summary, Tick, *_HISTORY.values()], ref_template=_REF)
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -97,7 +105,7 @@ def build_openapi() -> str:
         "security": [{"token": []}],
         "paths": _build_paths(),
         "components": {
-            "schemas": {**components, **_build_schemas()},
+            "schemas": {**components, **_build_schemas(), **_build_history()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -111,17 +119,17 @@ def _build_schemas() -> Json:
     }
     listed: Json = {
         "run": {**_TEXT, "description": "Its id."},
-        "name": _TEXT,
-        "state": {"enum": [state.value for state in RunState]},
+        "name": {**_TEXT, "description": "As in its spec; empty without one."},
+        "state": {"enum": [state.value for state in RunState], "description": "Its state."},
         "reason": {**_TEXT, "description": "Why it failed or is paused; else empty."},
-        "requests": {"type": "integer"},
-        "accounted": {"type": "integer"},
-        "engine": {"enum": [engine.value for engine in Engine]},
+        "requests": {"type": "integer", "description": "How many were asked for."},
+        "accounted": {"type": "integer", "description": "How many have an outcome in the ledger."},
+        "engine": {"enum": [engine.value for engine in Engine], "description": "What sends the requests."},
         "target": {**_TEXT, "description": "Its target, shortened if it is long."},
-        "created_at": nullable_time,
-        "started_at": nullable_time,
-        "ended_at": nullable_time,
-        "active_s": {"type": "number"},
+        "created_at": {**nullable_time, "description": "When it was submitted."},
+        "started_at": {**nullable_time, "description": "When its first worker began."},
+        "ended_at": {**nullable_time, "description": "When it was completed, cancelled or failed."},
+        "active_s": {"type": "number", "description": "For how long it was active, pauses left out."},
     }
     return {
         "Spec": {
@@ -134,13 +142,38 @@ def _build_schemas() -> Json:
             "type": "object",
             "description": "A run as it is now.",
             "required": [*listed, "spec"],
-            "properties": {**listed, "spec": {"type": "object"}},
+            "properties": {
+                **listed,
+                "spec": {"type": "object", "description": "Its spec, every key with its value."},
+            },
         },
         "ListedRun": {
             "type": "object",
             "description": "A run in a list, without its spec.",
             "required": [*listed],
             "properties": listed,
+        },
+        "Outbox": {
+            "type": ["object", "null"],
+            "description": "What waits for Loki; null without one.",
+            "required": ["lines", "bytes", "dropped", "refused", "trouble"],
+            "properties": {
+                "lines": {"type": "integer", "description": "How many lines wait."},
+                "bytes": {"type": "integer", "description": "How much room they take in the ledger."},
+                "dropped": {"type": "integer", "description": "Lines for which there was no room."},
+                "refused": {"type": "integer", "description": "Lines that Loki has refused for good."},
+                "trouble": {**_TEXT, "description": "Why Loki takes no lines; else empty."},
+            },
+        },
+        "Scaling": {
+            "type": ["object", "null"],
+            "description": "How many pods a run may have; null outside clusters.",
+            "required": ["workers", "servers", "trouble"],
+            "properties": {
+                "workers": {"type": "integer", "description": "Most workers of a run."},
+                "servers": {"type": "integer", "description": "Most delay servers of a run."},
+                "trouble": {**_TEXT, "description": "What Kubernetes refuses; else empty."},
+            },
         },
         "Error": {
             "type": "object",
@@ -155,10 +188,30 @@ def _describe(field: Field) -> str:
     return f"{field.help} Default: {default}." if default else field.help
 
 
+def _build_history() -> Json:
+    lists = {
+        name: {"type": "array", "items": {"$ref": _REF.format(name=kind.__name__)}}
+        for name, kind in _HISTORY.items()
+    }
+    return {
+        "History": {
+            "type": "object",
+            "description": "A run and how it went.",
+            "required": ["at", "summary", "spec", *lists],
+            "properties": {
+                "at": {"type": "number", "description": "The Unix time at which it was written."},
+                "summary": {"$ref": _REF.format(name="Summary")},
+                "spec": {"type": "object", "description": "Its spec, every key with its value."},
+                **lists,
+            },
+        }
+    }
+
+
 def _build_paths() -> Json:
     run = {"$ref": "#/components/schemas/Run"}
     summary = {"$ref": "#/components/schemas/Summary"}
-    anything: Json = {}
+    history = {"$ref": "#/components/schemas/History"}
     return {
         "/api/runs": {
             "get": {
@@ -192,7 +245,7 @@ def _build_paths() -> Json:
         },
         "/api/runs/{run}/history": {
             "parameters": [_RUN_ID],
-            "get": _call("Stream everything that is kept of a run.", {"200": _json({"type": "object"})}, 404),
+            "get": _call("Stream everything that is kept of a run.", {"200": _json(history)}, 404),
         },
         "/api/runs/{run}/ticks": {
             "parameters": [_RUN_ID],
@@ -213,9 +266,13 @@ def _build_paths() -> Json:
                 ("cancel", "Cancel a run for good."),
             )
         },
-        "/api/outbox": {"get": _call("Say what waits for Loki; null without one.", {"200": _json(anything)})},
+        "/api/outbox": {
+            "get": _call("Say what waits for Loki.", {"200": _json({"$ref": "#/components/schemas/Outbox"})})
+        },
         "/api/scaling": {
-            "get": _call("Say how many pods a run may have; null outside clusters.", {"200": _json(anything)})
+            "get": _call(
+                "Say how many pods a run may have.", {"200": _json({"$ref": "#/components/schemas/Scaling"})}
+            )
         },
         "/healthz": {"get": _probe("Check that the process answers.", {"200": _plain()})},
         "/readyz": {"get": _probe("Check that it has a broker.", {"200": _plain(), "503": _plain()})},

@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
@@ -151,3 +152,16 @@ def test_what_was_accepted_was_carried_out(site: Site) -> None:
     )
     assert "Traceback" not in site.coordinator.log.read_text()
     assert read_rss_mb(site.coordinator.pid) < MOST_MB * 2
+
+
+def test_histories_are_what_the_document_says(site: Site) -> None:
+    """A run that was carried out has a history with leases, samples and slices of the types that are told."""
+    components = json.loads(DOCUMENT.read_text())["components"]
+    validator = Draft202012Validator({"$ref": "#/components/schemas/History", "components": components})
+    completed = [run["run"] for run in site.api.list_runs() if run["state"] == "completed"]
+    for run in completed:
+        _, history = site.api.call("GET", f"/api/runs/{run}/history")
+        validator.validate(history)
+        assert history["leases"]
+        assert history["slices"]
+    assert completed

@@ -1,7 +1,9 @@
 import json
+import re
 from typing import Any
 
 import pytest
+import schemathesis
 from docs.tools.openapi import FIELD_SCHEMAS, build_openapi
 from jsonschema import Draft202012Validator
 
@@ -50,7 +52,10 @@ def test_every_example_is_a_valid_value(key: str, example: str) -> None:
     FIELD_BY_KEY[key].parse(example)
 
 
-def test_every_schema_is_valid() -> None:
-    """Each schema keeps to the rules of JSON Schema."""
+def test_the_document_is_valid() -> None:
+    """It keeps to the rules of OpenAPI and JSON Schema, and no reference leads nowhere."""
+    schemathesis.openapi.from_dict(DOCUMENT).validate()
     for schema in DOCUMENT["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
+    names = re.findall(r'"#/components/schemas/(\w+)"', build_openapi())
+    assert set(names) <= DOCUMENT["components"]["schemas"].keys()
