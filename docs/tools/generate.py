@@ -1,4 +1,4 @@
-"""Writes what is made from the code: schemas, parts of docs/architecture.md, dashboards, files of the chart.
+"""Writes what is made from the code: schemas, parts of pages, dashboards, files of the chart.
 
 `--check` writes nothing and fails when a file is not as it would be written.
 """
@@ -9,10 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+from docs.tools.api_reference import build_calls, build_objects
 from docs.tools.chart_values import build_chart_files
+from docs.tools.command_reference import build_commands, build_variables
+from docs.tools.generated_parts import replace_parts
 from docs.tools.manifests import build_manifests
 from docs.tools.openapi import build_openapi
 from docs.tools.rooms import build_rooms_table
+from docs.tools.spec_reference import build_fields
 from docs.tools.version import build_files as build_versions
 
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
@@ -39,23 +43,29 @@ def build_state_picture() -> str:
     return "\n".join([*lines, "```"])
 
 
-def build_architecture(text: str) -> str:
-    """docs/architecture.md with its generated parts, each between its markers."""
-    parts = {"states": build_state_picture(), "rooms": build_rooms_table(_CONTRACTS.read_text())}
-    for name, part in parts.items():
-        before, rest = text.split(begin := f"<!-- {name}:begin -->\n")
-        _, after = rest.split(end := f"<!-- {name}:end -->\n")
-        text = f"{before}{begin}{part}\n{end}{after}"
-    return text
+def build_pages(openapi: str) -> dict[Path, str]:
+    """The pages that have generated parts."""
+    document = json.loads(openapi)
+    parts = {
+        "api.md": {"calls": build_calls(document), "objects": build_objects(document)},
+        "architecture.md": {
+            "states": build_state_picture(),
+            "rooms": build_rooms_table(_CONTRACTS.read_text()),
+        },
+        "commands.md": {"commands": build_commands()},
+        "environment.md": {"variables": build_variables()},
+        "spec.md": {"fields": build_fields()},
+    }
+    return {_DOCS / name: replace_parts((_DOCS / name).read_text(), parts[name]) for name in parts}
 
 
 def build_files() -> dict[Path, str]:
     """All generated files except the manifests, each with the text that it must contain."""
-    architecture = _DOCS / "architecture.md"
+    openapi = build_openapi()
     return {
         _DOCS / "summary.schema.json": build_schema(),
-        _DOCS / "openapi.json": build_openapi(),
-        architecture: build_architecture(architecture.read_text()),
+        _DOCS / "openapi.json": openapi,
+        **build_pages(openapi),
         **build_dashboards(),
         **build_chart_files(),
         **build_versions(),

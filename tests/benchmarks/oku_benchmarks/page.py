@@ -18,7 +18,8 @@ target counted.
 This page is written by `./task bench` from the raw numbers in `docs/benchmarks/`, never by hand; what was
 not measured anew stays as it was, with its own date.
 
-```
+<!-- not run: `./task bench -- --quick` alone takes minutes -->
+```sh
 ./task bench                              # all but the hundred million, under 40 minutes on 2 cores
 ./task bench -- memory ledger             # some of it
 ./task bench -- --rounds 9 peers          # more rounds where contestants take turns

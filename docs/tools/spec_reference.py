@@ -1,0 +1,38 @@
+"""Builds the reference of a spec from its table of fields."""
+
+from collections.abc import Iterator, Sequence
+
+from docs.tools.generated_parts import build_table
+from docs.tools.openapi import FIELD_SCHEMAS
+
+from oku_core.spec.fields import FIELDS, Field, FieldGroup, describe_default
+
+
+def build_fields() -> str:
+    """The keys of a spec, a table for each group."""
+    return "\n\n".join(f"### {group}\n\n{_build_group(group)}" for group in FieldGroup)
+
+
+def _build_group(group: FieldGroup) -> str:
+    rows = [_build_row(field) for field in FIELDS if field.group == group]
+    return build_table(["key", "flags", "default", "meaning"], rows)
+
+
+def _build_row(field: Field) -> Sequence[str]:
+    flags = [*field.short, f"--{field.key}"]
+    return [
+        f"`{field.key}`",
+        " ".join(f"`{flag}`" for flag in flags),
+        describe_default(field),
+        " ".join([field.help, *_list_notes(field)]),
+    ]
+
+
+def _list_notes(field: Field) -> Iterator[str]:
+    bounds = [part for part in FIELD_SCHEMAS[field.key].get("anyOf", ()) if "maximum" in part]
+    if bounds and "items" not in bounds[0] and field.key != "expect-status":
+        yield f"From {bounds[0]['minimum']:,} to {bounds[0]['maximum']:,}."
+    if field.repeatable:
+        yield "Repeatable."
+    if field.own_servers_only:
+        yield "Only without `url`."

@@ -1,0 +1,123 @@
+"""What the documents show is done: blocks of shell are typed, files are read, examples are checked."""
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from docs.tools.references import ROOT, list_documents
+from tests.kit.documents.blocks import Block, Mark, read_blocks
+from tests.kit.documents.terminal import opening_terminal
+
+from oku_cli.options.spec_file import decode_yaml
+from oku_core.errors import UserError
+from oku_core.spec.parser import Source, parse_spec
+
+BLOCKS = {page: list(read_blocks(page)) for page in list_documents()}
+ALL = [block for blocks in BLOCKS.values() for block in blocks]
+NEVER_CHECKED = {"mermaid"}
+"""Pictures."""
+
+
+KINDS = {
+    r"\d{6}-\d{6}-\w{4}": r"\d{6}-\d{6}-\w{4}",
+    r"\d[\d,.:-]*(?: ?(?:µs|ms|s)\b)?": r"\d[\d,.:-]*(?: ?(?:µs|ms|s)\b)?",
+    r"[▏▎▍▌▋▊▉█]+": "[▏▎▍▌▋▊▉█]*",
+    r"\s+": r"\s+",
+    "…": ".*",
+}
+"""What differs from run to run, and what may be in its place."""
+VARIABLE = re.compile(f"({'|'.join(KINDS)})")
+
+
+def is_typed(block: Block) -> bool:
+    """Whether a test can type it."""
+    return block.language == "sh" and Mark.NOT_RUN not in block.marks
+
+
+def list_blocks(language: str) -> list[Block]:
+    """The blocks of a language that something checks."""
+    return [block for block in ALL if block.language == language and Mark.NOT_RUN not in block.marks]
+
+
+TYPED = {page: blocks for page, blocks in BLOCKS.items() if any(map(is_typed, blocks))}
+
+
+def build_pattern(line: str) -> str:
+    """What a line of printed output may look like: other figures, ids, widths; anything for an ellipsis."""
+    parts = VARIABLE.split(line.strip())
+    return "".join(
+        re.escape(part)
+        if number % 2 == 0
+        else next(p for kind, p in KINDS.items() if re.fullmatch(kind, part))
+        for number, part in enumerate(parts)
+    )
+
+
+def assert_looks_like(printed: str, shown: str) -> None:
+    """Each line that is shown is printed, in this order."""
+    lines = iter([line.strip() for line in printed.splitlines()])
+    for line in filter(str.strip, shown.splitlines()):
+        pattern = build_pattern(line)
+        assert any(re.fullmatch(pattern, other) for other in lines), f"{line!r} is not printed:\n{printed}"
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("page", TYPED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_says_can_be_typed(page: Path, tmp_path: Path) -> None:
+    """The blocks of a page are typed one after the other, and end as the page says."""
+    blocks = TYPED[page]
+    printed = ""
+    with opening_terminal(tmp_path, list_texts(blocks)) as terminal:
+        for block in blocks:
+            if Mark.FILE in block.marks:
+                (tmp_path / block.marks[Mark.FILE]).write_text(terminal.fill_in(block.content))
+            elif Mark.OUTPUT in block.marks:
+                assert_looks_like(printed, block.content)
+            elif is_typed(block):
+                ended = terminal.type(block)
+                printed = ended.stdout
+                expected = int(block.marks.get(Mark.EXIT_CODE, 0))
+                assert ended.returncode == expected, f"{block.place}: {ended.returncode}: {printed}"
+
+
+def list_texts(blocks: Sequence[Block]) -> list[str]:
+    """What is typed or used on a page."""
+    return [block.content for block in blocks if is_typed(block) or Mark.FILE in block.marks]
+
+
+@pytest.mark.parametrize("block", list_blocks("yaml"), ids=lambda block: block.place)
+def test_what_a_page_shows_of_a_file_is_valid(block: Block) -> None:
+    """A spec is read by its parser, unless it shows a mistake; values of the chart have its schema."""
+    if Mark.VALUES in block.marks:
+        schema = json.loads((ROOT / "charts" / "oku" / "values.schema.json").read_text())
+        jsonschema.validate(yaml.safe_load(block.content), schema)
+    else:
+        with pytest.raises(UserError) if Mark.REFUSED in block.marks else nullcontext():
+            parse_spec(Source(block.place, decode_yaml(block.content.encode())))
+
+
+@pytest.mark.parametrize("block", list_blocks("json"), ids=lambda block: block.place)
+def test_what_a_page_shows_of_a_summary_has_its_schema(block: Block) -> None:
+    """An example has every field that is required, and no value of another type."""
+    content = json.loads(block.content)
+    if Mark.SUMMARY in block.marks:
+        jsonschema.validate(content, json.loads((ROOT / "docs" / "summary.schema.json").read_text()))
+    else:
+        assert Mark.FILE in block.marks
+
+
+@pytest.mark.parametrize("page", BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_is_checked_or_says_why_not(page: Path) -> None:
+    """A new block is neither overlooked nor left out in silence."""
+    assert page.read_text().count("```") == 2 * len(BLOCKS[page]), (
+        "a fence is indented, or a mark is misplaced"
+    )
+    for block in BLOCKS[page]:
+        known = block.language in {"sh", "yaml", "json"} | NEVER_CHECKED
+        assert known or Mark.OUTPUT in block.marks, f"{block.place}: nothing checks a block of this kind"
+        assert block.marks.get(Mark.NOT_RUN) != "", f"{block.place}: the reason is missing"

@@ -1,0 +1,1 @@
+"""Kit for tests that do what the documents show."""

@@ -1,0 +1,53 @@
+"""What the reference pages say, held against the commands and the sources."""
+
+import re
+from pathlib import Path
+
+import click
+from docs.tools.command_reference import build_commands, build_variables, load_commands
+from docs.tools.spec_reference import build_fields
+
+from oku_cli.exit_code import ExitCode
+from oku_core.spec.fields import FIELDS
+
+ROOT = Path(__file__).parents[3]
+INTERNAL = {"OKU_COMMAND"}
+"""How hints call the command; `./task` sets it."""
+
+
+def test_the_reference_has_every_option_of_every_command() -> None:
+    """Each is under its command, among the shared ones, or a key of a spec."""
+    page = build_commands() + build_fields()
+    for command in load_commands().values():
+        for option in (each for each in command.params if isinstance(each, click.Option)):
+            assert all(f"`{name}" in page for name in option.opts), option.opts
+
+
+def test_the_reference_has_every_key_of_a_spec() -> None:
+    """Each has a row with its flags."""
+    rows = [row for row in build_fields().splitlines() if row.startswith("| `")]
+    assert [re.findall(r"`(.*?)`", row)[0] for row in rows] == [
+        field.key
+        for group in dict.fromkeys(f.group for f in FIELDS)
+        for field in FIELDS
+        if field.group == group
+    ]
+
+
+def test_the_reference_has_every_variable_that_the_sources_name() -> None:
+    """None can be set that nobody is told of."""
+    sources = [
+        path.read_text()
+        for part in ("core", "coordinator", "workers", "server", "cli")
+        for path in (ROOT / part / "src").rglob("*.py")
+    ]
+    named = {name for text in sources for name in re.findall(r'"(OKU_[A-Z_]*[A-Z])"', text)}
+    told = set(re.findall(r"^\| `(OKU_\w+)`", build_variables(), re.MULTILINE))
+    assert named - INTERNAL == told & named
+    assert told
+
+
+def test_the_page_on_scripts_has_every_exit_code() -> None:
+    """Each code has a row, in their order."""
+    page = (ROOT / "docs" / "scripts.md").read_text()
+    assert [int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)] == list(ExitCode)
