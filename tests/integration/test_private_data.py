@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.requirement import miss
 from tests.kit.runs.local_run import OKU, Start
 from tests.kit.servers.delay_server import Start as StartServers
 
@@ -87,7 +88,7 @@ def build_open_folder(folder: Path) -> str:
 def build_folder_of_another(folder: Path) -> str:
     """A folder of somebody else."""
     if os.geteuid() != 0:
-        pytest.skip("only root can give a folder away")
+        miss("only root can give a folder away")
     folder.mkdir(mode=0o700)
     os.chown(folder, 54_321, 54_321)
     return "belongs to user 54321, not to root"

@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.kit.requirement import miss
 from tests.kit.servers.delay_server import OKU, PATIENCE_S, DelayServer, Start, until
 
 from oku_core.spec.values.delay import parse_delay
@@ -284,7 +285,7 @@ def test_an_address_of_another_machine_is_answered_with_one_line() -> None:
 def test_a_server_listens_on_ipv6(start: Start) -> None:
     """An address in brackets is what stands in the ready file."""
     if not socket.has_ipv6:
-        pytest.skip("this machine has no IPv6")
+        miss("this machine has no IPv6")
     server = start("--host", "::1")
     assert server.address == f"[::1]:{server.endpoint[1]}"
     with socket.create_connection(server.endpoint) as connection:

@@ -1,0 +1,120 @@
+"""`.ci/run`, and the workflow that calls it on hosted runners."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.kit.requirement import NOTES_VARIABLE, miss
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / ".ci" / "run"
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+
+
+def list_stages() -> list[str]:
+    """The stages, as `.ci/run` says them."""
+    ended = subprocess.run([str(SCRIPT), "nonsense"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(".ci/run: nonsense is not one of test check")
+    return ended.stderr.partition("is not one of ")[2].split()
+
+
+def test_the_workflow_runs_every_stage_once() -> None:
+    """Hosted runners run what `.ci/run` runs elsewhere."""
+    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"].values()
+    commands = "\n".join(step.get("run", "") for job in jobs for step in job["steps"])
+    called = [
+        stage for stages in re.findall(r"\.ci/run (.+)$", commands, re.MULTILINE) for stage in stages.split()
+    ]
+    assert sorted(called) == sorted(list_stages())
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A bare clone: nothing lies beside it, and its `./task` only says what it was asked for."""
+    folder = tmp_path / "clone"
+    (folder / ".ci").mkdir(parents=True)
+    shutil.copy(SCRIPT, folder / ".ci" / "run")
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for program in (folder / "task", folder / ".venv" / "bin" / "python"):
+        program.write_text('#!/bin/sh\ncase $1 in -c) ;; *) echo "$@" ;; esac\n')
+        program.chmod(0o755)
+    return folder
+
+
+def run_ci(repository: Path, *stages: str, context: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run `.ci/run` in a repository."""
+    hidden = ("OKU_TEST_CONTEXT", NOTES_VARIABLE)
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        [str(repository / ".ci" / "run"), *stages],
+        env={**environment, **({"OKU_TEST_CONTEXT": context} if context else {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_bare_clone_runs_all_but_the_cluster_and_says_so(repository: Path) -> None:
+    """The reason is the last thing that one reads."""
+    ended = run_ci(repository)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == [
+        "test", "check", "dashboards:check", "test:integration", "test:fuzz", "test:chaos",
+    ]  # fmt: skip
+    assert ended.stderr.splitlines()[-1] == (
+        "ci: skipped 1 x: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context"
+    )
+
+
+def test_with_a_context_nothing_is_skipped(repository: Path) -> None:
+    """The cluster that it names is used."""
+    ended = run_ci(repository, context="kind-oku")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split()[-1] == "test:cluster"
+    assert "skipped" not in ended.stderr
+
+
+def test_a_stage_that_is_named_is_not_skipped(repository: Path) -> None:
+    """Without a cluster, the one that needs it fails before anything runs."""
+    ended = run_ci(repository, "test", "cluster")
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr == "ci: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context\n"
+
+
+def test_a_stage_that_fails_ends_it(repository: Path) -> None:
+    """What comes after it does not run."""
+    (repository / "task").write_text('#!/bin/sh\necho "$@"\ntest "$1" != check\n')
+    ended = run_ci(repository, "test", "check", "fuzz")
+    assert ended.returncode == 1
+    assert ended.stdout.split() == ["test", "check"]
+
+
+def test_what_is_missing_is_skipped_on_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without Helm can run the other tests."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv(NOTES_VARIABLE, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="there is no helm"):
+        miss("there is no helm")
+
+
+def test_what_is_missing_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be missing there."""
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.delenv(NOTES_VARIABLE, raising=False)
+    with pytest.raises(pytest.fail.Exception, match="there is no helm"):
+        miss("there is no helm")
+
+
+def test_ci_notes_what_it_may_skip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It says so when all is over."""
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv(NOTES_VARIABLE, str(tmp_path / "notes"))
+    with pytest.raises(pytest.skip.Exception, match="there is no helm"):
+        miss("there is no helm")
+    assert (tmp_path / "notes").read_text() == "there is no helm\n"
