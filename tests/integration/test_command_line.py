@@ -265,6 +265,17 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
     jsonschema.validate(summary, SCHEMA)
 
 
+def test_a_run_of_a_target_that_is_not_there_says_why(tmp_path: Path) -> None:
+    """A first run often ends so: the screen says what to check, and the first error."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        ended = run_oku("run", url, "-n", "20", cwd=tmp_path)
+
+    assert "no connection could be made: check scheme, host and port of the URL" in ended.stdout
+    assert "\n error       Connection refused: " in ended.stdout
+
+
 def test_runs_and_show_after_the_run(ended_run: EndedCommand) -> None:
     """A run can be listed and shown when its stack is gone, as it was shown at its end."""
     folder, first = ended_run.folder, json.loads(ended_run.ended.stdout)

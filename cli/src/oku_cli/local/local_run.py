@@ -9,6 +9,7 @@ from types import MappingProxyType
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
+from oku_cli.local.first_error import find_first_error
 from oku_cli.local.local_report import leave_report
 from oku_cli.local.loki_delivery import wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError, StackPlan
@@ -76,6 +77,9 @@ async def _run_in(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Wa
         await stack.end(at_once=at_once)
         _park(ledger)
     code = follower.finish(summary)
+    if first_error := find_first_error(data_dir.logs, summary):
+        console.print(f" error       {first_error}", soft_wrap=True)  # aligned with the end screen
+        console.print()
     if undelivered:
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
         console.print()

@@ -11,6 +11,7 @@ from oku_cli.formatting import format_count, format_outcome, format_progress, fo
 from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
+from oku_cli.views.failure_view import describe_failure
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.results.summary import ServersSummary, Summary
@@ -29,6 +30,8 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
         lines.append(Text(f"it {describe_pause(summary.reason)}", style=CAUTION))
     elif summary.reason:
         lines.append(Text(summary.reason, style=BAD))
+    if failure := describe_failure(summary):
+        lines.append(Text(failure, style=CAUTION))
     if hint:
         lines.append(Text(hint))
     return Group(*lines)

@@ -1,4 +1,6 @@
+import errno
 import logging
+import ssl
 
 import pytest
 
@@ -33,3 +35,17 @@ def test_another_spec_has_errors_of_its_own(caplog: pytest.LogCaptureFixture) ->
         for _ in range(2):
             FirstErrors().report(CONNECT_ERROR, "refused")
     assert len(caplog.messages) == 2
+
+
+def test_an_error_of_the_network_is_named_as_everybody_knows_it(caplog: pytest.LogCaptureFixture) -> None:
+    """The library says that it cannot connect, not why; the numbers of TLS mean something else."""
+    failed = OSError(errno.ECONNREFUSED, "Call failed")
+    with caplog.at_level(logging.WARNING):
+        FirstErrors().report(CONNECT_ERROR, failed)
+        FirstErrors().report(CONNECT_ERROR, ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"))
+        FirstErrors().report(CONNECT_ERROR, ssl.SSLError(1, "WRONG_VERSION_NUMBER"))
+    assert caplog.messages == [
+        f"first connect_error: Connection refused: {failed}",
+        "first connect_error: ConnectionRefusedError: [Errno 111] Connection refused",
+        "first connect_error: SSLError: WRONG_VERSION_NUMBER",
+    ]

@@ -1,0 +1,32 @@
+"""Says in one line what to check when no request of a run was ok, as a newcomer's first run often ends."""
+
+import msgspec
+
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import Summary
+
+_ADVICE = {
+    Outcome.TIMEOUT: "nothing was answered in time: --timeout says how long a request may take",
+    Outcome.CONNECT_ERROR: "no connection could be made: check scheme, host and port of the URL",
+    Outcome.DISCONNECTED: "connections were closed without a response: check scheme and port of the URL",
+    Outcome.PROTOCOL_ERROR: "no response was HTTP/1.1: check scheme and port of the URL",
+}
+
+
+def describe_failure(summary: Summary) -> str | None:
+    """What to check, by the outcome of most requests; None if any request was ok, or none is accounted."""
+    counts = {Outcome(name): count for name, count in msgspec.structs.asdict(summary.outcomes).items()}
+    most = max(counts, key=lambda outcome: counts[outcome])
+    if counts[Outcome.OK] or not counts[most]:
+        return None
+    if most is Outcome.UNEXPECTED_STATUS:
+        return _describe_statuses({f"{status[0]}xx" for status in summary.statuses})
+    return _ADVICE[most]
+
+
+def _describe_statuses(classes: set[str]) -> str:
+    if classes == {"2xx"}:
+        return "no response has the expected status: --expect-status 2xx takes all of these for ok"
+    if classes == {"3xx"}:
+        return "the target redirects: use the URL that it redirects to, or --max-redirects (aiohttp only)"
+    return "no response has the expected status: check path, method and headers, or --expect-status"

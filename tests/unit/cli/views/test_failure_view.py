@@ -1,0 +1,63 @@
+from collections.abc import Callable
+
+import pytest
+
+from oku_cli.views.account_view import build_headline
+from oku_cli.views.failure_view import describe_failure
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import OutcomeCounts, Summary
+
+MakeSummary = Callable[..., Summary]
+Render = Callable[..., list[str]]
+
+
+def count(**given: int) -> OutcomeCounts:
+    """Outcomes, none but these."""
+    return OutcomeCounts(**{outcome.value: given.get(outcome.value, 0) for outcome in Outcome})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ({"connect_error": 5}, "no connection could be made: check scheme, host and port of the URL"),
+        ({"connect_error": 5, "timeout": 6}, "nothing was answered in time: --timeout says"),
+        ({"disconnected": 5}, "connections were closed without a response: check scheme"),
+        ({"protocol_error": 5}, "no response was HTTP/1.1: check scheme"),
+    ],
+)
+def test_a_run_that_failed_entirely_says_what_to_check(
+    make_summary: MakeSummary, outcomes: dict[str, int], said: str
+) -> None:
+    """What most requests had decides."""
+    assert (describe_failure(make_summary(outcomes=count(**outcomes))) or "").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "said"),
+    [
+        ({"201": 5}, "no response has the expected status: --expect-status 2xx takes all of these for ok"),
+        ({"301": 4, "302": 1}, "the target redirects: use the URL that it redirects to"),
+        ({"404": 5}, "no response has the expected status: check path, method and headers"),
+        ({"201": 1, "500": 4}, "no response has the expected status: check path, method and headers"),
+    ],
+)
+def test_statuses_that_do_not_count_as_ok_say_what_to_check(
+    make_summary: MakeSummary, statuses: dict[str, int], said: str
+) -> None:
+    """Somebody's POST is answered with 201, somebody's URL lacks its slash."""
+    summary = make_summary(outcomes=count(unexpected_status=5), statuses=statuses)
+    assert (describe_failure(summary) or "").startswith(said)
+
+
+@pytest.mark.parametrize("outcomes", [{"ok": 1, "connect_error": 999}, {}])
+def test_nothing_is_said_if_anything_was_ok_or_nothing_is_accounted(
+    make_summary: MakeSummary, outcomes: dict[str, int]
+) -> None:
+    """Then the target is right."""
+    assert describe_failure(make_summary(outcomes=count(**outcomes))) is None
+
+
+def test_the_headline_says_it(make_summary: MakeSummary, render: Render) -> None:
+    """It stands where one looks first."""
+    lines = render(build_headline(make_summary(outcomes=count(connect_error=1000)), None))
+    assert lines[2].startswith("no connection could be made")
