@@ -100,7 +100,7 @@ def _build_command(compiler: str, built: Built) -> list[str]:
     if built.compiler == "go":
         return [compiler, "install", f"{built.package}@{built.version}"]
     return [
-        compiler, "install", built.package, "--version", built.version, "--locked", "--quiet",
+        compiler, "install", built.package, "--version", built.version, "--locked", "--force", "--quiet",
         "--root", str(PEERS.absolute()),
     ]  # fmt: skip
 
