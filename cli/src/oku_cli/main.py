@@ -26,6 +26,18 @@ _EXAMPLES = {
     "See all options of a command": "oku run --help",
 }
 
+_DURATION = "a run ends after a number of requests, -n, not after a time"
+_RATE = "a run has no rate; -c is the number of requests in flight"
+_USERS = "-c is the number of requests in flight"
+_REQUESTS = "-n is the number of requests"
+_FLAGS_ELSEWHERE = {
+    "-z": _DURATION, "--duration": _DURATION, "--run-time": _DURATION,
+    "-q": _RATE, "--rate": _RATE, "--rps": _RATE,
+    "--users": _USERS, "--vus": _USERS,
+    "-i": _REQUESTS, "--iterations": _REQUESTS,
+}  # fmt: skip
+"""What `oku run` has for flags that hey, oha, k6 and Locust taught people."""
+
 
 class _Commands(click.Group):
     """Imports a subcommand only when it is used, so that `oku server` does not load Celery."""
@@ -114,6 +126,10 @@ def main() -> None:
 
 
 def _describe(error: UserError | click.UsageError) -> str:
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        return f"No such option {error.option_name!r}, did you mean {error.possibilities[0]}?"
+    if isinstance(error, click.NoSuchOption):
+        command = error.ctx.command.name if error.ctx else None
+        if command == "run" and error.option_name in _FLAGS_ELSEWHERE:
+            return f"No such option {error.option_name!r}: {_FLAGS_ELSEWHERE[error.option_name]}"
+        if error.possibilities:
+            return f"No such option {error.option_name!r}, did you mean {error.possibilities[0]}?"
     return error.format_message() if isinstance(error, click.UsageError) else str(error)

@@ -46,13 +46,22 @@ def test_what_pods_run_stands_under_a_heading_of_its_own(
         (("http://h/",), "No such command 'http://h/'; test a URL with: oku run http://h/"),
         (("run", "--request", "5"), "No such option '--request', did you mean --requests?"),
         (("run", "--concurency=3"), "No such option '--concurency', did you mean --concurrency?"),
-        (("run", "-q", "5"), "No such option '-q'."),
+        (
+            ("run", "http://127.0.0.1/", "-z", "10s"),
+            "No such option '-z': a run ends after a number of requests, -n, not after a time",
+        ),
+        (
+            ("run", "--rate=5", "http://127.0.0.1/"),
+            "No such option '--rate': a run has no rate; -c is the number of requests in flight",
+        ),
+        (("run", "--vus", "50"), "No such option '--vus': -c is the number of requests in flight"),
+        (("runs", "-z"), "No such option '-z'."),
     ],
 )
 def test_what_was_meant_is_suggested(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:
-    """The nearest command or option, if one is near."""
+    """The nearest command or option, or what Oku has for a flag of other load generators."""
     assert call(monkeypatch, *arguments) == 2
     assert capsys.readouterr().err == f"oku: {said}\n"
 

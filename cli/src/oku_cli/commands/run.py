@@ -60,8 +60,8 @@ def command(
     Requests go to URL, or to delay servers that Oku brings. The spec comes from a file (- is standard
     input), from flags, or both; flags override the file.
 
-    --body @FILE sends the content of a file, byte for byte, --body @- standard input; @@ begins a body
-    with @.
+    --body @FILE sends the content of a file, line breaks included, --body @- standard input; {i} is the
+    index there, too. @@ begins a body with @.
 
     Ctrl-C pauses the run and prints how to resume it. A second Ctrl-C stops at once, or leaves a remote
     run to its coordinator.

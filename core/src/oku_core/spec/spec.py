@@ -26,7 +26,7 @@ _UNTIL_SWEPT_S = 1.0
 
 
 URL_REQUESTS = 1_000
-"""How many requests a user makes of a target that is not Oku's own, unless he says how many."""
+"""How many requests go to a target that is not Oku's own when nobody says how many."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
