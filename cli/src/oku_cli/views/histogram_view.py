@@ -21,6 +21,8 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_b
 
 MOST_BARS = 14
 """More bars are no easier to read, and the end screen has to fit on one screen."""
+_ENOUGH_BARS = 5
+"""A few requests in many bars would leave most of them empty."""
 BAR_COLUMNS = 22
 """Width of the longest bar where there is room for it."""
 _FEWEST_BAR_COLUMNS = 4
@@ -74,7 +76,12 @@ def build_edges(latency: HistogramSnapshot) -> list[int]:
     histogram = Histogram()
     histogram.add(latency)
     low, high = (max(1, histogram.quantile_us(quantile)) for quantile in _BODY)
-    return next(edges for edges in _propose_edges(low, high) if len(edges) < MOST_BARS)
+    most_bars = min(MOST_BARS, max(_ENOUGH_BARS, latency.total))
+    edges: list[int] = []
+    for edges in _propose_edges(low, high):
+        if len(edges) < most_bars:
+            break
+    return edges
 
 
 class LatencyBars:

@@ -44,6 +44,14 @@ def test_any_spread_is_shown_in_several_bars(low_us: int, high_us: int) -> None:
     assert 6 <= len(bars) <= MOST_BARS
 
 
+@pytest.mark.parametrize(
+    "latencies_us", [[2880, 4390, 4390, 4530, 4530], [3110, 3160, 3170, 3300, 5290], [200, 9_000_000]]
+)
+def test_a_few_latencies_have_a_few_bars(latencies_us: list[int]) -> None:
+    """Many would be empty."""
+    assert len(build_bars(build_latency(latencies_us))) <= 5
+
+
 def test_a_straggler_does_not_press_the_rest_into_one_bar() -> None:
     """The middle 99 % keep their bars, the last bar reaches to the maximum."""
     body = [1000 + 2 * i for i in range(1000)]
