@@ -46,6 +46,7 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
 @option(
     OptionGroup.LISTENING,
     "--host",
+    envvar="OKU_HOST",
     default=DEFAULT_HOST,
     show_default=True,
     help="Address to listen on; * for all.",

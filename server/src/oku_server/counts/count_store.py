@@ -12,6 +12,7 @@ import itertools
 import mmap
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -68,9 +69,7 @@ class MemoryStore:
     def __init__(self, processes: int) -> None:
         self._id = secrets.token_hex(8)
         self.blocks = [_map_memory(EMPTY_TABLE) for _ in range(processes)]
-        lock_file, path = tempfile.mkstemp()
-        Path(path).unlink()  # the file lives on for as long as a process has it open
-        self.registry = RunRegistry(_map_memory(EMPTY_REGISTRY), lock_file)
+        self.registry = RunRegistry(_map_memory(EMPTY_REGISTRY), _open_lock_file())
 
     def sum_up(self, run: str) -> Sum:
         """What all processes have counted for a run."""
@@ -132,6 +131,15 @@ def _sum_up(tables: Iterable[bytes | mmap.mmap], run: str, registry: RunRegistry
         is_kept=entry is not None,
         forgotten=sum(map(read_forgotten, tables)),
     )
+
+
+def _open_lock_file() -> int:
+    """Open a file that no path leads to, for as long as a process has it open."""
+    if sys.platform == "linux":
+        return os.memfd_create("locks")  # a container need not have a folder for temporary files
+    lock_file, path = tempfile.mkstemp()
+    Path(path).unlink()
+    return lock_file
 
 
 def _map_memory(content: bytes) -> mmap.mmap:
