@@ -58,7 +58,7 @@ async def _run_in(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Wa
         for follower in followers:
             follower.log(line)
 
-    hints = InterruptHints((*data_dir.flags, *plan.build_secret_flags()))
+    hints = InterruptHints((*data_dir.flags, *plan.build_secret_flags()), folder=data_dir.absolute)
     stack = LocalStack(data_dir, plan, log)
     at_once, run = True, ""
     try:
@@ -161,6 +161,5 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
 def _give_up(console: Terminal, hints: InterruptHints, run: str, error: Exception) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
     if run:
-        resume = hints.build_command("resume", run)
-        console.print(f"resume it with: {resume}", soft_wrap=True)
+        console.print(hints.describe_resume_command(run), soft_wrap=True)
     return ExitCode.CUT_SHORT

@@ -5,7 +5,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from pathlib import Path
 
+from oku_cli.process import container
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, is_resumable
 
@@ -28,10 +30,12 @@ class InterruptHints:
     Args:
         flags: the flags that name its backend in a command.
         outlives: whether the run continues when the command ends, as it does at a remote coordinator.
+        folder: the data folder that the command holds; None if it holds none.
     """
 
     flags: Sequence[str] = ()
     outlives: bool = False
+    folder: Path | None = None
 
     def build_command(self, action: str, run: str) -> str:
         """Build a command to type that resumes, pauses or shows the run."""
@@ -41,7 +45,14 @@ class InterruptHints:
         """Say how to resume a run; None if it cannot be resumed."""
         if not is_resumable(state, is_broken=is_broken):
             return None
-        return f"resume it with: {self.build_command('resume', run)}"
+        return self.describe_resume_command(run)
+
+    def describe_resume_command(self, run: str) -> str:
+        """Say how to resume a run that can be resumed."""
+        command = self.build_command("resume", run)
+        if self.folder is None:
+            return f"resume it with: {command}"
+        return container.describe_resume(command, self.folder)
 
     def describe_first(self, run: str) -> str:
         """Say what the first Ctrl-C does."""
