@@ -1,84 +1,71 @@
-# The images of Oku: one target each for coordinator, worker and server; `./task images` builds all three.
+# The image of Oku: the command `oku`, whose arguments say what it is. `./task image` builds it.
 #
-# All packages are fetched or built once, in `wheels`, and checked against the hashes in requirements/. The
-# images share a virtual environment with what requirements/image.txt names, and nothing that builds or downloads.
-# Any Python from 3.11 on will do that has venv, pip and ensurepip.
+# Everything is checked against the hashes in requirements/; what builds or downloads stays in the stages before
+# the last. A change of the code makes one small layer anew. The base may be any Python from 3.11 on with venv
+# and pip; if it has no `strip`, then apt has to have it.
 ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 
-FROM ${PYTHON_IMAGE} AS base
+FROM ${PYTHON_IMAGE} AS tools
+RUN command -v strip >/dev/null \
+    || { apt-get update -qq && apt-get install -qq --yes --no-install-recommends binutils >/dev/null; }
+WORKDIR /build
+COPY requirements/tools.txt requirements/
+RUN python3 -m venv /opt/tools \
+    && /opt/tools/bin/pip install --quiet --no-cache-dir --require-hashes -r requirements/tools.txt
+
+FROM tools AS dependencies
+COPY requirements/image.txt requirements/
+# Left out: the generated classes of the Kubernetes client, which are never loaded (50 MB, and as much bytecode),
+# and symbols for debuggers (25 MB). Bytecode that is not checked against its source needs no times of files.
+RUN python3 -m venv --without-pip /opt/oku \
+    && /opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-cache-dir --no-compile --no-deps \
+        --only-binary :all: --require-hashes -r requirements/image.txt \
+    && find /opt/oku -regex '.*/kubernetes/\(aio/\)?client/\(api\|models\)/.*' ! -name __init__.py -delete \
+    && find /opt/oku -name '*.so' -exec strip --strip-unneeded {} + \
+    && /opt/oku/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/oku/lib
+
+FROM dependencies AS package
+COPY pyproject.toml README.md LICENSE ./
+COPY core/src core/src
+COPY coordinator/src coordinator/src
+COPY workers/src workers/src
+COPY server/src server/src
+COPY cli/src cli/src
+RUN /opt/tools/bin/python -I -m hatchling build --target wheel --directory wheel >/dev/null \
+    && /opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-index --no-deps --no-compile \
+        --prefix /package wheel/oku-*.whl \
+    && /opt/oku/bin/python -m compileall -q --invalidation-mode unchecked-hash -s /package -p /opt/oku /package/lib
+# Nothing that is imported is among what is left out, and the broker starts.
+RUN cp -r /package/. /opt/oku \
+    && /opt/oku/bin/python -I -W error -c "import importlib, pkgutil; \
+rooms = ('oku_core', 'oku_coordinator', 'oku_workers', 'oku_server', 'oku_cli'); \
+paths = [(room + '.', importlib.import_module(room).__path__) for room in rooms]; \
+[importlib.import_module(each.name) for room, path in paths for each in pkgutil.walk_packages(path, room)]" \
+    && "$(/opt/oku/bin/python -I -c 'from oku_cli.local.valkey import find_server; print(find_server())')" --version
+
+FROM ${PYTHON_IMAGE}
+# Whoever runs it, as any user, may write to /data, which is a volume if its files are to stay.
 RUN useradd --no-log-init --uid 10001 --user-group --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin oku \
-    && install -d -m 0700 -o oku -g oku /data /counts
-# Bytecode is there already, and the root file system may be read-only.
+    && install -d -m 1777 /data
+# A container that listens to itself only is of no use. Bytecode is there already.
 ENV PATH=/opt/oku/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    OKU_LOG_FORMAT=json
-
-FROM base AS wheels
-WORKDIR /build
-COPY requirements/tools.txt requirements/image.txt requirements/
-RUN python3 -m venv /opt/tools \
-    && /opt/tools/bin/pip install --no-cache-dir --quiet --require-hashes -r requirements/tools.txt \
-    && /opt/tools/bin/pip download --no-cache-dir --quiet --only-binary :all: --require-hashes \
-        --dest wheels -r requirements/image.txt
-COPY pyproject.toml README.md LICENSE ./
-COPY core core
-COPY coordinator coordinator
-COPY workers workers
-COPY server server
-COPY cli cli
-# The build backend is among the tools: nothing is downloaded here.
-RUN /opt/tools/bin/python -I -m hatchling build --target wheel --directory own
-
-FROM wheels AS venv
-# The generated classes of the Kubernetes client are never loaded: 50 MB of bytecode less.
-RUN python3 -m venv --without-pip /opt/oku \
-    && pip="/opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-cache-dir --no-index" \
-    && $pip --find-links wheels --require-hashes -r requirements/image.txt \
-    && $pip --no-deps own/oku-*.whl \
-    && find /opt/oku -regex '.*/kubernetes/.*/\(api\|models\)/__pycache__' -prune -exec rm -r {} + \
-    && /opt/oku/bin/python -c "import oku_coordinator.kube.facade" \
-    && /opt/oku/bin/oku --version
-
-FROM base AS image
+    OKU_HOST="*" \
+    OKU_IN_CONTAINER=true
+COPY --from=dependencies /opt/oku /opt/oku
+COPY --from=package /package /opt/oku
 ARG VERSION=0.1.0
 ARG REVISION=unknown
-LABEL org.opencontainers.image.version=$VERSION \
+LABEL org.opencontainers.image.title="Oku" \
+      org.opencontainers.image.description="Makes an exactly known number of HTTP requests, and accounts for each once" \
+      org.opencontainers.image.version=$VERSION \
       org.opencontainers.image.revision=$REVISION \
       org.opencontainers.image.licenses=Apache-2.0 \
       org.opencontainers.image.vendor=Oku
-COPY LICENSE /usr/share/doc/oku/LICENSE
 USER 10001:10001
 WORKDIR /data
-STOPSIGNAL SIGTERM
-
-FROM image AS coordinator
-LABEL org.opencontainers.image.title="Oku coordinator" \
-      org.opencontainers.image.description="Keeps the ledger, deals out the ranges of runs, answers the HTTP API"
-COPY --from=venv /opt/oku /opt/oku
-ENV OKU_HOST="*" OKU_PORT=8700 OKU_DATA_DIR=/data
-EXPOSE 8700
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
-    CMD ["python", "-I", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"OKU_PORT\"]}/healthz', timeout=4)"]
-ENTRYPOINT ["oku", "coordinator"]
-
-FROM image AS worker
-LABEL org.opencontainers.image.title="Oku worker" \
-      org.opencontainers.image.description="Takes leases from the broker, sends their requests, reports them"
-COPY --from=venv /opt/oku /opt/oku
-# A worker listens to nothing. One that is stuck ends itself, and the coordinator hears of one that is dead;
-# what is left to ask is whether it could reach the broker at all.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
-    CMD ["python", "-I", "-c", "import os, socket, urllib.parse as p; u = p.urlsplit(os.environ['OKU_BROKER_URL']); socket.create_connection((u.hostname, u.port or (5672 if u.scheme == 'amqp' else 5671 if u.scheme == 'amqps' else 6379)), 4)"]
-ENTRYPOINT ["oku", "worker"]
-
-FROM image AS server
-LABEL org.opencontainers.image.title="Oku delay server" \
-      org.opencontainers.image.description="Answers GET /NAME after a delay, and counts the requests of each run"
-COPY --from=venv /opt/oku /opt/oku
-EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
-    CMD ["python", "-I", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/-/healthz', timeout=4)"]
-ENTRYPOINT ["oku", "server"]
-CMD ["--host", "*", "--port", "8080", "--counts-dir", "/counts"]
+EXPOSE 8700 8080
+ENTRYPOINT ["oku"]
+CMD ["--help"]

@@ -122,7 +122,9 @@ def test_the_delay_server_takes_its_flags() -> None:
                           "extraArgs": ["--error-rate", "0.01"]}}  # fmt: skip
     (container,) = find_pods(render(values))["servers"]["spec"]["containers"]
     command: click.Command = importlib.import_module("oku_cli.commands.server").command
-    parsed, rest, _ = command.make_parser(click.Context(command)).parse_args(list(container["args"]))
+    name, *flags = container["args"]
+    assert name == command.name
+    parsed, rest, _ = command.make_parser(click.Context(command)).parse_args(flags)
     given: dict[str, Any] = dict(parsed)
     assert not rest
     assert parse_delay(given["delay"]) == "lognormal:40ms,0.5"

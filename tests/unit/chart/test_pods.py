@@ -9,6 +9,8 @@ from tests.unit.chart.rendering import VALUE_FILES, find_pods, read_environment,
 
 RESTRICTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim",
                       "projected", "secret"}  # fmt: skip
+_OWN = ("coordinator", "workers", "servers", "test")
+"""The components that are Oku."""
 SAFE_SYSCTLS = {"net.ipv4.ip_local_port_range"}
 
 
@@ -106,14 +108,23 @@ def test_an_image_is_named_by_registry_tag_and_digest() -> None:
     """The tag is the app's version unless one is given; a digest goes before it."""
     digest = "sha256:" + "0a" * 32
     values = {"imageRegistry": "mirror.example.com/x", "imagePullSecrets": [{"name": "pull"}],
-              "workers": {"image": {"digest": digest}}, "servers": {"image": {"tag": "2"}}}  # fmt: skip
+              "image": {"digest": digest}, "loki": {"image": {"tag": "2"}}}  # fmt: skip
     pods = find_pods(render(values))
     images = {name: pod["spec"]["containers"][0]["image"] for name, pod in pods.items()}
-    assert images["coordinator"] == "mirror.example.com/x/oku/coordinator:0.1.0"
-    assert images["workers"] == f"mirror.example.com/x/oku/worker@{digest}"
-    assert images["servers"] == "mirror.example.com/x/oku/server:2"
+    assert {images[name] for name in _OWN} == {f"mirror.example.com/x/oku/oku@{digest}"}
+    assert images["loki"] == "mirror.example.com/x/grafana/loki:2"
     assert images["valkey"] == "mirror.example.com/x/valkey/valkey:9.1.2"
     assert all(pod["spec"]["imagePullSecrets"] == [{"name": "pull"}] for pod in pods.values())
+
+
+def test_one_image_serves_all_components_of_oku() -> None:
+    """The arguments of its container say which one it is; `helm test` brings a script instead."""
+    containers = {name: pod["spec"]["containers"][0] for name, pod in find_pods(render()).items()}
+    assert {containers[name]["image"] for name in _OWN} == {"docker.io/oku/oku:0.1.0"}
+    assert {name: containers[name]["args"][0] for name in _OWN if "args" in containers[name]} == {
+        "coordinator": "coordinator", "workers": "worker", "servers": "server"
+    }  # fmt: skip
+    assert [name for name in _OWN if "command" in containers[name]] == ["test"]
 
 
 def test_a_worker_is_given_longer_than_it_takes_to_drain() -> None:

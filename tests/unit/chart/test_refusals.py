@@ -134,7 +134,11 @@ def test_invalid_values_are_refused_with_what_to_do(values: dict[str, Any], sent
         ({"worker": {"replicas": 3}}, "worker"),
         ({"workers": {"replica": 3}}, "replica"),
         ({"workers": {"replicas": "3"}}, "replicas"),
-        ({"workers": {"image": {"digest": "sha256:abc"}}}, "digest"),
+        ({"image": {"digest": "sha256:abc"}}, "/image/digest"),
+        # There was an image for each of these once.
+        ({"coordinator": {"image": {"tag": "2"}}}, "at '/coordinator': additional properties 'image'"),
+        ({"workers": {"image": {"tag": "2"}}}, "at '/workers': additional properties 'image'"),
+        ({"servers": {"image": {"tag": "2"}}}, "at '/servers': additional properties 'image'"),
         ({"workers": {"pod": {"nodeselector": {}}}}, "nodeselector"),
         ({"pods": {"extraVolumes": [{"secret": {"secretName": "ca"}}]}}, "extraVolumes"),
         ({"pods": {"extraVolumeMounts": [{"name": "ca", "mountPath": "certs"}]}}, "mountPath"),

@@ -11,8 +11,8 @@ from oku_cli.exit_code import ExitCode
 from oku_core.spec.fields import FIELDS
 
 ROOT = Path(__file__).parents[3]
-INTERNAL = {"OKU_COMMAND"}
-"""How hints call the command; `./task` sets it."""
+INTERNAL = {"OKU_COMMAND", "OKU_IN_CONTAINER"}
+"""How hints call the command, which `./task` sets, and where it runs, which the image sets."""
 
 
 def test_the_reference_has_every_option_of_every_command() -> None:

@@ -32,7 +32,7 @@ def _list_pinned(lock: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_the_images_have_all_that_a_part_imports(part: str) -> None:
+def test_the_image_has_all_that_a_part_imports(part: str) -> None:
     """The Dockerfile installs requirements/image.txt and no more."""
     distributions = packages_distributions()
     needed = {
@@ -43,6 +43,6 @@ def test_the_images_have_all_that_a_part_imports(part: str) -> None:
     assert needed <= _list_pinned("image").keys()
 
 
-def test_the_images_have_the_versions_that_everything_is_tested_with() -> None:
+def test_the_image_has_the_versions_that_everything_is_tested_with() -> None:
     """Every pin is that of requirements/dev.txt, which has all of them."""
     assert _list_pinned("image").items() <= _list_pinned("dev").items()
