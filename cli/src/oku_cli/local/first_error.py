@@ -30,8 +30,14 @@ def find_first_error(logs: Path, summary: Summary) -> str | None:
             found = _LINE.match(line)
             # Both times are ISO 8601 in UTC to the millisecond, which sort as text.
             if found and found["outcome"] == most and found["time"] >= summary.started_at:
-                return found["reason"]
+                return _add_advice(found["reason"])
     return None
+
+
+def _add_advice(reason: str) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return f"{reason}; --cacert trusts another issuer, --insecure any certificate"
+    return reason
 
 
 def _read_tail(log: Path) -> str:

@@ -49,3 +49,14 @@ def test_without_failures_or_logs_nothing_is_found(tmp_path: Path, summary: Summ
     answered = msgspec.structs.replace(FAILED, timeout=0, connect_error=0)
     assert find_first_error(tmp_path, msgspec.structs.replace(summary, outcomes=answered)) is None
     assert find_first_error(tmp_path, msgspec.structs.replace(summary, started_at=None)) is None
+
+
+def test_a_certificate_that_is_not_trusted_comes_with_the_flags_for_it(
+    tmp_path: Path, summary: Summary
+) -> None:
+    """A service on one's own machine often has a certificate that it signed itself."""
+    reason = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+    (tmp_path / "worker-1.log").write_text(build_line("31.000", "connect_error", reason))
+    assert find_first_error(tmp_path, summary) == (
+        f"{reason}; --cacert trusts another issuer, --insecure any certificate"
+    )
