@@ -5,18 +5,20 @@ import importlib
 import os
 import signal
 import sys
+from contextlib import suppress
+from typing import Never
 
 import click
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.options.option_group import write_examples
+from oku_cli.options.option_group import COMPLETION_VARIABLE, write_examples
 from oku_cli.process.logs import report_mistake
 from oku_cli.process.standard_streams import StandardStreams
 from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 
 _COMMANDS_BY_HEADING = {
-    "Commands": ("run", "resume", "pause", "cancel", "runs", "show", "report", "rm"),
+    "Commands": ("run", "resume", "pause", "cancel", "runs", "show", "report", "rm", "completion"),
     "Processes, as pods run them": ("server", "worker", "coordinator"),
 }
 COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)
@@ -104,6 +106,8 @@ def oku() -> None:
 def main() -> None:
     """Run the command that `sys.argv` has, and end this process with its exit code."""
     streams = StandardStreams()
+    if COMPLETION_VARIABLE in os.environ:
+        _complete()
     if os.getpid() == 1:
         # In a container. The kernel keeps from the first process what it has no handler for; until a command
         # has its own, SIGTERM is to end it as it does any other.
@@ -123,6 +127,14 @@ def main() -> None:
         write_error(failure)
         sys.exit(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complete() -> Never:
+    """Answer a shell that completes a word: whatever goes wrong, its prompt stays as it is."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    with suppress(Exception):
+        oku.main(prog_name="oku", standalone_mode=False, complete_var=COMPLETION_VARIABLE)
+    sys.exit(ExitCode.COMPLETED)
 
 
 def _describe(error: UserError | click.UsageError) -> str:

@@ -9,13 +9,15 @@ from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_line
+from oku_core.accounting.run_state import FINAL_STATES, RunState
 
 
 @click.command(name="cancel", cls=GroupedCommand)
-@click.argument("run")
+@run_argument(states=set(RunState) - FINAL_STATES)
 @backend_options
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
     """End a run for good; what is accounted stays.

@@ -9,14 +9,16 @@ from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.run_argument import run_argument
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_line
+from oku_core.accounting.run_state import RunState
 
 
 @click.command(name="pause", cls=GroupedCommand)
-@click.argument("run")
+@run_argument(states=(RunState.PENDING, RunState.RUNNING))
 @backend_options
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
     """Pause a run once its requests in flight have ended.

@@ -13,6 +13,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import JsonCommand, json_option
 from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
@@ -22,7 +23,7 @@ from oku_core.errors import UserError
 
 
 @click.command(name="report", cls=JsonCommand, file_hint="redirect it: oku report RUN --json > FILE")
-@click.argument("run")
+@run_argument()
 @option(
     OptionGroup.OUTPUT,
     "--output",

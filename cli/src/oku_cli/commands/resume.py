@@ -18,12 +18,13 @@ from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.option_group import option
 from oku_cli.options.retention_options import read_retention_variables
+from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
-from oku_core.accounting.run_state import FINAL_STATES, is_resumable
+from oku_core.accounting.run_state import FINAL_STATES, RunState, is_resumable
 from oku_core.errors import UserError
 from oku_core.spec.fields import FieldGroup
 from oku_core.spec.parser import Source, parse_spec
@@ -32,7 +33,7 @@ from oku_core.spec.spec import Spec
 
 
 @click.command(name="resume", cls=JsonCommand, file_hint=FILE_HINT)
-@click.argument("run")
+@run_argument(states=(RunState.PAUSED, RunState.FAILED))
 @option(FieldGroup.LOAD, "-w", "--workers", metavar="N", help="Use N workers from now on.")
 @option(FieldGroup.DELAY_SERVERS, "--servers", metavar="N", help="Use N delay server processes from now on.")
 @backend_options

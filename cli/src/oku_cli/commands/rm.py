@@ -10,14 +10,16 @@ from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.printable import write_error, write_line
+from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
 
 
 @click.command(name="rm", cls=GroupedCommand)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@run_argument("runs", states=REST_STATES, metavar="RUN...", nargs=-1, required=True)
 @backend_options
 def command(runs: Sequence[str], data_dir: Path, coordinator: CoordinatorRef | None) -> int:
     """Delete runs with their accounts, histories and reports.

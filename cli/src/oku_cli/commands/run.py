@@ -42,7 +42,7 @@ _EXAMPLES = {
 
 
 @click.command(name="run", cls=JsonCommand, file_hint=FILE_HINT, examples=_EXAMPLES)
-@click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]")
+@click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]", type=click.Path(readable=False))
 @spec_options
 @backend_options
 @watch_options

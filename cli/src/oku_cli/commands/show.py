@@ -11,6 +11,7 @@ from oku_cli.options.backend_options import backend_options
 from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
 from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.run_argument import run_argument
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
@@ -21,7 +22,7 @@ from oku_core.results.summary import is_unbalanced
 
 
 @click.command(name="show", cls=GroupedCommand)
-@click.argument("run")
+@run_argument()
 @json_option("the summary")
 @grafana_option
 @backend_options

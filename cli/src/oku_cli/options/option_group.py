@@ -9,11 +9,18 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _WIDEST_FLAGS = 28
 _LEAST_TEXT = 24
 """Columns for the meaning of an option; in a narrow terminal it begins below long flags instead of beside."""
+
+
+COMPLETION_VARIABLE = "_OKU_COMPLETE"
+"""Is set by a shell that asks how a word may go on."""
+_PATH_KINDS = {"FILE": "file", "FOLDER": "dir"}
+"""What a shell calls that which an option calls so."""
 
 
 class OptionGroup(StrEnum):
@@ -42,6 +49,11 @@ class GroupedOption(click.Option):
     def __init__(self, *declarations: Any, group: str, **attributes: Any) -> None:
         super().__init__(*declarations, **{"show_envvar": True, **attributes})
         self.group = group
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete files and folders where the help says that there is one."""
+        kind = _PATH_KINDS.get(self.metavar or "")
+        return [CompletionItem(incomplete, type=kind)] if kind else super().shell_complete(ctx, incomplete)
 
 
 class GroupedCommand(click.Command):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oku_cli.options.option_group import option
+from oku_cli.options.value_completion import VALUE_COMPLETIONS
 from oku_core.spec.fields import FIELDS, describe_default
 
 _Command = Callable[..., Any]
@@ -18,7 +19,11 @@ def spec_options(command: _Command) -> _Command:
         shape: dict[str, Any] = (
             {"is_flag": True, "default": None}
             if field.is_switch
-            else {"metavar": field.metavar, "multiple": field.repeatable}
+            else {
+                "metavar": field.metavar,
+                "multiple": field.repeatable,
+                "shell_complete": VALUE_COMPLETIONS.get(field.key),
+            }
         )
         command = option(field.group, *flags, help=text, **shape)(command)
     return command

@@ -1,0 +1,52 @@
+"""What a shell offers for values of a spec: words of which there are few, and the files of a body."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from oku_core.spec.spec import Engine
+
+_Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_MARK = "@"
+_MOST_FILES = 200
+
+
+def _offer(*words: str) -> _Complete:
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        return [CompletionItem(word) for word in words if word.lower().startswith(incomplete.lower())]
+
+    return complete
+
+
+def _complete_body(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Complete `@FILE`, which shells do not take for a path; other text is a body of its own."""
+    if not incomplete.startswith(_MARK):
+        return []
+    begun = incomplete.removeprefix(_MARK)
+    folder, slash, name = begun.rpartition("/")
+    paths = _list_paths(Path(folder + slash).expanduser(), name)
+    if len(paths) == 1 and paths[0].endswith("/"):
+        # After a word that stands alone, shells write a space, and one would have to go back.
+        paths += [paths[0] + path for path in _list_paths(Path(folder + slash + paths[0]).expanduser(), "")]
+    return [CompletionItem(f"{_MARK}{folder}{slash}{path}") for path in paths[:_MOST_FILES]]
+
+
+def _list_paths(folder: Path, begun: str) -> list[str]:
+    try:
+        found = [f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+    shown = [name for name in found if not name.startswith(".") or begun.startswith(".")]
+    return sorted(name for name in shown if name.startswith(begun) and not re.search(r"\s", name))
+
+
+VALUE_COMPLETIONS: Mapping[str, _Complete] = {
+    "body": _complete_body,
+    "engine": _offer(*Engine),
+    "method": _offer(*_METHODS),
+}
+"""By the key of a spec."""

@@ -1,0 +1,125 @@
+from pathlib import Path
+
+import pytest
+from click.shell_completion import CompletionItem, ShellComplete
+
+from oku_cli.main import oku
+from oku_coordinator.ledger import Ledger
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
+
+RUNS = {
+    "261101-ab": ("nightly", RunState.CANCELLED),
+    "261102-cd": ("nightly", RunState.PAUSED),
+    "261103-ef": ("", RunState.PENDING),
+    "261104-gh": ("two words", RunState.CANCELLED),
+    "261105-ij": ("$(rm -r *)", RunState.CANCELLED),
+    "261106-kl": ("--all", RunState.CANCELLED),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with runs in several states in its data folder."""
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / ".oku"
+    data.mkdir(mode=0o700)
+    ledger = Ledger(data / "ledger.sqlite3")
+    for now, (run, (name, state)) in enumerate(RUNS.items()):
+        ledger.runs.create(run, Spec(requests=5, name=name), float(now))
+        if state is not RunState.PENDING:
+            ledger.runs.change_state(run, state, 10.0)
+    ledger.close()
+    return data
+
+
+def complete(*arguments: str) -> list[CompletionItem[str]]:
+    """What a shell offers for the last of these words."""
+    return ShellComplete(oku, {}, "oku", "_OKU_COMPLETE").get_completions([*arguments[:-1]], arguments[-1])
+
+
+def list_words(*arguments: str) -> list[str]:
+    """Those words alone."""
+    return [str(item.value) for item in complete(*arguments)]
+
+
+def test_runs_are_offered_by_latest_id_and_name() -> None:
+    """The newest first. A name that a shell would take for more than a word is not offered."""
+    assert list_words("show", "") == ["latest", *sorted(RUNS, reverse=True), "nightly"]
+    assert list_words("show", "l") == ["latest"]
+    assert list_words("report", "n") == ["nightly"]
+    assert list_words("show", "26110") == sorted(RUNS, reverse=True)
+    assert list_words("rm", "261101-ab", "n") == ["nightly"]
+
+
+def test_a_run_is_described() -> None:
+    """By its state and its name; a word that stands for it also by its id."""
+    described = {str(item.value): item.help for item in complete("show", "")}
+    assert described["261102-cd"] == "paused - nightly"
+    assert described["261103-ef"] == "pending"
+    assert described["nightly"] == "261102-cd - paused"
+    assert described["latest"] == "261106-kl - cancelled - --all"
+
+
+def test_a_part_of_one_id_becomes_the_id() -> None:
+    """A part of several is left as it is: what they begin with in common does not hold it."""
+    assert list_words("show", "-cd") == []
+    assert list_words("show", "cd") == ["261102-cd"]
+    assert list_words("show", "02") == ["261102-cd"]
+    assert list_words("show", "110") == []
+    assert list_words("show", "words") == []
+    assert list_words("show", "gh") == ["261104-gh"], "although a name has it, too"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("pause", ["261103-ef"]),
+        ("resume", ["261102-cd", "nightly"]),
+        ("cancel", ["261103-ef", "261102-cd", "nightly"]),
+        ("rm", ["latest", "261106-kl", "261105-ij", "261104-gh", "261102-cd", "261101-ab", "nightly"]),
+    ],
+)
+def test_a_command_is_offered_the_runs_that_it_can_take(command: str, words: list[str]) -> None:
+    """The latest run only if it is one of them."""
+    assert list_words(command, "") == words
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--data-dir", "nowhere"),
+        ("--data-dir", "file"),
+        ("--coordinator", "http://127.0.0.1:1", "--token", "t"),
+        ("--coordinator", "http://127.0.0.1:1"),
+        ("--coordinator", "nonsense", "--token", "t"),
+        ("--kube",),
+        ("--kube", "--coordinator", "http://127.0.0.1:1"),
+    ],
+)
+def test_what_does_not_answer_has_nothing_to_offer(
+    flags: tuple[str, ...], folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is said, and nothing is made."""
+    (folder.parent / "file").write_text("")
+    before = sorted(folder.parent.rglob("*"))
+    assert list_words("show", *flags, "") == []
+    assert capfd.readouterr() == ("", "")
+    assert sorted(folder.parent.rglob("*")) == before
+
+
+def test_a_ledger_that_cannot_be_read_has_nothing_to_offer(folder: Path) -> None:
+    """It may be of another version, or no ledger."""
+    (folder / "ledger.sqlite3").write_bytes(b"no ledger" * 100)
+    assert list_words("show", "") == []
+
+
+def test_a_killed_run_stays_as_it_is(folder: Path) -> None:
+    """Commands pause it when they look; a word that is completed changes nothing."""
+    ledger = Ledger(folder / "ledger.sqlite3")
+    ledger.runs.change_state("261103-ef", RunState.RUNNING, 11.0)
+    ledger.close()
+    assert list_words("pause", "") == ["261103-ef"]
+    ledger = Ledger(folder / "ledger.sqlite3", read_only=True)
+    assert ledger.runs.fetch("261103-ef").state is RunState.RUNNING
+    ledger.close()

@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import pytest
+from click.shell_completion import CompletionItem, ShellComplete
+
+from oku_cli.main import oku
+
+
+def complete(*arguments: str) -> list[CompletionItem[str]]:
+    """What a shell offers for the last of these words."""
+    return ShellComplete(oku, {}, "oku", "_OKU_COMPLETE").get_completions([*arguments[:-1]], arguments[-1])
+
+
+def list_words(*arguments: str) -> list[str]:
+    """Those words alone."""
+    return [str(item.value) for item in complete(*arguments)]
+
+
+def test_words_of_which_there_are_few_are_offered() -> None:
+    """Engines, methods, and what commands choose from."""
+    assert list_words("run", "--engine", "") == ["aiohttp", "httptools"]
+    assert list_words("run", "--engine", "h") == ["httptools"]
+    assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
+    assert list_words("worker", "--log-level", "w") == ["warning"]
+    assert list_words("completion", "") == ["bash", "zsh", "fish"]
+    assert "--grafana" in list_words("run", "--gra")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "sp"),
+        ("run", "--cacert", "sp"),
+        ("run", "--summary-json", "sp"),
+        ("run", "--loki-ca", "sp"),
+        ("report", "latest", "-o", "sp"),
+        ("report", "latest", "--csv", "sp"),
+    ],
+)
+def test_files_are_left_to_the_shell(arguments: tuple[str, ...]) -> None:
+    """It knows how to walk through folders."""
+    assert [(item.value, item.type) for item in complete(*arguments)] == [("sp", "file")]
+
+
+def test_folders_are_left_to_the_shell() -> None:
+    """No files are offered for them."""
+    assert [item.type for item in complete("show", "--data-dir", "d")] == ["dir"]
+
+
+def test_the_file_of_a_body_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only folder is opened at once; hidden files are offered to those who begin one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bodies").mkdir()
+    for name in ("bodies/one.json", "bodies/two.json", "bodies/two words", "a.json", ".hidden"):
+        (tmp_path / name).write_text("")
+    assert list_words("run", "-d", "@") == ["@a.json", "@bodies/"]
+    assert list_words("run", "-d", "@b") == ["@bodies/", "@bodies/one.json", "@bodies/two.json"]
+    assert list_words("run", "--body", "@bodies/o") == ["@bodies/one.json"]
+    assert list_words("run", "-d", "@.h") == ["@.hidden"]
+    assert list_words("run", "-d", f"@{tmp_path}/a") == [f"@{tmp_path}/a.json"]
+    assert list_words("run", "-d", "@nowhere/") == []
+    assert list_words("run", "-d", "text") == []
