@@ -80,7 +80,7 @@ def test_a_run_is_seen_by_its_links_while_it_goes_on_and_later(
     assert_shows(live, loki, summary)
     assert_shows(last, loki, summary)
     length_s = (int(last.get("to")) - int(last.get("from"))) / 1000
-    assert summary["active_s"] < length_s < summary["active_s"] + 90
+    assert summary["active_s"] < length_s < summary["active_s"] + 60
     where = ("--data-dir", str(run.data_dir), "--grafana", GRAFANA)
     shown = run_oku("show", "latest", *where, cwd=tmp_path)
     assert find_links(shown.stdout) == [last]

@@ -93,6 +93,11 @@ def format_date_time(at: float) -> str:
     return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
+def format_date_minute(at: float) -> str:
+    """Format a Unix time as the local date and time to the minute: `2026-02-01 17:05`."""
+    return format_date_time(at)[: -len(":00")]
+
+
 def _format_digits(number: float, digits: int) -> str | None:
     """Format with `digits` significant digits; None if the number has more than three before the point."""
     for decimals in range(digits - 1, digits - 4, -1):

@@ -4,6 +4,7 @@ from oku_cli.formatting import (
     choose_digits,
     format_clock,
     format_count,
+    format_date_minute,
     format_date_time,
     format_elapsed,
     format_latency,
@@ -123,6 +124,7 @@ def test_times_are_local() -> None:
     """A Unix time is shown as the local time of day, and with the date where that matters."""
     assert format_clock(1_769_965_512.9) == "17:05:12"
     assert format_date_time(1_769_965_512.9) == "2026-02-01 17:05:12"
+    assert format_date_minute(1_769_965_512.9) == "2026-02-01 17:05"
 
 
 def test_outcomes_are_words() -> None:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_date_time
+from oku_cli.formatting import format_count, format_date_minute
 from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import MOST_COLUMNS, STATE_STYLES, STRONG
@@ -68,7 +68,7 @@ class RunsTable:
             for row in self._rows:
                 yield from _build_block(row)
             return
-        table = Table(box=None, padding=(0, 2, 0, 0), expand=self._fits, header_style="")
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=self._fits, header_style="")
         for head in _HEADS:
             is_count = head in ("requests", "accounted")
             table.add_column(head, no_wrap=True, justify="right" if is_count else "left")
@@ -98,7 +98,7 @@ def _build_cells(row: RunRow) -> tuple[Text, ...]:
         Text(row.state, style=STATE_STYLES[row.state]),
         Text(format_count(row.requests)),
         Text(format_count(row.accounted)),
-        Text(format_date_time(row.created_at)),
+        Text(format_date_minute(row.created_at)),
     )
 
 

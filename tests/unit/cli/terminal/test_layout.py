@@ -169,6 +169,6 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
 def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
     """Ids, counts and dates are complete; only names are cut."""
     numbers = [format_count(count) for row in rows for count in (row.requests, row.accounted)]
-    numbers += [text for row in rows for text in (row.run, row.state, f.format_date_time(row.created_at))]
+    numbers += [text for row in rows for text in (row.run, row.state, f.format_date_minute(row.created_at))]
 
     check(render(build_runs_table(rows), width), width, numbers)

@@ -29,8 +29,8 @@ def test_the_newest_run_comes_first(render: Render) -> None:
     )
     assert [line.split() for line in lines] == [
         ["run", "state", "requests", "accounted", "created", "name"],
-        ["bbbbbb", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05:13", "soak"],
-        ["aaaaaa", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05:12", "soak"],
+        ["bbbbbb", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05", "soak"],
+        ["aaaaaa", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05", "soak"],
     ]
 
 
@@ -41,6 +41,14 @@ def test_a_long_name_is_cut_and_no_number(render: Render) -> None:
     assert "41,234,567" in lines[1]
     assert "[red]x" in lines[1]
     assert lines[1].rstrip().endswith("…")
+
+
+def test_the_id_and_a_short_name_can_be_typed_as_they_are_shown(render: Render) -> None:
+    """At 80 columns neither is cut for a run of a million requests."""
+    row = replace(make_row("261122-201929-84jt", 0.0, name="nightly"), requests=1_000_000, accounted=999_999)
+    [_, line] = render(build_runs_table([row]))
+    assert "261122-201929-84jt" in line
+    assert line.rstrip().endswith("nightly")
 
 
 def test_nothing_is_cut_for_a_program() -> None:
