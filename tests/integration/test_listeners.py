@@ -1,9 +1,11 @@
 """Listeners that end while messages come, and that lose their connections, over the real broker."""
 
+import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -83,6 +85,32 @@ def test_a_listener_that_loses_its_connection_receives_again(
         for listener in listeners:
             listener.join(15)
             assert not listener.is_alive()
+
+
+def test_what_is_said_after_a_listener_has_connected_is_heard(tmp_path: Path) -> None:
+    """Workers are asked then whether they are here, and no answer may be lost."""
+    may_decode = threading.Event()
+    may_decode.set()
+    with run_broker(tmp_path) as url:
+        app = build_app(url, MESSAGE_KEY)
+        for number in range(10):
+            worker = f"w{number}"
+            heard: queue.SimpleQueue[Sequence[Progress]] = queue.SimpleQueue()
+            listener = ProgressListener(
+                app, Health("progress"), heard.put, may_decode, partial(speak_once, url, worker)
+            )
+            listener.start()
+            assert [progress.worker for progress in heard.get(timeout=10)] == [worker]
+            listener.end()
+            listener.join(15)
+
+
+def speak_once(url: str, worker: str) -> None:
+    """Send one progress."""
+    app = build_app(url, MESSAGE_KEY)
+    progress = seal_progress(app.signer, Progress(worker=worker, incarnation="b", at=0.0))
+    with app.connection_for_write() as connection:
+        app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=progress)
 
 
 @contextmanager

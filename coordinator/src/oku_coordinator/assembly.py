@@ -82,6 +82,7 @@ class Assembly:
             partial(store_messages, self.ledger, self.metrics, self.clock.now),
             self.rounds.note_reports,
             self.rounds.note_progress,
+            self.rounds.note_connected,
         )
         announce_breach = self.runs.followers.announce_breach
         self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, announce_breach)

@@ -58,6 +58,7 @@ class Inbound:
         store: keeps a batch of messages durably, in a listener's thread; gives the reports that count.
         note_reports: is told of these, in the event loop.
         note_progress: is told of progress, in the event loop.
+        note_connected: is told that one of them listens on a new connection, in the event loop.
     """
 
     def __init__(
@@ -67,18 +68,20 @@ class Inbound:
         store: Callable[[Sequence[Message]], Sequence[Report]],
         note_reports: Callable[[Sequence[Report]], None],
         note_progress: Callable[[Sequence[Progress]], None],
+        note_connected: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._note_reports = note_reports
         self._note_progress = note_progress
+        self._note_connected = note_connected
         self._loop: asyncio.AbstractEventLoop | None = None
         may_decode = threading.Event()
         may_decode.set()
         self.reports = ReportListener(
-            app, supervisor.enlist("reports", LONGEST_PAUSE_S), self._take_in, may_decode
+            app, supervisor.enlist("reports", LONGEST_PAUSE_S), self._take_in, may_decode, self._announce
         )
         self.progress = ProgressListener(
-            app, supervisor.enlist("progress", LONGEST_PAUSE_S), self._pass_on, may_decode
+            app, supervisor.enlist("progress", LONGEST_PAUSE_S), self._pass_on, may_decode, self._announce
         )
 
     @property
@@ -119,6 +122,10 @@ class Inbound:
     def _pass_on(self, heard: Sequence[Progress]) -> None:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._note_progress, heard)
+
+    def _announce(self) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._note_connected)
 
 
 def store_messages(

@@ -85,6 +85,12 @@ class Rounds:
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
             self.wake()
 
+    def note_connected(self) -> None:
+        """What workers say is heard from now on: let those say that they are here who said it unheard."""
+        self.interval_announcer.repeat()
+        self._next_look = -math.inf
+        self.wake()
+
     def reset_timers(self, now: float) -> None:
         """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
         self.roster.reset_timers(now)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.results.tick import Tick
@@ -134,3 +135,22 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     parts.rounds.note_progress([Progress(worker="w1", incarnation="b1", at=0.0)])
     await parts.rounds.step(2.2)
     assert looks == [1.0, 2.0, 2.2]
+
+
+async def test_workers_are_told_at_once_that_they_are_heard(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a listener has connected, the next round announces the interval, and workers answer that."""
+    announced: list[float] = []
+    monkeypatch.setattr(parts.broker, "send_heartbeat_interval", announced.append)
+    parts.rounds.interval_announcer = IntervalAnnouncer(parts.broker)
+    monkeypatch.setattr(parts.inbound.reports, "is_connected", True)
+    monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
+    now = time.monotonic()
+    for _ in range(2):
+        await parts.rounds.step(now)
+    assert announced == [1.0]
+    parts.rounds.note_connected()
+    assert parts.signals.woken.is_set()
+    await parts.rounds.step(now)
+    assert announced == [1.0, 1.0]

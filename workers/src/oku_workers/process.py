@@ -22,7 +22,11 @@ from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 
 from oku_core.messaging.celery_app import LEASES_QUEUE, App, build_worker_app
-from oku_core.messaging.transport import find_connection_errors, find_last_call_s
+from oku_core.messaging.transport import (
+    find_connection_errors,
+    find_last_call_s,
+    has_last_call_returned,
+)
 from oku_core.process.clock import SteadyClock
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
@@ -106,6 +110,9 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         self._say_ready(is_ready=True)
+        # Celery subscribes to the orders in the first round of its loop. A coordinator that does not hear
+        # this heartbeat begins to listen after that, and its first order is answered by another heartbeat.
+        sender.call_soon(lambda: sender.call_soon(self._heartbeat.hurry))
 
     def _on_signal(self, *_: object) -> None:
         if self._has_signal:
@@ -126,15 +133,31 @@ class Worker:
             self._await_reports()
         finally:
             state.should_stop = 0
+            self._consumer.call_soon(lambda: None)  # so that Celery looks
 
     def _await_reports(self) -> None:
         self._say_ready(is_ready=False)
         self._loop_thread.ask(lambda: self._runner.stop_all(self._settings.grace_s))
-        self._consumer.call_soon(self._consumer.cancel_task_queue, LEASES_QUEUE)
-        # A message that a call still under way brings goes back into the queue, as long as there is a loop.
-        call_ends_at = time.monotonic() + find_last_call_s(self._app)
-        while state.reserved_requests or state.active_requests or time.monotonic() < call_ends_at:
+        has_let_go = self._let_go_of_queue()
+        while state.reserved_requests or state.active_requests or not has_let_go():
             time.sleep(_DRAIN_POLL_S)
+
+    def _let_go_of_queue(self) -> Callable[[], bool]:
+        """Take no more messages; returns whether none can come any more.
+
+        A message that a call still under way brings goes back into the queue, as long as there is a loop.
+        """
+        channels: list[Any] = []
+
+        def cancel() -> None:
+            channel = self._consumer.task_consumer.channel
+            self._consumer.cancel_task_queue(LEASES_QUEUE)
+            channels.append(channel)
+
+        self._consumer.call_soon(cancel)
+        call_ends_at = time.monotonic() + find_last_call_s(self._app)
+        # Without a broker there is no loop that cancels.
+        return lambda: any(map(has_last_call_returned, channels)) or time.monotonic() >= call_ends_at
 
     def _say_ready(self, *, is_ready: bool) -> None:
         if (file := self._settings.ready_file) is None:

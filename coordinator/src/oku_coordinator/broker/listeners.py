@@ -25,6 +25,7 @@ from oku_core.messaging.transport import (
     build_reports_transport_options,
     find_call_s,
     find_last_call_s,
+    has_last_call_returned,
     read_json_body,
 )
 from oku_core.process.supervision import Health, keep_going
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 200
 _POLL_S = 1.0
-_REPORTS_POLL_S = 0.2
+_REPORTS_POLL_S = 0.1
 _LINGER_S = 0.05
 """A batch waits this long for more: a commit costs the same for one report as for many."""
 LONGEST_PAUSE_S = 1.0
@@ -46,15 +47,23 @@ _SILENT_INTERVALS = 1.5
 """When workers were heard and none is for this long, or for this many heartbeat intervals, all have left or
 the connection is dead without a word."""
 _LEAVES_S = 1.0
+_PUT_BACK_POLL_S = 0.02
 
 
 class _Listener(threading.Thread):
-    """A thread that connects, listens, and connects again."""
+    """A thread that connects, listens, and connects again.
 
-    def __init__(self, app: App, health: Health) -> None:
+    Args:
+        app: the application.
+        health: of this thread.
+        on_connect: called in this thread whenever it has begun to listen on a connection.
+    """
+
+    def __init__(self, app: App, health: Health, on_connect: Callable[[], None]) -> None:
         super().__init__(name=health.name, daemon=True)
         self._app = app
         self._health = health
+        self._on_connect = on_connect
         self._ending = threading.Event()
         self.is_connected = False
         self.caught_up_at = time.monotonic()
@@ -75,6 +84,10 @@ class _Listener(threading.Thread):
             self.is_connected = False
             raise
 
+    def _note_connected(self) -> None:
+        self.is_connected = True
+        self._on_connect()
+
     @abstractmethod
     def _listen(self) -> None:
         """Connect and listen until told to end; raise when the connection is lost."""
@@ -88,6 +101,7 @@ class ReportListener(_Listener):
         health: of this thread.
         take_in: stores a batch durably; what it raises leaves the batch in the queue.
         may_decode: cleared meanwhile.
+        on_connect: called whenever it has begun to listen on a connection.
     """
 
     def __init__(
@@ -96,8 +110,9 @@ class ReportListener(_Listener):
         health: Health,
         take_in: Callable[[Sequence[Message]], None],
         may_decode: threading.Event,
+        on_connect: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(app, health)
+        super().__init__(app, health, on_connect)
         self._may_decode = may_decode
         self._take_in = take_in
         self._batch: list[Any] = []
@@ -116,12 +131,12 @@ class ReportListener(_Listener):
             consumer.on_message = self._batch.append
             consumer.qos(prefetch_count=_BATCH)
             with consumer:
-                self.is_connected = True
+                self._note_connected()
                 while not self._ending.is_set():
                     self._fill_batch(connection)
                     self._finish_batch()
                     self._health.note_well()
-            _put_back(connection, find_last_call_s(self._app))
+            _put_back(connection, channel, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
         wait_s, deadline = _REPORTS_POLL_S, math.inf
@@ -164,6 +179,7 @@ class ProgressListener(_Listener):
         record: called with all that came together, in this thread.
         may_decode: no event is decoded while it is not set. SQLite gives the interpreter away at each
             statement, and a thread that decodes gives it back late: a commit would take ten times as long.
+        on_connect: called whenever it has begun to listen on a connection.
     """
 
     def __init__(
@@ -172,8 +188,9 @@ class ProgressListener(_Listener):
         health: Health,
         record: Callable[[Sequence[Progress]], None],
         may_decode: threading.Event,
+        on_connect: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(app, health)
+        super().__init__(app, health, on_connect)
         self._record = record
         self._may_decode = may_decode
         self._heard: list[Progress] = []
@@ -187,9 +204,11 @@ class ProgressListener(_Listener):
             consumer = connection.Consumer(queues=[receiver.queue], no_ack=True, accept=["json"])
             consumer.on_message = self._on_event
             with consumer:
-                self.is_connected = True
+                with suppress(TimeoutError):
+                    connection.drain_events(timeout=0.0)  # on Redis, it is this that subscribes
+                self._note_connected()
                 while not self._ending.is_set():
-                    self._take_burst(connection)
+                    has_heard = self._take_burst(connection)
                     self._health.note_well()
                     if time.monotonic() - self._heard_at > self._silence_s:
                         _log.info("no worker has been heard for a while: reconnecting")
@@ -197,9 +216,11 @@ class ProgressListener(_Listener):
                         # Otherwise it would wait for ever for the broker to confirm that it leaves.
                         bound_open_broker_sockets(connection, _LEAVES_S)
                         return
-                    self._ending.wait(_GATHER_S)
+                    if has_heard:
+                        self._ending.wait(_GATHER_S)
 
-    def _take_burst(self, connection: Any) -> None:
+    def _take_burst(self, connection: Any) -> bool:
+        """Take the events that come together; whether there was one."""
         wait_s = _POLL_S
         while not self._ending.is_set():
             try:
@@ -207,16 +228,17 @@ class ProgressListener(_Listener):
                 connection.drain_events(timeout=wait_s)
             except TimeoutError:
                 self.caught_up_at = time.monotonic()
-                self._hand_over()
-                return
+                return self._hand_over()
             wait_s = 0.0
+        return False
 
-    def _hand_over(self) -> None:
+    def _hand_over(self) -> bool:
         heard, self._heard = self._heard, []
         if heard:
             self._heard_at = time.monotonic()
             self._silence_s = max(_SILENCE_S, _SILENT_INTERVALS * max(progress.seconds for progress in heard))
             self._record(heard)
+        return bool(heard)
 
     def _on_event(self, envelope: Any) -> None:
         try:
@@ -228,11 +250,13 @@ class ProgressListener(_Listener):
             self._hand_over()
 
 
-def _put_back(connection: Any, wait_s: float) -> None:
+def _put_back(connection: Any, channel: Any, most_s: float) -> None:
     """Let go of a queue without a loss, once nothing is consumed from it any more.
 
     On Redis a call that waits for a message may still be out. What it takes goes back into the queue as long
     as the channel is open; kombu closes that first, and what comes then is dropped.
     """
-    with suppress(TimeoutError):
-        connection.drain_events(timeout=wait_s)
+    until = time.monotonic() + most_s
+    while not has_last_call_returned(channel) and (left_s := until - time.monotonic()) > 0:
+        with suppress(TimeoutError):
+            connection.drain_events(timeout=min(left_s, _PUT_BACK_POLL_S))

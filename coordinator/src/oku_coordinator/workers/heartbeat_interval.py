@@ -1,7 +1,7 @@
 """Tells the workers how often to send progress: each second, or less often where there are many.
 
 One order tells all of them. It may be lost, so it is repeated. A worker that has heard
-none sends progress each second.
+none sends progress each second, and answers the first that it hears at once.
 """
 
 import math
@@ -21,6 +21,10 @@ class IntervalAnnouncer:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._announced_s = 1.0
+        self._due_at = -math.inf
+
+    def repeat(self) -> None:
+        """Announce the interval with the next step, for those who have not heard of it."""
         self._due_at = -math.inf
 
     def step(self, heartbeat_interval_s: float, now: float) -> None:

@@ -28,7 +28,7 @@ else:
 _KEEPALIVE = {KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 """A peer that vanishes silently, for example with its node, is noticed after 11 s."""
 
-_CALL_S, _LOCAL_CALL_S = 1.0, 0.2
+_CALL_S, _LOCAL_CALL_S = 1.0, 0.1
 """How long a blocking call for a message lasts; with shorter calls, a shared broker gets more of them."""
 _CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
@@ -136,6 +136,14 @@ def find_call_s(app: Celery) -> float:
 def find_last_call_s(app: Celery) -> float:
     """The time after which the last call of a process that ends has certainly returned."""
     return find_call_s(app) + _CALL_MARGIN_S
+
+
+def has_last_call_returned(channel: Any) -> bool:
+    """Whether it is known that no call for messages is out on a channel that consumes from no queue any more.
+
+    Only Redis tells: there a channel has at most one call out.
+    """
+    return isinstance(channel, _RedisChannel) and not channel._in_poll  # noqa: SLF001  # kombu's own question
 
 
 def refuse_compression() -> None:

@@ -43,3 +43,14 @@ def test_the_interval_is_announced_when_a_broker_that_was_away_is_back() -> None
         broker.answers = answers
         announcer.step(1.0, now)
     assert broker.intervals_s == [1.0]
+
+
+def test_the_interval_is_announced_again_to_those_who_listen_only_now() -> None:
+    """The next step announces it, whenever it was announced before."""
+    broker = BrokerTwin()
+    announcer = IntervalAnnouncer(broker)
+    announcer.step(1.0, 0.0)
+    announcer.repeat()
+    announcer.step(1.0, 0.1)
+    announcer.step(1.0, 0.2)
+    assert broker.intervals_s == [1.0, 1.0]

@@ -31,6 +31,11 @@ class FakeHeartbeat:
 
     def __init__(self) -> None:
         self.intervals: list[float] = []
+        self.hurries = 0
+
+    def hurry(self) -> None:
+        """As the heartbeat."""
+        self.hurries += 1
 
     def set_interval(self, interval_s: float) -> None:
         """As the heartbeat."""
@@ -71,3 +76,10 @@ def test_any_interval_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> N
     desk.now += 60
     desk.orders.obey(HeartbeatInterval(number=7, interval_s=1.0))
     assert desk.heartbeat.intervals == [3.0, 1.0]
+
+
+def test_the_first_interval_is_answered_at_once(desk: Desk) -> None:
+    """A coordinator that has just begun to listen learns of the worker; later ones change the pace alone."""
+    for number in (5, 5, 6):
+        desk.orders.obey(HeartbeatInterval(number=number, interval_s=1.0))
+    assert desk.heartbeat.hurries == 1

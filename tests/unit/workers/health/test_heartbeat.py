@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -204,3 +205,21 @@ def test_the_interval_is_the_coordinators_within_bounds(told_s: float, interval_
     stage = Stage()
     stage.heartbeat.set_interval(told_s)
     assert stage.heartbeat.interval_s == interval_s
+
+
+def test_a_heartbeat_that_is_hurried_does_not_wait_for_its_time() -> None:
+    """The next one is due an interval later."""
+    stage = Stage()
+    stage.heartbeat.set_interval(60.0)
+    began = time.monotonic()
+
+    def hurry_then_end() -> None:
+        if len(stage.broker.sent) < 3:
+            stage.heartbeat.hurry()
+        else:
+            stage.heartbeat.end()
+
+    stage.broker.before_send = hurry_then_end
+    stage.heartbeat.run()
+    assert len(stage.broker.sent) == 4
+    assert time.monotonic() - began < 50

@@ -61,6 +61,9 @@ class Orders:
         now = self._clock()
         if interval.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
+        if self._interval_number == 0:
+            # The coordinator may have begun to listen after this worker had said that it is here.
+            self._heartbeat.hurry()
         self._interval_number, self._interval_set_at = interval.number, now
         self._heartbeat.set_interval(interval.interval_s)
 
