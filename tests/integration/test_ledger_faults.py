@@ -15,8 +15,8 @@ from tests.kit.faults.ledger_faults import ERRORS, FailPoint, LedgerFaults
 from tests.kit.loki.fake_loki import run_loki
 from tests.kit.workers.simulated_worker import SimulatedWorker
 
-from oku_cli.remote.client import Client, UnreachableError
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loki import LokiTarget
 from oku_core.accounting.run_state import RunState

@@ -10,7 +10,7 @@ from oku_coordinator.inbound import Inbound, Rejections, store_messages
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.file_lock import lock_ledger
+from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.main_loop import LoopSignals, MainLoop
 from oku_coordinator.rounds import Rounds
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker

@@ -13,8 +13,8 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
+from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
 from oku_workers.engines.httptools import engine as httptools_engine
 from oku_workers.engines.httptools.connection import Connection

@@ -6,19 +6,17 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oku_cli.remote.endpoint import Endpoint
 from oku_core.errors import UserError
+from oku_core.process.file_lock import FileLock
 from oku_core.process.private_files import (
     NotPrivateError,
     check_private_folder,
     make_private_folder,
     write_private,
 )
-
-if TYPE_CHECKING:
-    from oku_coordinator.ledger.storage.file_lock import FileLock
 
 DEFAULT = Path(".oku")
 
@@ -87,8 +85,6 @@ class DataDir:
 
     def hold(self) -> None:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""
-        from oku_coordinator.ledger.storage.file_lock import FileLock  # noqa: PLC0415  # loads the ledger
-
         try:
             for folder in (self._absolute, self.logs, self.broker, self.counts):
                 make_private_folder(folder)
@@ -123,8 +119,6 @@ class DataDir:
 
     def find_endpoint(self) -> Endpoint | None:
         """The API of the stack that runs in this folder, or None; `UserError` if others may write it."""
-        from oku_coordinator.ledger.storage.file_lock import FileLock  # noqa: PLC0415  # loads the ledger
-
         try:
             check_private_folder(self._absolute)
             FileLock(self._absolute / "stack.lock").release()

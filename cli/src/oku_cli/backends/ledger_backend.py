@@ -9,7 +9,7 @@ from typing import Any, Self
 from oku_cli.backends.data_dir import DataDir
 from oku_coordinator.api.run_json import build_row_object
 from oku_coordinator.ledger import Ledger, UnknownRunError
-from oku_coordinator.ledger.storage.file_lock import lock_ledger
+from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary

@@ -11,6 +11,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.run_backend import find_coordinator
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
+from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.grafana_option import drop_grafana_without_loki
@@ -79,8 +80,7 @@ def _build_start(reference: str) -> RunStart:
 async def _resume_locally(
     folder: DataDir, reference: str, given: Spec, secrets: SecretSource, loki: LokiOptions, watch: Watch
 ) -> ExitCode:
-    from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # takes long to load
-    from oku_cli.local.local_run import build_plan, run_locally  # noqa: PLC0415
+    from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # only what is used
 
     backend = LedgerBackend.settle(folder)
     record = backend.require_run(await find_run(backend, reference))

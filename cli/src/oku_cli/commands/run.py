@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from oku_cli.backends.data_dir import DataDir
+from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.body_file import read_body
@@ -17,7 +18,6 @@ from oku_cli.options.input_file import STANDARD_INPUT
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
-from oku_cli.options.spec_file import read_spec_file
 from oku_cli.options.spec_options import pick_spec_values, spec_options
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
@@ -28,6 +28,7 @@ from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
+from oku_workers.engines.tls import build_tls
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 _FILES = ("cacert", "cert", "key")
@@ -74,14 +75,12 @@ def command(
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
-    spec = parse_spec(*read_body([*map(read_spec_file, files), given]))
+    spec = parse_spec(*read_body([*map(_read_file, files), given]))
     watch = pick_watch(options)
     if coordinator is not None:
         refuse_loki(loki)
         refuse_secrets(secrets)
         return run_async(run_remotely(coordinator, RunStart.submit(spec), watch))
-    from oku_cli.local.local_run import build_plan, run_locally  # noqa: PLC0415  # loads a coordinator's ledger
-
     spec = find_files(spec)
     if not loki.loki:
         watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
@@ -89,6 +88,12 @@ def command(
         spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
     )
     return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec), watch))
+
+
+def _read_file(name: str) -> Source:
+    from oku_cli.options.spec_file import read_spec_file  # noqa: PLC0415  # most runs need no YAML
+
+    return read_spec_file(name)
 
 
 def _is_url(target: str) -> bool:
@@ -105,8 +110,6 @@ def _check_name(file: str) -> None:
 
 def find_files(spec: Spec) -> Spec:
     """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
-    from oku_workers.engines.tls import build_tls  # noqa: PLC0415  # loads aiohttp
-
     paths = {key: Path(path).expanduser() for key in _FILES if (path := getattr(spec, key)) is not None}
     spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
     build_tls(spec, EVERYWHERE)

@@ -14,7 +14,6 @@ from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.quantity import parse_count
 from oku_server.behaviour.body import DEFAULT_BODY, parse_body
 from oku_server.behaviour.fault import FaultRates, parse_rate
-from oku_server.process import serve
 from oku_server.settings import DEFAULT_HOST, DEFAULT_PORT, ServerSettings
 
 _MAX_PROCESSES = 1024
@@ -135,6 +134,8 @@ def command(**given: Any) -> None:
     Every GET /NAME is answered after a delay with status 200, the delay in seconds in the header Delay,
     and a body; the rates below add faults. Requests are counted by run, which their header Oku-Run names.
     """
+    from oku_server.process import serve  # noqa: PLC0415  # an event loop takes long to load
+
     if given["listen_fds"] and len(given["listen_fds"]) != given["processes"]:
         raise UserError(f"--listen-fd: {len(given['listen_fds'])} is not the number of --processes")
     rates = {name: given.pop(f"{name}_rate") for name in ("error", "reset", "stall", "truncate")}

@@ -1,4 +1,7 @@
-"""Makes a run on this machine: starts a stack for it, and ends the stack when the run rests."""
+"""Makes a run on this machine: plans a stack and launches it, before anything is loaded that takes long.
+
+`stack_run` does the rest.
+"""
 
 import math
 import os
@@ -7,20 +10,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.first_error import find_first_error
-from oku_cli.local.local_report import leave_report
-from oku_cli.local.loki_delivery import wait_for_delivery
-from oku_cli.local.stack import LocalStack, StackError, StackPlan
-from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
-from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.remote.client import Client
-from oku_cli.remote.follow import Follower, Watch
+from oku_cli.local.stack import LocalStack, StackPlan
+from oku_cli.process.interrupt import Interrupts
+from oku_cli.remote.follow import Watch
 from oku_cli.remote.remote_run import RunStart
-from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.palette import CAUTION
-from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 from oku_core.process.open_files import raise_open_files
 from oku_core.spec.secrets import SecretSource
@@ -44,65 +38,22 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
         watch: says how to show the run.
     """
     with data_dir.held():
-        return await _run_in(data_dir, plan, start, watch)
+        interrupts = Interrupts()
+        _park_interrupted(data_dir, start.resumed)
+        stack = LocalStack(data_dir, plan)
+        stack.launch()
+        # An HTTP client and a console are loaded while the children load what they need.
+        from oku_cli.local.stack_run import run_on_stack  # noqa: PLC0415
+
+        return await run_on_stack(stack, start, watch, interrupts)
 
 
-async def _run_in(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch) -> ExitCode:
-    interrupts = Interrupts()
-    ledger = LedgerBackend(data_dir)
-    ledger.park_interrupted(but=start.resumed)
-    console = watch.build_console()
-    followers: list[Follower] = []
+def _park_interrupted(data_dir: DataDir, resumed: str | None) -> None:
+    """Pause what a killed stack left running, but for the run that is resumed."""
+    if data_dir.ledger.exists():
+        from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # a first run has none
 
-    def log(line: str) -> None:
-        for follower in followers:
-            follower.log(line)
-
-    hints = InterruptHints((*data_dir.flags, *plan.build_secret_flags()), folder=data_dir.absolute)
-    stack = LocalStack(data_dir, plan, log)
-    at_once, run = True, ""
-    try:
-        await interrupts.cut(stack.start(), describe_unbegun(start.resumed))
-        async with Client(stack.endpoint) as client:
-            run = await interrupts.let_end(start.begin(client), hints.describe_unanswered(start.resumed))
-            follower = Follower(client, watch, hints, interrupts)
-            followers.append(follower)
-            summary = await stack.guard(follower.follow(run, start.title or run))
-            undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
-        at_once = False
-    except (InterruptedAtOnceError, StackError) as error:
-        return _give_up(console, hints, run, error)
-    finally:
-        followers.clear()
-        await stack.end(at_once=at_once)
-        _park(ledger)
-    code = follower.finish(summary)
-    if first_error := find_first_error(data_dir.logs, summary):
-        console.print(f" error       {first_error}", soft_wrap=True)  # aligned with the end screen
-        console.print()
-    if undelivered:
-        console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
-        console.print()
-    await _leave_report(data_dir, run, None if watch.quiet else console)
-    return code
-
-
-def _park(ledger: LedgerBackend) -> None:
-    try:
-        ledger.park_interrupted()
-    except UserError as error:  # the next command in this folder tries again
-        write_error(str(error))
-
-
-async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
-    try:
-        path = await leave_report(data_dir, run)
-    except Exception as error:  # noqa: BLE001  # the run is over, whatever becomes of its report
-        write_error(f"the report could not be written: {error}")
-        return
-    if console:
-        console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
-        console.print()
+        LedgerBackend(data_dir).park_interrupted(but=resumed)
 
 
 def build_plan(
@@ -156,10 +107,3 @@ def _choose_servers(spec: Spec, connections: int, processes: int, files: int) ->
             f"--servers: {spec.servers} cannot hold {connections} connections, at least {needed} are needed"
         )
     return spec.servers or max(processes, needed)
-
-
-def _give_up(console: Terminal, hints: InterruptHints, run: str, error: Exception) -> ExitCode:
-    console.print(f"oku: {error}", soft_wrap=True)
-    if run:
-        console.print(hints.describe_resume_command(run), soft_wrap=True)
-    return ExitCode.CUT_SHORT

@@ -4,7 +4,8 @@ import asyncio
 import math
 import time
 
-from oku_cli.remote.client import Client, UnreachableError, wait_before_retry
+from oku_cli.remote.client import Client, wait_before_retry
+from oku_cli.remote.endpoint import UnreachableError
 
 PATIENCE_S = 5.0
 """How long Loki may take no line before the command stops waiting."""

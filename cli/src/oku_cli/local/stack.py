@@ -7,9 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local import valkey
@@ -20,6 +18,9 @@ from oku_core.process.listener import format_address, open_sockets
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SecretSource
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _T = TypeVar("_T")
 
@@ -74,12 +75,15 @@ class LocalStack:
     Args:
         data_dir: its data folder, held by the caller.
         plan: what it consists of.
-        log: takes a line for people when a child has died.
+        log: takes a line for people when a child has died; it may be replaced.
     """
 
-    def __init__(self, data_dir: DataDir, plan: StackPlan, log: Callable[[str], None]) -> None:
-        self._data_dir = data_dir
-        self._log = log
+    def __init__(
+        self, data_dir: DataDir, plan: StackPlan, log: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.data_dir = data_dir
+        self.plan = plan
+        self.log = log
         self._quick_deaths: dict[str, int] = {}
         self._watching: asyncio.Task[None] | None = None
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -95,22 +99,28 @@ class LocalStack:
         self.children = list(self._build_children(plan))
         """The children in the order of their start, the broker first."""
 
-    async def start(self) -> None:
-        """Start every child and wait until the stack is ready; raise `StackError` if that fails."""
+    def launch(self) -> None:
+        """Start every child, and wait for none: their imports take long. A failure is found in `start`."""
         for child in self.children:
             try:
                 child.start()
             except OSError as error:
                 reason = f"{error.filename}: {error.strerror}"
-                raise StackError(f"{child.name} cannot be started: {reason}") from error
+                self.failure.set_exception(StackError(f"{child.name} cannot be started: {reason}"))
+                return
         self._write()
         # Supervised, because a watch that ended by an error would leave dead children dead.
         self._watching = Supervisor().start("children", self._watch)
+
+    async def start(self) -> None:
+        """Wait until the stack is ready, launched if it was not; raise `StackError` if that fails."""
+        if self._watching is None and not self.failure.done():
+            self.launch()
         try:
             async with asyncio.timeout(_READY_TIMEOUT_S):
                 await self.guard(self._wait_until_ready())
         except TimeoutError:
-            logs = f"{self._data_dir.path}/logs"
+            logs = f"{self.data_dir.path}/logs"
             raise StackError(
                 f"the local stack is not ready after {_READY_TIMEOUT_S:.0f} s, see {logs}"
             ) from None
@@ -146,7 +156,7 @@ class LocalStack:
                 child.kill()
             for child in group:
                 child.wait(_END_TIMEOUT_S)
-        valkey.remove_socket(self._socket, self._data_dir.broker)
+        valkey.remove_socket(self._socket, self.data_dir.broker)
         for listening in (*self._api_sockets, *self._server_sockets):
             listening.close()
 
@@ -167,14 +177,16 @@ class LocalStack:
                 last = child.read_last_line()
                 self.failure.set_exception(StackError(f"{child.name} ends as soon as it is started: {last}"))
             return
-        self._log(f"{child.name} died ({describe_death(code)}), started again")
+        self.log(f"{child.name} died ({describe_death(code)}), started again")
         child.start()
         self._write()
 
     def _write(self) -> None:
-        self._data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
+        self.data_dir.write_stack(self.endpoint, {child.name: child.pid for child in self.children})
 
     async def _wait_until_ready(self) -> None:
+        import aiohttp  # noqa: PLC0415  # it takes long, as do the imports of the children meanwhile
+
         probes = [f"{self.endpoint.url}/readyz"]
         if self._server_url:
             probes.append(f"{self._server_url}/-/healthz")
@@ -185,7 +197,7 @@ class LocalStack:
 
     def _build_children(self, plan: StackPlan) -> Iterator[Child]:
         """Build the children in the order of their start, the broker first."""
-        data_dir, broker_url = self._data_dir, valkey.build_url(self._socket)
+        data_dir, broker_url = self.data_dir, valkey.build_url(self._socket)
         environment = build_environment(os.environ)
         environment["OKU_LOG_FORMAT"] = "text"  # people read these files, and see the last line of one
         oku = [*PYTHON, "-m", "oku_cli"]
@@ -224,11 +236,13 @@ class LocalStack:
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
 
 
-async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+async def _answers(session: "aiohttp.ClientSession", url: str) -> bool:
+    from aiohttp import ClientError  # noqa: PLC0415  # it is loaded by now
+
     try:
         async with session.get(url) as response:
             return response.status == 200
-    except (aiohttp.ClientError, TimeoutError):
+    except (ClientError, TimeoutError):
         return False
 
 

@@ -56,10 +56,10 @@ class LokiOptions:
 
     def build_target(self) -> "LokiTarget | None":
         """Where to, and as whom; None without a Loki. `UserError` when it cannot be."""
-        from oku_coordinator.loki import LokiTarget  # noqa: PLC0415  # aiohttp takes long to load
-
         if not self.loki:
             return None
+        from oku_coordinator.loki import LokiTarget  # noqa: PLC0415  # aiohttp takes long to load
+
         if self.loki_token and self.loki_username:
             raise UserError("--loki-token: cannot be combined with --loki-username")
         if self.loki_ca and not Path(self.loki_ca).is_file():

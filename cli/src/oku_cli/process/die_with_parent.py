@@ -8,7 +8,6 @@ of Oku, so that it starts in milliseconds.
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -24,6 +23,8 @@ def die_with_parent(command: list[str]) -> None:
         if os.getppid() != parent:
             sys.exit(1)  # the parent died before we asked
         os.execvp(command[0], command)  # noqa: S606  # no shell is wanted
+    import subprocess  # noqa: PLC0415  # it takes longer to load than all else, and Linux has no use for it
+
     child = subprocess.Popen(command, close_fds=False)  # noqa: S603  # it may have been given sockets
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     while child.poll() is None:

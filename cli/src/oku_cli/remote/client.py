@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
@@ -22,10 +22,6 @@ _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
 _STREAM_LIMIT = 1 << 22
 _MOST_LISTED = 1000
 """Runs of one answer; a coordinator gives no more."""
-
-
-class UnreachableError(Exception):
-    """Is raised when the coordinator does not answer at present."""
 
 
 class Client:

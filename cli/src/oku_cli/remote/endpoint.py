@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 
+class UnreachableError(Exception):
+    """Is raised when the coordinator does not answer at present."""
+
+
 class CoordinatorAddress(Protocol):
     """Says where a coordinator answers; the attributes are those of an `Endpoint`."""
 

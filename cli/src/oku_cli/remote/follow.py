@@ -5,22 +5,24 @@ import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import Delivery, InterruptHints
-from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.outage import Outage
-from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import build_json, print_json
 from oku_cli.terminal.printable import write_error
-from oku_cli.terminal.screen import View, build_view
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link
-from oku_cli.views.summary_view import print_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
+
+if TYPE_CHECKING:
+    from oku_cli.terminal.console import Terminal
+    from oku_cli.terminal.screen import View
 
 PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
 """After Ctrl-C, a failure to pause is reported after the first time; one response may take the second."""
@@ -52,8 +54,10 @@ class Watch:
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise UserError(f"--summary-json: {path} is not a file that can be written")
 
-    def build_console(self) -> Terminal:
+    def build_console(self) -> "Terminal":
         """Build a console on standard output, or on standard error if the JSON goes to standard output."""
+        from oku_cli.terminal.console import Terminal  # noqa: PLC0415  # rich takes long to load
+
         return Terminal(stderr=self.as_json)
 
     def print_dashboard_link(self, summary: Summary) -> None:
@@ -77,6 +81,8 @@ class Follower:
     """
 
     def __init__(self, client: Client, watch: Watch, hints: InterruptHints, interrupts: Interrupts) -> None:
+        from oku_cli.terminal.screen import build_view  # noqa: PLC0415  # rich takes long to load
+
         self._client = client
         self._watch = watch
         self._hints = hints
@@ -113,6 +119,8 @@ class Follower:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; return the exit code."""
+        from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
+
         hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(self._console, summary, hint=hint)
         self._watch.print_dashboard_link(summary)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oku_cli.process.isolation import find_program
-from oku_cli.remote.client import UnreachableError
+from oku_cli.remote.endpoint import UnreachableError
 from oku_core.errors import UserError
 
 TIMEOUT_S = 20.0

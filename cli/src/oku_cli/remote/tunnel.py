@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 
 from oku_cli.process.child import Child, describe_death
-from oku_cli.remote.client import UnreachableError
+from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.kubectl import find_reason
 
 _READY_TIMEOUT_S = 20.0

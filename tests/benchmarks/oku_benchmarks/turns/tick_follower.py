@@ -10,8 +10,8 @@ from typing import Self
 
 from oku_benchmarks.turns.oku_turn import read_stack
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.remote.client import Client, UnreachableError
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_core.results.tick import Tick
 
 _RETRY_S = 0.1

@@ -22,7 +22,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerSettings]:
     """The settings of servers that were started."""
     settings: list[ServerSettings] = []
-    monkeypatch.setattr(server, "serve", settings.append)
+    monkeypatch.setattr("oku_server.process.serve", settings.append)
     return settings
 
 

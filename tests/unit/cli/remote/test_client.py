@@ -5,8 +5,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
 
-from oku_cli.remote.client import Client, UnreachableError
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_core.errors import UserError
 
 

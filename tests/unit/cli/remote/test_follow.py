@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
-from oku_cli.remote.client import Client, UnreachableError
-from oku_cli.remote.endpoint import CoordinatorRef, Endpoint
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, UnreachableError
 from oku_cli.remote.follow import Follower, Watch, classify, run_async, write_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError

@@ -5,7 +5,8 @@ import pytest
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, build_secret, build_service
 
 from oku_cli.remote import kubectl as kubectl_module
-from oku_cli.remote.client import Client, UnreachableError
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.kube import KubeEndpoint, build_selector, find_port
 from oku_core.errors import UserError
 

@@ -12,8 +12,8 @@ from tests.kit.runs.local_run import is_alive
 from tests.unit.cli.kubectl_on_path import KubectlOnPath, find_forwards, wait_until
 
 from oku_cli.remote import tunnel as tunnel_module
-from oku_cli.remote.client import Client, UnreachableError
-from oku_cli.remote.endpoint import CoordinatorAddress
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import CoordinatorAddress, UnreachableError
 from oku_cli.remote.kube import KubeEndpoint
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")

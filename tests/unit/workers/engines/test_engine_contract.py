@@ -10,7 +10,7 @@ from tests.kit.workers.engine_benches import BENCHES, EngineBench, settle
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines import build_engine
+from oku_workers.engines.engine_registry import build_engine
 from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
 from oku_workers.executions.feed import Feed
 

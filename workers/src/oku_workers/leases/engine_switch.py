@@ -13,8 +13,8 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
-from oku_workers.engines import EngineProtocol, build_engine
 from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.tls import build_tls, may_speak_tls
 from oku_workers.engines.window import describe_lowered_window
 from oku_workers.executions.execution import Execution

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_coordinator.ledger.storage.file_lock import FileLock, lock_ledger
+from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_core.errors import UserError
 
 
@@ -27,17 +27,3 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file: Not a directory"):
         lock_ledger(tmp_path / "file" / "ledger.sqlite3")
-
-
-def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A restarted coordinator waits until the old one has gone."""
-    held = FileLock(tmp_path / "lock")
-    pauses: list[float] = []
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        held.release()
-
-    monkeypatch.setattr("oku_coordinator.ledger.storage.file_lock.time.sleep", pause)
-    FileLock(tmp_path / "lock", wait_s=60.0).release()
-    assert len(pauses) == 1

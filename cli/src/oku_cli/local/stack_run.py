@@ -1,0 +1,83 @@
+"""Makes a run on a stack that was launched, ends the stack when the run rests, and leaves a report."""
+
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.backends.ledger_backend import LedgerBackend
+from oku_cli.exit_code import ExitCode
+from oku_cli.local.first_error import find_first_error
+from oku_cli.local.loki_delivery import wait_for_delivery
+from oku_cli.local.stack import LocalStack, StackError
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
+from oku_cli.remote.client import Client
+from oku_cli.remote.follow import Follower, Watch
+from oku_cli.remote.remote_run import RunStart
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.palette import CAUTION
+from oku_cli.terminal.printable import write_error
+from oku_core.errors import UserError
+
+
+async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interrupts: Interrupts) -> ExitCode:
+    """Begin a run on a stack, follow it until it rests, end the stack, and leave the report in its folder.
+
+    Args:
+        stack: was launched.
+        start: submits or resumes the run.
+        watch: says how to show the run.
+        interrupts: the signals that make the user leave it.
+    """
+    data_dir, plan = stack.data_dir, stack.plan
+    console = watch.build_console()
+    hints = InterruptHints((*data_dir.flags, *plan.build_secret_flags()), folder=data_dir.absolute)
+    at_once, run = True, ""
+    try:
+        await interrupts.cut(stack.start(), describe_unbegun(start.resumed))
+        async with Client(stack.endpoint) as client:
+            run = await interrupts.let_end(start.begin(client), hints.describe_unanswered(start.resumed))
+            follower = Follower(client, watch, hints, interrupts)
+            stack.log = follower.log
+            summary = await stack.guard(follower.follow(run, start.title or run))
+            undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
+        at_once = False
+    except (InterruptedAtOnceError, StackError) as error:
+        return _give_up(console, hints, run, error)
+    finally:
+        await stack.end(at_once=at_once)
+        _park(LedgerBackend(data_dir))
+    code = follower.finish(summary)
+    if first_error := find_first_error(data_dir.logs, summary):
+        console.print(f" error       {first_error}", soft_wrap=True)  # aligned with the end screen
+        console.print()
+    if undelivered:
+        console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
+        console.print()
+    await _leave_report(data_dir, run, None if watch.quiet else console)
+    return code
+
+
+def _park(ledger: LedgerBackend) -> None:
+    try:
+        ledger.park_interrupted()
+    except UserError as error:  # the next command in this folder tries again
+        write_error(str(error))
+
+
+async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -> None:
+    try:
+        # A summary is read before a report is opened, so what makes one is loaded after that.
+        from oku_cli.local.local_report import leave_report  # noqa: PLC0415
+
+        path = await leave_report(data_dir, run)
+    except Exception as error:  # noqa: BLE001  # the run is over, whatever becomes of its report
+        write_error(f"the report could not be written: {error}")
+        return
+    if console:
+        console.print(f" report      {path}", soft_wrap=True)  # aligned with the end screen
+        console.print()
+
+
+def _give_up(console: Terminal, hints: InterruptHints, run: str, error: Exception) -> ExitCode:
+    console.print(f"oku: {error}", soft_wrap=True)
+    if run:
+        console.print(hints.describe_resume_command(run), soft_wrap=True)
+    return ExitCode.CUT_SHORT

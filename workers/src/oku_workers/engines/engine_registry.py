@@ -1,0 +1,69 @@
+"""What an engine is to the rest of a worker, and which one a spec gets.
+
+This loads every engine, and aiohttp with one of them.
+"""
+
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Engine, Spec
+from oku_workers.engines.aiohttp.engine import AiohttpEngine
+from oku_workers.engines.httptools.engine import HttptoolsEngine
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import Feed
+
+
+class EngineProtocol(Protocol):
+    """Keeps at most `spec.concurrency` requests of a feed in flight, in the running event loop."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        ...
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        ...
+
+    def cut_off(self, execution: Execution) -> None:
+        """Drop the requests of an execution that are in flight and give their indices back."""
+        ...
+
+    def sweep(self) -> None:
+        """End the requests that have taken longer than the limit; an engine does it itself all the time."""
+        ...
+
+    async def close(self) -> None:
+        """Stop, and close every connection."""
+        ...
+
+
+def build_engine(
+    spec: Spec,
+    feed: Feed,
+    supervisor: Supervisor,
+    local_address: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> EngineProtocol:
+    """Make the engine that the spec names.
+
+    Args:
+        spec: what to send.
+        feed: gives the indices.
+        supervisor: keeps the engine's tasks going.
+        local_address: what to send from; the system chooses unless given.
+        tls: how to speak TLS, as `build_tls` makes it.
+
+    Raises:
+        EngineError: the spec cannot be carried out here.
+    """
+    return _ENGINES[spec.engine](spec, feed, supervisor, local_address, tls)
+
+
+_Build = Callable[[Spec, Feed, Supervisor, str | None, ssl.SSLContext | None], EngineProtocol]
+_ENGINES: Mapping[Engine, _Build] = {
+    Engine.AIOHTTP: AiohttpEngine,
+    Engine.HTTPTOOLS: HttptoolsEngine,
+}
