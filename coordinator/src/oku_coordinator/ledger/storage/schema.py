@@ -209,28 +209,36 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     _close_to_others(path)
     try:
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-        database.row_factory = sqlite3.Row
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version:
-            _check_version(path, version, read_only=read_only)
-        if read_only:
-            if version == 0:
-                raise UserError(f"{path}: there is no ledger")
-            database.execute("PRAGMA query_only = ON")
-            return database
-        if version == 0:
-            # Works on a file without tables only, and lets the space of deleted runs be given back later.
-            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        if version != VERSION:
-            steps = "".join(_UPGRADES[step] for step in range(version, VERSION)) if version else _TABLES
-            database.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
+        try:
+            _prepare(database, path, read_only=read_only)
+        except BaseException:
+            database.close()
+            raise
     except sqlite3.OperationalError as error:
         raise UserError(f"{path}: the ledger cannot be used: {error}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is not a ledger: {error}") from error
     return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
+    database.row_factory = sqlite3.Row
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version:
+        _check_version(path, version, read_only=read_only)
+    if read_only:
+        if version == 0:
+            raise UserError(f"{path}: there is no ledger")
+        database.execute("PRAGMA query_only = ON")
+        return
+    if version == 0:
+        # Works on a file without tables only, and lets the space of deleted runs be given back later.
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    if version != VERSION:
+        steps = "".join(_UPGRADES[step] for step in range(version, VERSION)) if version else _TABLES
+        database.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
 def _check_version(path: Path, version: int, *, read_only: bool) -> None:
