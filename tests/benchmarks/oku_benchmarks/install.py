@@ -1,15 +1,13 @@
 """`./task setup:peers` installs the load generators that a compiler builds: those of Go and those of Rust.
 
-Each is built once, of the version that is pinned here, into `.peers`, beside it the processor time that took.
-What cannot be built is said and left out, as are wrk, h2load and nginx when the system does not have them:
-nothing here fails.
+Each is built once, of the version that is pinned here, into `.peers`. What cannot be built is said and left
+out, as are wrk, h2load and nginx when the system does not have them: nothing here fails.
 """
 
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +52,7 @@ def describe_missing(name: str) -> str:
 
 def install(name: str, built: Built) -> None:
     """Build one program unless its version is there already."""
-    stamp = _find_stamp(name, built)
+    stamp = PEERS / f"{name}-{built.version}.stamp"
     if stamp.exists():
         return
     compiler = shutil.which(built.compiler)
@@ -62,45 +60,26 @@ def install(name: str, built: Built) -> None:
         log(f"bench: {name} is left out: there is no {built.compiler} to build it")
         return
     log(f"bench: building {name} {built.version}, which may take minutes")
-    before_s = _measure_children_s()
-    # Nothing compiled before is used, as cargo has it: the time is that of a machine that builds it first.
-    with tempfile.TemporaryDirectory(prefix="oku-go-build-") as cache:
-        result = subprocess.run(
-            _build_command(compiler, built),
-            env=os.environ | {"GOBIN": str(PEERS.absolute() / "bin"), "GOCACHE": cache},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+    result = subprocess.run(
+        _build_command(compiler, built),
+        env=os.environ | {"GOBIN": str(PEERS.absolute() / "bin")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     if result.returncode:
         reason = (result.stdout.strip().splitlines() or ["no reason given"])[-1].strip()
         log(f"bench: {name} is left out, it could not be built: {reason}")
         return
-    stamp.write_text(f"{_measure_children_s() - before_s:.0f}\n")
-
-
-def read_build_cpu_s(name: str) -> float | None:
-    """Processor time that building a program took; None when it was not built here."""
-    stamp = _find_stamp(name, BUILT[name])
-    return float(stamp.read_text()) if stamp.exists() else None
-
-
-def _measure_children_s() -> float:
-    """Processor time of all processes that were started and have ended."""
-    times = os.times()
-    return times.children_user + times.children_system
-
-
-def _find_stamp(name: str, built: Built) -> Path:
-    return PEERS / f"{name}-{built.version}.stamp"
+    stamp.touch()
 
 
 def _build_command(compiler: str, built: Built) -> list[str]:
     if built.compiler == "go":
         return [compiler, "install", f"{built.package}@{built.version}"]
     return [
-        compiler, "install", built.package, "--version", built.version, "--locked", "--force", "--quiet",
+        compiler, "install", built.package, "--version", built.version, "--locked", "--quiet",
         "--root", str(PEERS.absolute()),
     ]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """How long it takes to install a load generator as its documentation says, and how large it is.
 
 What Python installs is installed twice, from an empty cache and from the cache that this has filled. What a
-compiler builds was built by `./task setup:peers`, which kept how much processor time that took.
+compiler builds was built by `./task setup:peers`, and only its size is told: people download it.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from oku_benchmarks.error import BenchmarkError
-from oku_benchmarks.install import BUILT, find_program, read_build_cpu_s
+from oku_benchmarks.install import BUILT, find_program
 from oku_benchmarks.progress import log
 from oku_benchmarks.turns.first_lines import OKU
 
@@ -29,12 +29,11 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     typed: str
+    """As people type it; empty for what they download."""
     cold_s: float | None
     """From an empty cache."""
     warm_s: float | None
     """From the cache that the first time has filled."""
-    build_cpu_s: float | None
-    """Processor time of the compiler."""
     disk_mb: float
     """What is installed; of what is built, the program."""
 
@@ -118,7 +117,6 @@ def _install_twice(name: str, way: _Way) -> Installation:
         typed=way.typed,
         cold_s=cold_s,
         warm_s=warm_s,
-        build_cpu_s=None,
         disk_mb=_measure_mb(way.installed),
     )
 
@@ -138,13 +136,11 @@ def _time_commands(commands: Sequence[Sequence[str]], environment: Mapping[str, 
 def _describe_built(name: str) -> Installation:
     program = find_program(name)
     assert program is not None
-    built = BUILT[name]
     return Installation(
         name=name,
-        typed=f"{built.compiler} install {built.package}",
+        typed="",
         cold_s=None,
         warm_s=None,
-        build_cpu_s=read_build_cpu_s(name),
         disk_mb=round(Path(program).stat().st_size / 1e6, 1),
     )
 
