@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 from docs.tools.generated_parts import build_table
@@ -78,14 +78,23 @@ def _build_command(command: click.Command, groups: Groups, shared: Groups) -> st
         _read_help(command),
         *([_build_options(own)] if own else []),
         *([f"Also the options under {', '.join(others)}."] if others else []),
+        *_build_examples(command),
     ]
     return "\n\n".join(parts)
 
 
+def _build_examples(command: click.Command) -> Iterator[str]:
+    if examples := getattr(command, "examples", None):
+        width = max(map(len, examples.values()))
+        lines = (f"{line:{width}}  # {meaning[0].lower()}{meaning[1:]}" for meaning, line in examples.items())
+        yield "\n".join(["```sh", *lines, "```"])
+
+
 def _read_help(command: click.Command) -> str:
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
-    note = [_SPEC_NOTE] if command.name == "run" else []
-    return "\n\n".join([" ".join(paragraph.split()) for paragraph in paragraphs] + note)
+    # What click prints as it stands is for a terminal.
+    texts = [" ".join(each.split()) for each in paragraphs if not each.startswith("\b")]
+    return "\n\n".join([*texts, _SPEC_NOTE] if command.name == "run" else texts)
 
 
 def _build_options(groups: Groups) -> str:

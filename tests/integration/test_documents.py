@@ -1,7 +1,10 @@
 """What the documents show is done: blocks of shell are typed, files are read, examples are checked."""
 
 import json
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -83,6 +86,22 @@ def test_what_a_page_says_can_be_typed(page: Path, tmp_path: Path) -> None:
                 printed = ended.stdout
                 expected = int(block.marks.get(Mark.EXIT_CODE, 0))
                 assert ended.returncode == expected, f"{block.place}: {ended.returncode}: {printed}"
+
+
+def test_the_first_command_of_the_readme_makes_a_run(tmp_path: Path) -> None:
+    """`./task run` needs nothing but the clone, and takes the options of `oku run`."""
+    command = [
+        *shlex.split(BLOCKS[ROOT / "README.md"][0].content.splitlines()[0], comments=True),
+        "-n",
+        "300",
+    ]
+    assert command[:2] == ["./task", "run"]
+    environment = os.environ | {"OKU_DATA_DIR": str(tmp_path / "runs")}
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "300 of 300 accounted" in ended.stdout
 
 
 def list_texts(blocks: Sequence[Block]) -> list[str]:
