@@ -93,7 +93,7 @@ class Terminal:
     def _beside(self, command: str) -> Iterator[None]:
         before = self._find_newest_run()
         with self._going_on((*_SHELL, f"exec {command}")) as process:
-            wait_until(lambda: self._find_newest_run() != before, PATIENCE_S, f"there is a run of {command}")
+            wait_until(lambda: self._has_newer_run(before), PATIENCE_S, f"there is a run of {command}")
             yield
             process.wait(PATIENCE_S)
 
@@ -112,6 +112,12 @@ class Terminal:
             finally:
                 process.terminate()
                 process.wait(PATIENCE_S)
+
+    def _has_newer_run(self, than: str | None) -> bool:
+        try:
+            return self._find_newest_run() != than
+        except subprocess.CalledProcessError:
+            return False  # while a run is being started here, nothing says which there are
 
     def _find_newest_run(self) -> str | None:
         runs = json.loads(self._oku("runs", "--json"))
