@@ -81,6 +81,7 @@ BAD_INPUT = {
         "localhost:8080/x: there is no such spec file; to test a URL, write http://localhost:8080/x",
     ),
     "URL of another scheme": (["run", "ftp://h/"], "--url: ftp://h/ has the scheme ftp; only http and https"),
+    "home of nobody": (["run", "--cacert", "~nobody-of-this-name/x"], "~nobody-of-this-name/x"),
     "missing body": (["run", "-d", "@nowhere.json"], "--body: @nowhere.json: No such file or directory"),
     "spec and body on standard input": (["run", "-", "-d", "@-"], "standard input: is empty"),
     "missing file": (["run", "nowhere.yaml"], "nowhere.yaml: No such file"),

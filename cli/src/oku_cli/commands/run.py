@@ -14,7 +14,7 @@ from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.body_file import read_body
 from oku_cli.options.grafana_option import drop_grafana_without_loki
-from oku_cli.options.input_file import STANDARD_INPUT
+from oku_cli.options.input_file import STANDARD_INPUT, expand_home
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.retention_options import read_retention_variables
@@ -104,13 +104,13 @@ def _check_name(file: str) -> None:
     """Whoever leaves out the scheme of a URL means no file."""
     if file == STANDARD_INPUT or PurePath(file).suffix in _SUFFIXES or os.path.lexists(file):
         return
-    url = format_value(f"http://{file.lstrip('/')}")
+    url = format_value(f"http://{file.strip().lstrip(':/') or 'host/'}")
     raise UserError(f"{format_value(file)}: there is no such spec file; to test a URL, write {url}")
 
 
 def find_files(spec: Spec) -> Spec:
     """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
-    paths = {key: Path(path).expanduser() for key in _FILES if (path := getattr(spec, key)) is not None}
+    paths = {key: Path(expand_home(path)) for key in _FILES if (path := getattr(spec, key)) is not None}
     spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
     build_tls(spec, EVERYWHERE)
     return spec

@@ -4,10 +4,9 @@ Only the command line may name such a file. A spec file may be somebody else's, 
 be sent to the target that it names. In either, a body that begins with `@` is written with `@@`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 
-from oku_cli.options.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
+from oku_cli.options.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, expand_home, read_input
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 
@@ -49,8 +48,7 @@ def _read_text(source: Source, body: str, others: Sequence[str | None]) -> str:
     label = f"{source.place('body')}: {format_value(body)}"
     if name == STANDARD_INPUT and STANDARD_INPUT_LABEL in others:
         raise UserError(f"{label}: {STANDARD_INPUT_LABEL} is the spec already")
-    path = os.path.expanduser(name)  # noqa: PTH111  # pathlib raises an error for ~nobody
-    content = read_input(path, label)
+    content = read_input(expand_home(name), label)
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -26,6 +26,8 @@ def read_input(name: str, label: str) -> bytes:
     """
     try:
         if name == STANDARD_INPUT:
+            if sys.stdin is None:  # as Python says that it is closed
+                raise UserError(f"{label}: is closed")
             if sys.stdin.isatty():
                 write_note("type or paste the input, Ctrl-D ends it")
             return _read_bounded(sys.stdin.buffer, label)
@@ -38,6 +40,11 @@ def read_input(name: str, label: str) -> bytes:
     except ValueError as error:  # a path with a NUL
         raise UserError(f"{format_value(name)} is not the path of a file") from error
     raise UserError(f"{label}: is neither a regular file nor {STANDARD_INPUT} for standard input")
+
+
+def expand_home(name: str) -> str:
+    """A path whose `~` is the user's home; that of a user who does not exist stays as it is."""
+    return os.path.expanduser(name)  # noqa: PTH111  # pathlib raises an error for ~nobody
 
 
 def _read_bounded(file: BinaryIO, label: str) -> bytes:

@@ -85,6 +85,12 @@ def test_a_spec_file_names_no_file(folder: Path) -> None:
     assert read("@secret", "@secret") == "x"  # as the message says
 
 
+def test_standard_input_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service manager may have started the command without one."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert read_fault("@-") == "--body: @-: is closed"
+
+
 def test_standard_input_is_read_once() -> None:
     """It cannot be the spec and its body."""
     assert read_fault("x", "@-", label="standard input") == "--body: @-: standard input is the spec already"
@@ -97,6 +103,7 @@ def test_a_file_that_cannot_be_a_body_is_refused_in_one_line(folder: Path) -> No
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
 
+    assert read_fault("@~nobody-of-this-name/x").endswith(": No such file or directory")
     assert read_fault("@none") == "--body: @none: No such file or directory"
     assert read_fault("@") == "--body: @: No such file or directory"
     assert read_fault("@folder") == "--body: @folder: Is a directory"
