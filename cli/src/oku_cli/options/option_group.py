@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -49,6 +50,13 @@ class GroupedOption(click.Option):
     def __init__(self, *declarations: Any, group: str, **attributes: Any) -> None:
         super().__init__(*declarations, **{"show_envvar": True, **attributes})
         self.group = group
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Name an option in an error, and its variable where that gave the value."""
+        source = ctx.get_parameter_source(self.name) if ctx and self.name else None
+        if source is ParameterSource.ENVIRONMENT:
+            return super().get_error_hint(ctx)
+        return click.Parameter.get_error_hint(self, ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Complete files and folders where the help says that there is one."""

@@ -3,6 +3,7 @@ from importlib import import_module
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from oku_cli.main import COMMANDS
 from oku_cli.options.option_group import GroupedCommand, GroupedOption, OptionGroup
@@ -93,3 +94,24 @@ def test_examples_are_commands_that_exist(name: str) -> None:
         program, used, *arguments = shlex.split(line)
         assert (program, used) == ("oku", name)
         command.make_context(name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "hint"),
+    [
+        (["--level", "loud"], {}, "'--level': 'loud'"),
+        ([], {"LEVEL": "loud"}, "'--level' (env var: 'LEVEL'): 'loud'"),
+    ],
+)
+def test_an_error_names_the_variable_that_gave_the_value(
+    arguments: list[str], variables: dict[str, str], hint: str
+) -> None:
+    """Whoever wrote a flag has no use for it."""
+    command = click.Command(
+        "x",
+        params=[
+            GroupedOption(["--level"], group="Logs", envvar="LEVEL", type=click.Choice(["low"])),
+        ],
+    )
+    ended = CliRunner().invoke(command, arguments, env=variables)
+    assert f"Invalid value for {hint} is not" in ended.output
