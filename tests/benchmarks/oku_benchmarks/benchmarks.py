@@ -19,6 +19,7 @@ from oku_benchmarks.cases import (
     memory,
     peers,
     scaling,
+    start,
     trillion,
     wide,
     window,
@@ -37,6 +38,7 @@ from oku_benchmarks.sections import (
     memory_section,
     peers_section,
     scaling_section,
+    start_section,
     wide_section,
     window_section,
 )
@@ -76,6 +78,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "first-minute": Benchmark(
         first_minute.measure, first_minute.Results, _without_document(first_minute_section.build_section)
     ),
+    "start": Benchmark(start.measure, start.Results, _without_document(start_section.build_section)),
     "peers": Benchmark(
         peers.measure,
         peers.Results,
