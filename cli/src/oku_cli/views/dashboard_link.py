@@ -4,7 +4,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary
+from oku_core.results.summary import Flag, Summary
 from oku_core.spec.values.url import parse_urls
 
 _DASHBOARD = "oku-run"
@@ -47,10 +47,20 @@ def build_summary_link(grafana: str, summary: Summary, now: float) -> str:
         summary: of the run; as long as it is not at rest, the dashboard goes on with it.
         now: the Unix time.
     """
-    ended = now if summary.ended_at is None else _parse_time(summary.ended_at)
+    ended = _find_end(summary, now)
     started = ended if summary.started_at is None else _parse_time(summary.started_at)
     until = ended + _MARGIN_S if summary.state in REST_STATES else None
     return _build_link(grafana, summary.run, started - _MARGIN_S, until)
+
+
+def _find_end(summary: Summary, now: float) -> float:
+    """The Unix time at which a run ended, or was paused; now if it goes on or that is not known."""
+    if summary.ended_at is not None:
+        return _parse_time(summary.ended_at)
+    has_pauses = any(validity.flag is Flag.INTERRUPTED for validity in summary.validity)
+    if summary.state in REST_STATES and summary.started_at is not None and not has_pauses:
+        return _parse_time(summary.started_at) + summary.active_s
+    return now
 
 
 def _build_link(grafana: str, run: str, since: float, until: float | None) -> str:

@@ -7,7 +7,7 @@ from tests.kit.loki.dashboards import load_dashboards
 
 from oku_cli.views.dashboard_link import build_live_link, build_summary_link, parse_grafana_url
 from oku_core.accounting.run_state import REST_STATES, RunState
-from oku_core.results.summary import LatencySummary, OutcomeCounts, Summary
+from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
 from oku_core.spec.spec import Engine
 
 GRAFANA = "http://127.0.0.1:3000"
@@ -75,13 +75,20 @@ def test_a_link_is_of_the_dashboard_and_the_variable_that_there_are() -> None:
 
 @pytest.mark.parametrize("state", RunState)
 def test_a_link_shows_the_time_of_a_run_with_a_margin(state: RunState) -> None:
-    """It goes on with a run that is not at rest; a paused one ends now."""
+    """It goes on with a run that is not at rest."""
     over = msgspec.structs.replace(SUMMARY, state=state)
     query = parse_qs(urlsplit(build_summary_link(GRAFANA, over, 5000.0)).query)
     assert query["from"] == ["990250"]
     assert query["to"] == ["1070500" if state in REST_STATES else "now"]
-    paused = msgspec.structs.replace(SUMMARY, state=RunState.PAUSED, ended_at=None)
-    assert build_summary_link(GRAFANA, paused, 5000.0).endswith("from=990250&to=5010000")
+
+
+def test_a_run_that_is_over_or_paused_may_lack_a_time() -> None:
+    """It is paused when it has been active for as long as it was; after several pauses only now is known."""
+    paused = msgspec.structs.replace(SUMMARY, state=RunState.PAUSED, ended_at=None, active_s=20.0)
+    assert build_summary_link(GRAFANA, paused, 5000.0).endswith("from=990250&to=1030250")
+    pauses = Validity(flag=Flag.INTERRUPTED, detail="", requests=1)
+    again = msgspec.structs.replace(paused, validity=[pauses])
+    assert build_summary_link(GRAFANA, again, 5000.0).endswith("from=990250&to=5010000")
     unbegun = msgspec.structs.replace(SUMMARY, state=RunState.CANCELLED, started_at=None)
     assert build_summary_link(GRAFANA, unbegun, 5000.0).endswith("from=1050500&to=1070500")
 
