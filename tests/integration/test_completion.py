@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -135,6 +136,16 @@ def test_mistakes_are_not_told_at_a_prompt(folder: Path, words: tuple[str, ...])
     assert asked.stderr == ""
     assert "Error" not in asked.stdout
     assert sorted((path, path.read_bytes()) for path in folder.rglob("*") if path.is_file()) == before
+
+
+def test_a_coordinator_that_does_not_answer_is_not_waited_for(folder: Path) -> None:
+    """A prompt that hangs would be worse than one that offers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        asked = complete(folder, "oku", "show", "--coordinator", url, "--token", "t", "")
+    assert (asked.stdout.strip(), asked.stderr) == ("", "")
+    assert time.monotonic() - began < _PATIENCE_S
 
 
 def test_completing_a_run_loads_no_stack(folder: Path) -> None:

@@ -40,6 +40,9 @@ _FLAGS_ELSEWHERE = {
 }  # fmt: skip
 """What `oku run` has for flags that hey, oha, k6 and Locust taught people."""
 
+_LONGEST_COMPLETION_S = 5.0
+"""A prompt that hangs is worse than one that offers nothing."""
+
 
 class _Commands(click.Group):
     """Imports a subcommand only when it is used, so that `oku server` does not load Celery."""
@@ -132,6 +135,9 @@ def main() -> None:
 def _complete() -> Never:
     """Answer a shell that completes a word: whatever goes wrong, its prompt stays as it is."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    # Whatever hangs, such as the look-up of a name: a thread would be waited for even at the end.
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(ExitCode.COMPLETED))
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_COMPLETION_S)
     with suppress(Exception):
         oku.main(prog_name="oku", standalone_mode=False, complete_var=COMPLETION_VARIABLE)
     sys.exit(ExitCode.COMPLETED)

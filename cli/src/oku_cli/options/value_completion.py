@@ -13,6 +13,8 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _MARK = "@"
 _MOST_FILES = 200
+_PLAIN_NAME = re.compile(r"[\w.@%+-]+/?")
+"""What no shell takes for anything but text: what is offered here is put into a command line as it is."""
 
 
 def _offer(*words: str) -> _Complete:
@@ -41,7 +43,7 @@ def _list_paths(folder: Path, begun: str) -> list[str]:
     except OSError:
         return []
     shown = [name for name in found if not name.startswith(".") or begun.startswith(".")]
-    return sorted(name for name in shown if name.startswith(begun) and not re.search(r"\s", name))
+    return sorted(name for name in shown if name.startswith(begun) and _PLAIN_NAME.fullmatch(name))
 
 
 VALUE_COMPLETIONS: Mapping[str, _Complete] = {

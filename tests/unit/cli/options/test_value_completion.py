@@ -48,10 +48,14 @@ def test_folders_are_left_to_the_shell() -> None:
 
 
 def test_the_file_of_a_body_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The only folder is opened at once; hidden files are offered to those who begin one."""
+    """The only folder is opened at once, hidden files are offered to those who begin one, and nothing that a
+    shell would run or take apart is.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bodies").mkdir()
-    for name in ("bodies/one.json", "bodies/two.json", "bodies/two words", "a.json", ".hidden"):
+    for name in ("one.json", "two.json", "two words", "$(id)"):
+        (tmp_path / "bodies" / name).write_text("")
+    for name in ("a.json", ".hidden"):
         (tmp_path / name).write_text("")
     assert list_words("run", "-d", "@") == ["@a.json", "@bodies/"]
     assert list_words("run", "-d", "@b") == ["@bodies/", "@bodies/one.json", "@bodies/two.json"]
