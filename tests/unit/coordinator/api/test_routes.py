@@ -104,6 +104,7 @@ async def test_runs_are_listed_in_pages(client: Client) -> None:
 
 async def test_runs_are_found_by_what_stands_for_them(client: Client) -> None:
     """The pages of those that are found hold no others."""
+    await submit(client)
     named = [await submit(client, name="nightly run") for _ in range(3)]
     other = await submit(client)
     for reference, found in ((other, [other]), ("latest", [other]), (other[-6:], [other]), ("nope", [])):
