@@ -30,6 +30,7 @@ from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
+from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
 
@@ -146,8 +147,9 @@ def draw(name: str, *parts: RenderableType) -> Path:
 
 
 def build_prompt() -> Text:
-    """The command line that does the same, except for the `kill -9`."""
-    flags = " ".join(f"--{key} {value}" for key, value in _FLAGS.items())
+    """The command line that does the same, except for the `kill -9`, in the shortest flags."""
+    names = {key: next(iter(FIELD_BY_KEY[key].short), f"--{key}") for key in _FLAGS}
+    flags = " ".join(f"{names[key]} {value}" for key, value in _FLAGS.items())
     return Text.assemble(("$ ", ACCENT), f"oku run {flags}")
 
 
