@@ -46,7 +46,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tunnel_module, "LOOK_S", 0.1)
     monkeypatch.setattr(tunnel_module, "FIRST_PAUSE_S", 0.1)
     monkeypatch.setattr(tunnel_module, "LONGEST_PAUSE_S", 0.2)
-    monkeypatch.setattr(tunnel_module, "PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.2))
+    monkeypatch.setattr(tunnel_module, "PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.5))
 
 
 async def test_a_port_that_cannot_be_forwarded_is_said(kubectl: KubectlOnPath) -> None:
@@ -68,7 +68,6 @@ async def test_a_tunnel_that_breaks_is_built_again(kubectl: KubectlOnPath, cause
         await wait_until(lambda: find_forwards(kubectl) not in (before, []))
         async with Client(Opened(endpoint)) as client:
             await wait_until_answered(client)
-        assert endpoint.url.startswith("http://127.0.0.1:")
     assert kubectl.calls[-1].endswith(" :8700")
     assert find_forwards(kubectl) == []
 
