@@ -8,6 +8,7 @@ from docs.tools.command_reference import build_commands, build_variables, load_c
 from docs.tools.spec_reference import build_fields
 
 from oku_cli.exit_code import ExitCode
+from oku_core.results.summary import Flag, Summary
 from oku_core.spec.fields import FIELDS
 
 ROOT = Path(__file__).parents[3]
@@ -51,3 +52,18 @@ def test_the_page_on_scripts_has_every_exit_code() -> None:
     """Each code has a row, in their order."""
     page = (ROOT / "docs" / "scripts.md").read_text()
     assert [int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)] == list(ExitCode)
+
+
+def test_the_page_on_figures_has_every_field_and_flag_of_a_summary() -> None:
+    """Each stands in the first column of a table, and no other does."""
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    _, _, rest = page.partition("\n## The summary\n")
+    fields, _, flags = rest.partition("\n## Flags of validity\n")
+    assert list_terms(fields) == set(Summary.__struct_fields__)
+    assert list_terms(flags.partition("\n## ")[0]) == set(Flag)
+
+
+def list_terms(section: str) -> set[str]:
+    """What the first column of the tables in a section names."""
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return {term for cell in cells for term in re.findall(r"`(\w+)", cell)}
