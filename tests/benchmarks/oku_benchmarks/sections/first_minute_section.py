@@ -17,17 +17,18 @@ all. Each line is typed into a terminal of its own, in an empty folder; they tak
 turns each, and the figures are medians, in brackets the smallest and the largest.
 
 **Install.** What is a Python package is installed twice, from an empty cache and from the cache that this
-has filled; the first is as fast as the network and the index are. Oku is the wheel that `./task build`
-makes, with its dependencies from the index: `pip` fetches the same from there. oha and k6 are
+has filled; the first is as fast as the network and the index are. Oku is installed from the wheel
+that `./task build` makes, what it depends on from the index. oha and k6 are
 downloaded as one program each, from where this machine does not reach: they were built here, and only the
 size of the program is told.
 
 {installations}
 
 **First test.** The time to the first request is when the service received it, the time to the result when
-it stood on the screen. k6 and Locust need a script first, of as many lines as the table says, without empty
-ones, whose writing is not counted in seconds. Locust ends after a time, not after a number of requests;
-its script counts.
+it stood on the screen. Oku starts a broker, a coordinator and a worker first, and ends them afterwards:
+most of its time goes into that, whatever the number of requests. k6 and Locust need a script first, of as
+many lines as the table says, without empty ones, whose writing is not counted in seconds. Locust ends after
+a time, not after a number of requests; its script counts.
 
 {tests}
 
