@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ _WRITERS = (10001, 999)
 """The users whose files are on volumes: Oku's and Loki's, and Valkey's."""
 _PATIENCE_S = 180.0
 _LOOK_S = 0.3
+_REMOVALS = 3
+_REMOVAL_PAUSE_S = 5.0
 
 
 def require_cluster() -> "Cluster":
@@ -42,7 +45,7 @@ def require_cluster() -> "Cluster":
 
 
 class KubectlError(AssertionError):
-    """What kubectl said."""
+    """What kubectl, or Helm, said."""
 
 
 class Cluster:
@@ -143,7 +146,7 @@ class Cluster:
         try:
             yield name
         finally:
-            self._removals.append(self._remover.submit(self._remove, name))
+            self._removals.append(self._remover.submit(self._remove_at_last, name))
 
     def fetch_objects(self, namespace: str) -> set[str]:
         """The names of all that lies in a namespace but events and metrics, as `kind.group/name`."""
@@ -157,13 +160,22 @@ class Cluster:
         what = f"{kind} of {namespace} are gone"
         wait_until(lambda: not self.fetch_all(kind, namespace, selector), _PATIENCE_S, what, _LOOK_S)
 
+    def _remove_at_last(self, namespace: str) -> None:
+        """Remove a namespace; a call may fail for a moment where the machine is busy."""
+        for _ in range(_REMOVALS - 1):
+            try:
+                self._remove(namespace)
+            except KubectlError:
+                time.sleep(_REMOVAL_PAUSE_S)
+            else:
+                return
+        self._remove(namespace)
+
     def _remove(self, namespace: str) -> None:
-        where = ("--kube-context", self.context, "--namespace", namespace)
-        listed = subprocess.run(
-            ["helm", "list", "--short", *where], capture_output=True, text=True, check=True
-        )
-        for release in listed.stdout.split():  # those that a test has left
-            subprocess.run(["helm", "uninstall", release, *where], capture_output=True, check=True)
+        for release in self._call_helm(
+            "list", "--short", namespace=namespace
+        ).split():  # those that a test has left
+            self._call_helm("uninstall", release, namespace=namespace)
         everything = "deployments,statefulsets,pods,persistentvolumeclaims"
         self.call("delete", everything, "--all", "-n", namespace, "--grace-period=1")
         self.wait_until_gone("pods", namespace)
@@ -177,7 +189,14 @@ class Cluster:
             self._empty(namespace, kept)
         for volume in kept:
             self._set_claim(volume, None)
-        self.call("delete", "namespace", namespace, "--wait=false")
+        self.call("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+    def _call_helm(self, *arguments: str, namespace: str) -> str:
+        command = ["helm", *arguments, "--kube-context", self.context, "--namespace", namespace]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise KubectlError(done.stderr.strip())
+        return done.stdout
 
     def _set_claim(self, volume: str, claim: Object | None) -> None:
         change = {"spec": {"claimRef": claim}}
