@@ -67,12 +67,7 @@ class Cluster:
     def call(self, *arguments: str, document: Object | None = None) -> str:
         """What a call prints; `KubectlError` when it fails."""
         given = None if document is None else json.dumps(document)
-        done = subprocess.run(
-            self.build_command(*arguments), input=given, capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise KubectlError(done.stderr.strip())
-        return done.stdout
+        return _call(self.build_command(*arguments), given)
 
     def fetch(self, kind: str, name: str, namespace: str) -> Object:
         """One object; one of the whole cluster without a namespace."""
@@ -192,11 +187,7 @@ class Cluster:
         self.call("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
     def _call_helm(self, *arguments: str, namespace: str) -> str:
-        command = ["helm", *arguments, "--kube-context", self.context, "--namespace", namespace]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise KubectlError(done.stderr.strip())
-        return done.stdout
+        return _call(["helm", *arguments, "--kube-context", self.context, "--namespace", namespace])
 
     def _set_claim(self, volume: str, claim: Object | None) -> None:
         change = {"spec": {"claimRef": claim}}
@@ -239,6 +230,15 @@ class Cluster:
 
         wait_until(has_ended, _PATIENCE_S, f"{pod} has ended", _LOOK_S)
         return self.call("logs", pod, "-n", namespace, "--all-containers")
+
+
+def _call(command: Sequence[str], given: str | None = None) -> str:
+    # A copy of the environment: another thread may change it just then, and execve would fail (EFAULT).
+    environment = dict(os.environ)
+    done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise KubectlError(done.stderr.strip())
+    return done.stdout
 
 
 def is_ready(pod: Object) -> bool:
