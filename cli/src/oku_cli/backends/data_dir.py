@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,9 @@ from oku_core.process.private_files import (
 )
 
 DEFAULT = Path(".oku")
+_SETTLES_S = 5.0
+"""A run that is started or ended here takes a moment; whoever asks for runs meanwhile waits that long."""
+_LOOK_S = 0.05
 
 
 class DataDir:
@@ -99,7 +103,7 @@ class DataDir:
 
     def release(self) -> None:
         """Let other stacks use the folder."""
-        self.stack_file.unlink(missing_ok=True)
+        self.remove_stack()
         if self._lock is not None:
             self._lock.release()
 
@@ -117,22 +121,41 @@ class DataDir:
         document = {"url": endpoint.url, "token": endpoint.token, "pid": os.getpid(), "children": pids}
         write_private(self.stack_file, json.dumps(document))
 
-    def find_endpoint(self) -> Endpoint | None:
-        """The API of the stack that runs in this folder, or None; `UserError` if others may write it."""
+    def remove_stack(self) -> None:
+        """Remove what was written of the running stack: it answers no more."""
+        self.stack_file.unlink(missing_ok=True)
+
+    def find_endpoint(self, patience_s: float = _SETTLES_S) -> Endpoint | None:
+        """The API of the stack that runs in this folder, or None.
+
+        Raises:
+            UserError: others may write the folder, or a stack is still being started or ended in it after
+                `patience_s`.
+        """
+        deadline = time.monotonic() + patience_s
+        while self._is_held():
+            if endpoint := self._read_endpoint():
+                return endpoint
+            if time.monotonic() > deadline:
+                raise UserError(f"{self.path}: a run is being started or ended here, try again")
+            time.sleep(_LOOK_S)
+        return None
+
+    def _is_held(self) -> bool:
         try:
             check_private_folder(self._absolute)
             FileLock(self._absolute / "stack.lock").release()
         except BlockingIOError:
-            return self._read_endpoint()
+            return True
         except FileNotFoundError:
-            return None
+            return False
         except NotPrivateError as error:
             raise UserError(f"{error.filename}: {error.strerror}") from error
-        return None
+        return False
 
-    def _read_endpoint(self) -> Endpoint:
+    def _read_endpoint(self) -> Endpoint | None:
         try:
             document: dict[str, Any] = json.loads(self.stack_file.read_text())
         except FileNotFoundError:
-            raise UserError(f"{self.path}: a run is being started or ended here, try again") from None
+            return None
         return Endpoint(document["url"], document["token"], self.flags)

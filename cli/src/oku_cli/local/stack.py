@@ -143,6 +143,7 @@ class LocalStack:
         if self._watching is not None:
             self._watching.cancel()
         self.failure.cancel()
+        self.data_dir.remove_stack()
         deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
         # The broker ends last: the last messages of the others go through it.
         for group in (self.children[1:], self.children[:1]):

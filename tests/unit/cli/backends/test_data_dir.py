@@ -1,3 +1,5 @@
+import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,7 @@ def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
     assert folder.find_endpoint() is None
     folder.hold()
     with pytest.raises(UserError, match="is being started or ended"):
-        folder.find_endpoint()
+        folder.find_endpoint(patience_s=0)
     folder.write_stack(ENDPOINT, {"broker": 7})
     found = DataDir(tmp_path).find_endpoint()
     assert found == ENDPOINT
@@ -40,6 +42,22 @@ def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
     assert folder.stack_file.stat().st_mode & 0o777 == 0o600
     folder.release()
     assert DataDir(tmp_path).find_endpoint() is None
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_who_asks_while_a_stack_starts_or_ends_waits_for_it(tmp_path: Path, is_ended: bool) -> None:  # noqa: FBT001
+    """The folder is held then, and nothing is known of a stack; a moment later it is."""
+    folder = DataDir(tmp_path)
+    folder.hold()
+    settle = folder.release if is_ended else partial(folder.write_stack, ENDPOINT, {})
+    timer = threading.Timer(0.2, settle)
+    timer.start()
+
+    assert DataDir(tmp_path).find_endpoint() == (None if is_ended else ENDPOINT)
+
+    timer.join()
+    if not is_ended:
+        folder.release()
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
