@@ -5,15 +5,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.body import is_json
+from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)
-BODIES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).filter(lambda text: not is_json(text))
-"""JSON would come with a header that says so."""
+BODIES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).filter(
+    lambda text: find_body_type(text) is None
+)
+"""JSON and forms would come with a header that says so."""
 NAMES = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P"], include_characters=" "), max_size=100
 )

@@ -141,7 +141,8 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "body", "body", FieldGroup.TARGET, parse_body, "TEXT|@FILE",
-        "Body to send; {i} is the index. JSON is sent as application/json unless a header says otherwise.",
+        "Body to send; {i} is the index. JSON, and a form such as a=1&b=2, are sent as such unless a header "
+        "says otherwise.",
         short=("-d",),
     ),
     Field(

@@ -11,11 +11,10 @@ from typing import Any
 from oku_core.errors import UserError, format_value
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
 from oku_core.spec.spec import URL_REQUESTS, Engine, Spec
-from oku_core.spec.values.body import is_json
+from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.header import Header, find_framing_fault
 
 _DEFAULTS = Spec()
-_JSON_TYPE = Header("Content-Type: application/json")
 
 
 class SpecError(UserError):
@@ -107,8 +106,8 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     if (body := values.get("body")) is not None:
         added["method"] = "POST"
         headers = values.get("headers", ())
-        if is_json(body) and not any(header.is_named("content-type") for header in headers):
-            values = values | {"headers": (*headers, _JSON_TYPE)}
+        if (kind := find_body_type(body)) and not any(header.is_named("content-type") for header in headers):
+            values = values | {"headers": (*headers, Header(f"Content-Type: {kind}"))}
     return added | values
 
 

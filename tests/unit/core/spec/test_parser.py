@@ -133,13 +133,16 @@ def test_a_body_is_posted(values: dict[str, object], method: str) -> None:
     ("values", "headers"),
     [
         ({"body": '{"id": {i}}'}, ("Content-Type: application/json",)),
+        ({"body": "a=1&b={i}"}, ("Content-Type: application/x-www-form-urlencoded",)),
         ({"body": "[1]", "header": "A: b"}, ("A: b", "Content-Type: application/json")),
         ({"body": "[1]", "header": "content-type: text/plain"}, ("content-type: text/plain",)),
-        ({"body": "id={i}"}, ()),
+        ({"body": "id {i}"}, ()),
         ({}, ()),
     ],
 )
-def test_json_is_sent_as_json(values: dict[str, object], headers: tuple[str, ...]) -> None:
+def test_json_is_sent_as_json_and_a_form_as_a_form(
+    values: dict[str, object], headers: tuple[str, ...]
+) -> None:
     """Services refuse it as anything else; a header of the user's decides, of course."""
     assert parse_spec(Source(None, values)).headers == headers
 

@@ -1,9 +1,15 @@
-"""The body of a spec: which text it may be, and whether it is JSON."""
+"""The body of a spec: which text it may be, and what its `Content-Type` is."""
+
+import re
 
 import msgspec
 
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, check_secrets
 from oku_core.spec.values.scalar import parse_text
+
+_FORM_NAME, _FORM_VALUE = r"[\w.~%+*\[\]-]+", r"[\w.~%+*\[\]@:/,-]*"
+_FORM = re.compile(f"{_FORM_NAME}={_FORM_VALUE}(?:&{_FORM_NAME}={_FORM_VALUE})*", re.ASCII)
+"""The characters of an encoded form, and those that people leave as they are in one."""
 
 
 def parse_body(value: object) -> str:
@@ -13,11 +19,19 @@ def parse_body(value: object) -> str:
     return body
 
 
-def is_json(body: str) -> bool:
-    """Whether a body is a JSON object or array once its placeholders are replaced, be it by numbers."""
-    if not body.lstrip().startswith(("{", "[")):
-        return False
+def find_body_type(body: str) -> str | None:
+    """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None."""
     text = SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0"))
+    if _is_json(text):
+        return "application/json"
+    if _FORM.fullmatch(text):
+        return "application/x-www-form-urlencoded"
+    return None
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
     try:
         return isinstance(msgspec.json.decode(text), dict | list)
     except (msgspec.DecodeError, RecursionError):
