@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kit.faults.mutation import mutate
 
-from oku_cli.options.spec_file import read_spec_file
+from oku_cli.options.spec.spec_file import read_spec_file
 from oku_core.errors import UserError
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, build_mapping, parse_spec

@@ -16,7 +16,7 @@ from docs.tools.references import ROOT, list_documents
 from tests.kit.documents.blocks import Block, Mark, read_blocks
 from tests.kit.documents.terminal import opening_terminal
 
-from oku_cli.options.spec_file import decode_yaml
+from oku_cli.options.spec.spec_file import decode_yaml
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.chart.rendering import evaluate
 
-from oku_cli.options.kube_options import IDLE
+from oku_cli.options.daemon.kube_options import IDLE
 from oku_cli.options.loki_options import parse_outbox_bytes
 from oku_core.errors import UserError
 from oku_core.spec.values.delay import parse_delay

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from oku_cli.options.allow_options import files_dir_option
-from oku_cli.options.kube_options import kube_options, pick_kube_settings
-from oku_cli.options.log_options import log_options
+from oku_cli.options.daemon.allow_options import files_dir_option
+from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
+from oku_cli.options.daemon.log_options import log_options
+from oku_cli.options.daemon.message_key import message_key_option, read_message_key
+from oku_cli.options.daemon.retention_options import pick_retention, retention_options
 from oku_cli.options.loki_options import loki_options, pick_loki_options
-from oku_cli.options.message_key import message_key_option, read_message_key
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import build_duration
-from oku_cli.options.retention_options import pick_retention, retention_options
 from oku_cli.remote.api_token import read_token
 
 _log = logging.getLogger(__name__)

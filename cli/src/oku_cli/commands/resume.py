@@ -12,13 +12,13 @@ from oku_cli.backends.run_backend import find_coordinator
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import build_plan, run_locally
-from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
+from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import LokiOptions, loki_options, pick_loki_options, refuse_loki
 from oku_cli.options.option_group import option
-from oku_cli.options.retention_options import read_retention_variables
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.client import Client

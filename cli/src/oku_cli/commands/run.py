@@ -10,15 +10,15 @@ import msgspec
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan, run_locally
-from oku_cli.options.allow_options import refuse_secrets, secret_options
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.body_file import read_body
+from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
+from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
-from oku_cli.options.input_file import STANDARD_INPUT, expand_home
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
-from oku_cli.options.retention_options import read_retention_variables
-from oku_cli.options.spec_options import pick_spec_values, spec_options
+from oku_cli.options.spec.body_file import read_body
+from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home
+from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
@@ -91,7 +91,7 @@ def command(
 
 
 def _read_file(name: str) -> Source:
-    from oku_cli.options.spec_file import read_spec_file  # noqa: PLC0415  # most runs need no YAML
+    from oku_cli.options.spec.spec_file import read_spec_file  # noqa: PLC0415  # most runs need no YAML
 
     return read_spec_file(name)
 

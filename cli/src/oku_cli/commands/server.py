@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from oku_cli.options.log_options import log_options
+from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import Parsed, naming
 from oku_core.errors import UserError

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from oku_cli.options.allow_options import files_dir_option, secret_options
-from oku_cli.options.log_options import log_options
-from oku_cli.options.message_key import message_key_option, read_message_key
+from oku_cli.options.daemon.allow_options import files_dir_option, secret_options
+from oku_cli.options.daemon.log_options import log_options
+from oku_cli.options.daemon.message_key import message_key_option, read_message_key
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context

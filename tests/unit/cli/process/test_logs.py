@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from oku_cli.options.log_options import log_options
+from oku_cli.options.daemon.log_options import log_options
 from oku_cli.process import logs
 
 Read = Callable[[], list[dict[str, str]]]

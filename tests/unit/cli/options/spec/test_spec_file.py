@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
-from oku_cli.options.input_file import LARGEST_BYTES
-from oku_cli.options.spec_file import decode_yaml, read_spec_file
+from oku_cli.options.spec.input_file import LARGEST_BYTES
+from oku_cli.options.spec.spec_file import decode_yaml, read_spec_file
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.options.retention_options import read_retention_variables
+from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_core.errors import UserError
 
 

@@ -1,3 +1,4 @@
+import logging
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,15 @@ def test_words_of_which_there_are_few_are_offered() -> None:
     assert list_words("run", "--engine", "") == ["aiohttp", "httptools"]
     assert list_words("run", "--engine", "h") == ["httptools"]
     assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
-    assert list_words("worker", "--log-level", "w") == ["warning"]
     assert list_words("completion", "") == ["bash", "zsh", "fish"]
     assert "--grafana" in list_words("run", "--gra")
+
+
+def test_completing_a_command_does_nothing_of_it() -> None:
+    """The levels of logs are what they were."""
+    before = logging.getLogger("oku_core").level
+    assert list_words("worker", "--log-format", "json", "--log-level", "w") == ["warning"]
+    assert logging.getLogger("oku_core").level == before
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ be sent to the target that it names. In either, a body that begins with `@` is w
 
 from collections.abc import Mapping, Sequence
 
-from oku_cli.options.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, expand_home, read_input
+from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, expand_home, read_input
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 

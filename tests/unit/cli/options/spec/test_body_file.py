@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from oku_cli.options.body_file import read_body
-from oku_cli.options.input_file import LARGEST_BYTES
+from oku_cli.options.spec.body_file import read_body
+from oku_cli.options.spec.input_file import LARGEST_BYTES
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from oku_cli.options.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
+from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.strict_json import decode_json

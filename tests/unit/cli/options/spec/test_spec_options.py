@@ -3,7 +3,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from oku_cli.commands.run import command
-from oku_cli.options.spec_options import pick_spec_values
+from oku_cli.options.spec.spec_options import pick_spec_values
 from oku_core.spec.fields import FIELDS
 
 

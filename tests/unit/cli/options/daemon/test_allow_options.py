@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from oku_cli.options.allow_options import files_dir_option, refuse_secrets, secret_options
+from oku_cli.options.daemon.allow_options import files_dir_option, refuse_secrets, secret_options
 from oku_core.errors import UserError
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource

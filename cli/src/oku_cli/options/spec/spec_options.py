@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oku_cli.options.option_group import option
-from oku_cli.options.value_completion import VALUE_COMPLETIONS
+from oku_cli.options.spec.value_completion import VALUE_COMPLETIONS
 from oku_core.spec.fields import FIELDS, describe_default
 
 _Command = Callable[..., Any]

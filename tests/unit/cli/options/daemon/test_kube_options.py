@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from oku_cli.options.kube_options import kube_options, pick_kube_settings
+from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
 from oku_coordinator.settings import KubeSettings
 from oku_core.errors import UserError
 

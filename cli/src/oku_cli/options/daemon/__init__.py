@@ -1,0 +1,1 @@
+"""Options of the processes that pods run: their logs, files, keys and ledgers."""
