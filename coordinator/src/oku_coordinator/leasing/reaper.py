@@ -32,7 +32,7 @@ class Reaper:
         broker: takes orders to workers.
         metrics: where leases that are taken back are counted.
         clock: Unix time.
-        note_lost: is told of the processes that died with leases.
+        note_lost: is told of the run and the processes that died with leases of it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Reaper:
         broker: Broker,
         metrics: Metrics,
         clock: Callable[[], float],
-        note_lost: Callable[[Iterable[str]], None],
+        note_lost: Callable[[str, Iterable[str]], None],
     ) -> None:
         self._ledger = ledger
         self._roster = roster
@@ -89,4 +89,5 @@ class Reaper:
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=context)
                 self._metrics.count_expired(reason)
         if reason == ExpiryReason.WORKER_LOST:
-            self._note_lost(lease.incarnation for lease in leases if lease.incarnation is not None)
+            gone = [lease.incarnation for lease in leases if lease.incarnation is not None]
+            self._note_lost(leases[0].run, gone)

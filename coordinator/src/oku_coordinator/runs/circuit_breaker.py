@@ -58,17 +58,15 @@ class CircuitBreaker:
             if report.covered:  # of the current run, as no other one has leases out
                 self._lost.clear()
 
-    def note_lost(self, incarnations: Iterable[str]) -> None:
+    def note_lost(self, run: str, incarnations: Iterable[str]) -> None:
         """Note processes that died with leases of the current run."""
+        self._turn_to(run)
         self._lost |= dict.fromkeys(incarnations)
 
     def look(self, now: float) -> None:
         """Look at the current run, at `now` in monotonic seconds."""
         run = self._ledger.runs.fetch_current()
-        if run is None or run.run != self._run:
-            self._run = run.run if run else None
-            self._lost.clear()
-            self._most_workers = 0
+        self._turn_to(run.run if run else None)
         if run is None or run.state != RunState.RUNNING:
             return
         self._most_workers = max(self._most_workers, len(self._roster.workers()))
@@ -76,6 +74,13 @@ class CircuitBreaker:
             self._give_up(run, RunState.PAUSED if run.accounted else RunState.FAILED, reason)
         elif reason := self._find_crash_loop():
             self._give_up(run, RunState.FAILED, reason)
+
+    def _turn_to(self, run: str | None) -> None:
+        """A run may lose workers before the first look at it, so whoever comes first turns to it."""
+        if run != self._run:
+            self._run = run
+            self._lost.clear()
+            self._most_workers = 0
 
     def _note_refusal(self, run: str, report: Report, now: float) -> None:
         if self._roster.note_refusal(report.worker, report.incarnation, (run, report.refusal), now):

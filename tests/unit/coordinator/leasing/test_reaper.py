@@ -11,6 +11,7 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.lease import Claim
 from oku_core.messaging.progress import Progress
 
 Cut = Callable[..., LeaseRecord]
@@ -36,8 +37,11 @@ class World:
         self.broker = BrokerTwin()
         self.roster = Roster(10.0)
         self.metrics = Metrics()
-        self.lost: list[str] = []
-        self.watch = Reaper(ledger, self.roster, self.broker, self.metrics, lambda: 0.0, self.lost.extend)
+        self.lost: list[tuple[str, list[str]]] = []
+        self.watch = Reaper(
+            ledger, self.roster, self.broker, self.metrics, lambda: 0.0,
+            lambda run, incarnations: self.lost.append((run, list(incarnations))),
+        )  # fmt: skip
 
     def record(self, *leases: str, now: float = 0.0) -> None:
         """Worker w1 speaks and names the leases that it has."""
@@ -77,6 +81,17 @@ async def test_a_lease_that_is_lost_is_taken_back(
         assert (world.ledger.leases.fetch_active("r1") == []) == (now > 10.0)
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
     assert b'oku_leases_expired_total{reason="not_claimed"} 1.0' in world.metrics.expose()
+
+
+async def test_a_process_that_died_with_a_lease_is_noted(world: World, cut: Cut) -> None:
+    """With the run of the lease; here another process of the same worker speaks."""
+    lease = cut()
+    claim = Claim(lease=lease.id, execution="e1", worker="w1", incarnation="b1", at=0.0)
+    world.ledger.leases.apply([claim], 0.0)
+    world.record(lease.id)
+    world.roster.record(Progress(worker="w1", incarnation="b2", at=1.0, sequence=1), 1.0, 1.0)
+    await world.watch.look(1.0)
+    assert world.lost == [("r1", ["b1"])]
 
 
 async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, cut: Cut) -> None:

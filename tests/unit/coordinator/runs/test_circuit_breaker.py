@@ -130,11 +130,11 @@ def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, 
     """It takes five losses in a row and more than there were workers: the loss of a node does not count."""
     world.record(*(f"w{number}" for number in range(1, workers + 1)))
     world.breaker.look(0.0)
-    world.breaker.note_lost(f"b{number}" for number in range(losses - 1))
-    world.breaker.note_lost(["b0"])
+    world.breaker.note_lost("r1", (f"b{number}" for number in range(losses - 1)))
+    world.breaker.note_lost("r1", ["b0"])
     world.breaker.look(1.0)
     assert world.run.state == RunState.RUNNING
-    world.breaker.note_lost(["another"])
+    world.breaker.note_lost("r1", ["another"])
     world.breaker.look(2.0)
     assert (world.run.state, world.run.reason) == (
         RunState.FAILED,
@@ -142,11 +142,25 @@ def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, 
     )
 
 
+def test_a_worker_may_die_before_the_first_look_at_its_run(
+    ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Callable[..., Report]
+) -> None:
+    """Its loss counts like any other."""
+    world = World(ledger, make_report)
+    begin_run()
+    world.record("w1")
+    world.breaker.note_lost("r1", ["b0"])
+    world.breaker.look(0.0)
+    world.breaker.note_lost("r1", ["b1", "b2", "b3", "b4"])
+    world.breaker.look(1.0)
+    assert world.run.state == RunState.FAILED
+
+
 def test_losses_are_in_a_row_only_while_nothing_is_accounted(world: World) -> None:
     """Workers that die now and then in a long run do not end it; nor do losses of another run."""
-    world.breaker.note_lost(["b1", "b2", "b3"])
+    world.breaker.note_lost("r1", ["b1", "b2", "b3"])
     world.account()
-    world.breaker.note_lost(["b4", "b5", "b6", "b7"])
+    world.breaker.note_lost("r1", ["b4", "b5", "b6", "b7"])
     world.breaker.look(1.0)
     assert world.run.state == RunState.RUNNING
 
