@@ -5,6 +5,7 @@ beside it, by `telemetry.ticker`.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -22,6 +23,8 @@ from oku_core.process.supervision import Supervisor, cancel
 _log = logging.getLogger(__name__)
 
 _SWITCH_S = 0.0002
+_GC_THRESHOLDS = (700, 10, 10)
+"""Those that Python 3.11 begins with."""
 _LAST_LINES_S = 2.0
 """How long Loki is given at the end to take the lines that wait for it."""
 
@@ -112,4 +115,8 @@ def serve(settings: CoordinatorSettings) -> None:
     async def run() -> None:
         await Coordinator(settings).run()
 
+    # What was imported stays. What callers of the API leave behind is looked for often, or they could take
+    # much memory: the command has set other thresholds for its imports.
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
     asyncio.run(run())
