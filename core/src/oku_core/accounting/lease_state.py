@@ -7,7 +7,7 @@ class LeaseState(StrEnum):
     """What became of a lease."""
 
     ACTIVE = "active"
-    REPORTED = "reported"
+    CLOSED = "closed"
     EXPIRED = "expired"
 
 
@@ -16,11 +16,11 @@ class ExpiryReason(StrEnum):
 
     NOT_SENT = "not_sent"
     """As far as is known, the broker did not take its message, so nobody should have the lease."""
-    NOT_CLAIMED = "not_claimed"
-    """No worker claimed it in time: its message was lost."""
+    NOT_TAKEN = "not_taken"
+    """Its worker is alive and never had it: its message was lost."""
     WORKER_LOST = "worker_lost"
     """Its worker died."""
-    REPORT_LOST = "report_lost"
-    """Its worker is alive and no longer has the lease, but no report came."""
+    DROPPED = "dropped"
+    """Its worker is alive and no longer has the lease, but no final checkpoint came."""
     STACK_LOST = "stack_lost"
     """The local stack was killed while the lease was out."""

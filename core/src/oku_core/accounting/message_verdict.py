@@ -1,22 +1,22 @@
-"""The verdicts of the ledger on the messages of workers."""
+"""The verdicts of the ledger on the checkpoints of workers."""
 
 from enum import StrEnum
 
 
 class MessageVerdict(StrEnum):
-    """What the ledger decided about a message."""
+    """What the ledger decided about a checkpoint."""
 
-    CLAIMED = "claimed"
-    """A worker has begun the lease."""
     ACCOUNTED = "accounted"
-    """What the message covers is in the account."""
+    """What it covers is in the account, and its lease is open."""
+    CLOSED = "closed"
+    """What it covers is in the account, and its lease is closed."""
     REPEATED = "repeated"
-    """The ledger has this message already."""
+    """The ledger has this checkpoint, or a newer one, already."""
     LATE = "late"
     """The lease was taken back, or the run is over."""
-    STRAY = "stray"
-    """The message comes from a second execution of the lease; only the first one counts."""
+    FOREIGN = "foreign"
+    """It comes from another process than the one that has the lease."""
     UNTRUE = "untrue"
-    """The message cannot be true."""
+    """It cannot be true."""
     UNKNOWN = "unknown"
     """There is no such lease."""

@@ -1,8 +1,8 @@
 """The Celery application that coordinator and workers share: its queues and its settings.
 
-There are two queues: `leases` (coordinator to workers) and `reports` (workers to coordinator). Celery events
-carry progress, and a fanout exchange carries orders to all workers; both may be lost. All messages are sealed
-JSON. docs/decisions/0003-broker-carries-hints.md and 0022-signed-messages-and-rights-at-the-broker.md explain
+Each worker process has two queues of its own that expire with it: `leases.*` and `control.*`, both from the
+coordinator. The queue `checkpoints` leads back to the coordinator. Celery events carry progress, and a fanout
+exchange carries orders to all workers. Every message may be lost, and all are sealed JSON. docs/decisions/0003-broker-carries-hints.md and 0022-signed-messages-and-rights-at-the-broker.md explain
 the settings.
 """
 
@@ -27,10 +27,9 @@ from oku_core.messaging.transport import (
 
 Reject = Callable[[RejectedMessageError], None]
 
-LEASES_QUEUE = "leases"
-REPORTS_QUEUE = "reports"
+CHECKPOINTS_QUEUE = "checkpoints"
 LEASE_TASK = "oku.lease"
-REPORT_TASK = "oku.report"
+CHECKPOINT_TASK = "oku.checkpoint"
 PROGRESS_EVENT = "oku-progress"
 ORDERS_EXCHANGE = "oku.orders"
 
@@ -91,15 +90,17 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
         result_backend=None,
         task_queues=[
             # Celery would bind a queue without an exchange to the exchange of the default queue.
-            Queue(name, Exchange(name), routing_key=name, queue_arguments=arguments)
-            for name in (LEASES_QUEUE, REPORTS_QUEUE)
+            Queue(
+                CHECKPOINTS_QUEUE,
+                Exchange(CHECKPOINTS_QUEUE),
+                routing_key=CHECKPOINTS_QUEUE,
+                queue_arguments=arguments,
+            )
         ],
-        task_default_queue=LEASES_QUEUE,
+        task_default_queue=CHECKPOINTS_QUEUE,
         task_create_missing_queues=False,
-        # A message is acknowledged once its lease is reported, so the prefetch count limits active leases.
-        task_acks_late=True,
-        task_reject_on_worker_lost=True,
-        worker_prefetch_multiplier=1,
+        # Leases are acknowledged on intake: they are addressed to one process and mean nothing to another.
+        task_acks_late=False,
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
@@ -124,6 +125,20 @@ def build_worker_app(broker_url: str, key: bytes) -> App:
     app = build_app(broker_url, key)
     app.conf.broker_transport_options["polling_interval"] = find_call_s(app)
     return app
+
+
+def build_lease_queue(incarnation: str) -> Queue:
+    """Build the queue by which the coordinator sends leases to one process of one worker."""
+    return _build_addressed_queue(f"leases.{incarnation}")
+
+
+def build_control_queue(incarnation: str) -> Queue:
+    """Build the queue by which the coordinator sends `Control` to one process of one worker."""
+    return _build_addressed_queue(f"control.{incarnation}")
+
+
+def _build_addressed_queue(name: str) -> Queue:
+    return Queue(name, Exchange(name), routing_key=name, expires=_QUEUE_EXPIRES_S)
 
 
 def build_orders_queue(name: str) -> Queue:

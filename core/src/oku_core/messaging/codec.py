@@ -1,15 +1,15 @@
 """Encodes messages as JSON in a sealed envelope, and checks and decodes what arrives.
 
-A few fields are the same in every version of the protocol: which lease a message is about, and who sent it.
-So even if a signed message has another version or cannot be read, a worker can refuse the lease, and the
-coordinator can name the worker with the other version.
+A few fields are the same in every version of the protocol: who sent a message, and for which process it is.
+So even if a signed message has another version or cannot be read, its receiver can say who speaks it.
 """
 
 from typing import Any, TypeVar
 
 import msgspec
 
-from oku_core.messaging.lease import Lease, Message, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Order
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError, Rejection
@@ -19,42 +19,11 @@ from oku_core.spec.spec import decode_part, encode_part
 _T = TypeVar("_T")
 
 
-class LeaseHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a lease that are the same in every version."""
-
-    id: str
-    run: str
-    start: int
-
-
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a claim, a report or progress that name its worker in every version."""
+    """The fields of checkpoints and progress that name their worker in every version."""
 
     worker: str
     incarnation: str
-
-
-class _Refusal(Sender, frozen=True, kw_only=True, tag_field="type", tag="report"):
-    """The fields of a refusal that are the same in every version."""
-
-    lease: str
-    execution: str
-    start: int
-    refusal: str
-
-
-class UnreadableLeaseError(RejectedMessageError):
-    """A lease from the coordinator that this worker cannot read.
-
-    Attributes:
-        head: the fields of the lease that every version has.
-        rejection: the reason why the lease is not accepted.
-    """
-
-    def __init__(self, message: str, head: LeaseHead, rejection: Rejection) -> None:
-        super().__init__(message)
-        self.head = head
-        self.rejection = rejection
 
 
 class OtherProtocolError(RejectedMessageError):
@@ -76,13 +45,11 @@ class OtherProtocolError(RejectedMessageError):
 # Messages are decoded straight into our types: there are thousands, and kombu's decoder visits every object.
 _TASK_DECODER = msgspec.json.Decoder(tuple[tuple[SealedMessage], Any, Any])
 _SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
-_MESSAGE_DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_CHECKPOINT_DECODER = msgspec.json.Decoder(CheckpointBatch)
 _PROGRESS_DECODER = msgspec.json.Decoder(Progress)
-_LEASE_DECODER = msgspec.json.Decoder(Lease, dec_hook=decode_part)
+_LEASE_DECODER = msgspec.json.Decoder(LeaseBatch, dec_hook=decode_part)
 _ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
-_LEASE_HEAD_DECODER = msgspec.json.Decoder(LeaseHead)
 _SENDER_DECODER = msgspec.json.Decoder(Sender)
-_REFUSAL_DECODER = msgspec.json.Decoder(_Refusal)
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -94,14 +61,14 @@ class _Event(msgspec.Struct, frozen=True):
 _EVENT_DECODER = msgspec.json.Decoder(_Event)
 
 
-def seal_lease(signer: Signer, lease: Lease) -> dict[str, Any]:
-    """Encode and seal a lease."""
-    return _seal(signer, MessageKind.LEASE, lease)
+def seal_leases(signer: Signer, batch: LeaseBatch) -> dict[str, Any]:
+    """Encode and seal leases."""
+    return _seal(signer, MessageKind.LEASE, batch)
 
 
-def seal_message(signer: Signer, message: Message) -> dict[str, Any]:
-    """Encode and seal a claim or a report."""
-    return _seal(signer, MessageKind.REPORT, message)
+def seal_checkpoints(signer: Signer, batch: CheckpointBatch) -> dict[str, Any]:
+    """Encode and seal checkpoints."""
+    return _seal(signer, MessageKind.CHECKPOINT, batch)
 
 
 def seal_progress(signer: Signer, progress: Progress) -> dict[str, Any]:
@@ -132,59 +99,30 @@ def open_task(signer: Signer, kind: MessageKind, body: bytes | str) -> SealedMes
     return sealed
 
 
-def decode_lease(signer: Signer, document: object) -> Lease:
+def decode_leases(signer: Signer, document: object) -> LeaseBatch:
     """Decode the argument of a lease task.
 
     Raises:
-        UnreadableLeaseError: the lease comes from the coordinator, but this worker cannot read it.
-        RejectedMessageError: the argument is not a lease from the coordinator.
+        RejectedMessageError: the argument is not leases from a coordinator that speaks this version.
     """
     sealed = _convert_sealed(document)
     signer.check(MessageKind.LEASE, sealed)
     if sealed.protocol != PROTOCOL:
-        raise _build_unreadable(sealed, "", Rejection.OTHER_PROTOCOL)
-    try:
-        return _decode(sealed.body, _LEASE_DECODER)
-    except MalformedMessageError as error:
-        raise _build_unreadable(sealed, f": {error}", Rejection.MALFORMED) from error
+        raise MalformedMessageError(f"a lease speaks protocol {sealed.protocol}, this worker {PROTOCOL}")
+    return _decode(sealed.body, _LEASE_DECODER)
 
 
-def _build_unreadable(sealed: SealedMessage, why: str, rejection: Rejection) -> UnreadableLeaseError:
-    head = _decode(sealed.body, _LEASE_HEAD_DECODER)
-    spoken = f"the coordinator speaks protocol {sealed.protocol}, this worker {PROTOCOL}"
-    return UnreadableLeaseError(
-        f"the lease cannot be read{why} ({spoken}): run the same version of Oku on both", head, rejection
-    )
-
-
-def decode_message(signer: Signer, body: bytes | str) -> Message:
-    """Decode the body of a message in the queue `reports`.
-
-    A refusal is understood in every version, because the version may be the reason for it.
+def decode_checkpoints(signer: Signer, body: bytes | str) -> CheckpointBatch:
+    """Decode the body of a message in the queue `checkpoints`.
 
     Raises:
-        RejectedMessageError: the body is not a claim or a report from a worker that speaks this version.
+        OtherProtocolError: the worker speaks another version of the protocol.
+        RejectedMessageError: the body is not checkpoints from a worker.
     """
-    sealed = open_task(signer, MessageKind.REPORT, body)
-    if sealed.protocol == PROTOCOL:
-        return _decode(sealed.body, _MESSAGE_DECODER)
-    try:
-        refusal = _decode(sealed.body, _REFUSAL_DECODER)
-    except MalformedMessageError:
-        raise _build_other_protocol(sealed) from None
-    if not refusal.refusal:
-        raise OtherProtocolError(refusal.worker, sealed.protocol)
-    return Report(
-        lease=refusal.lease,
-        execution=refusal.execution,
-        worker=refusal.worker,
-        incarnation=refusal.incarnation,
-        start=refusal.start,
-        done=refusal.start,
-        started_at=0.0,
-        ended_at=0.0,
-        refusal=refusal.refusal,
-    )
+    sealed = open_task(signer, MessageKind.CHECKPOINT, body)
+    if sealed.protocol != PROTOCOL:
+        raise _build_other_protocol(sealed)
+    return _decode(sealed.body, _CHECKPOINT_DECODER)
 
 
 def decode_progress(signer: Signer, body: bytes | str) -> Progress:

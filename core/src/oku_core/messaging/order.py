@@ -1,26 +1,24 @@
-"""Orders from the coordinator to all workers: to stop leases, and how often to send progress.
+"""Orders from the coordinator: to all workers to stop leases and how often to speak, to one about its leases.
 
 Orders may be lost, so the coordinator repeats them. Others may replay them later, so each order says what it
-applies to.
+applies to, and does nothing when it comes again.
 """
 
 import msgspec
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
-    """Stop leases early.
+    """Stop the leases of a run early; for all workers.
 
     Attributes:
-        run: the run whose leases are stopped; None to stop only the leases in `leases`.
+        run: the run whose leases are stopped.
         up_to: the number of the last lease of the run to stop. Later leases go on, so an order from before a
             pause does not stop anything after it.
-        leases: the ids of single leases to stop.
         grace_s: how many seconds their requests in flight may take to finish.
     """
 
-    run: str | None
-    up_to: int = 0
-    leases: list[str] = []
+    run: str
+    up_to: int
     grace_s: float
 
 

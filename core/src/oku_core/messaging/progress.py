@@ -15,6 +15,20 @@ MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300
 
 
+class LeaseProgress(msgspec.Struct, frozen=True, array_like=True):
+    """How far a worker is with one of its leases.
+
+    Attributes:
+        taken: the first position that was not taken.
+        end: the first position that will not be taken.
+        outcomes: the counts of outcomes so far, in the order of `OUTCOMES`.
+    """
+
+    taken: int
+    end: int
+    outcomes: list[int]
+
+
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """One heartbeat interval of one worker: a second, or a few seconds if there are many workers.
 
@@ -24,7 +38,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         at: the Unix time by the worker's clock.
         sequence: rises with each message of this process; a message whose number does not rise is a copy.
         seconds: the length of the interval.
-        leases: the ids of the worker's leases, with the outcomes of each so far.
+        leases: how far the worker is with each of its leases, those included whose final checkpoint was not
+            yet confirmed.
+        specs: the runs whose spec it knows, the newest last.
         in_flight: the number of requests that are sent and not yet answered.
         outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
         bytes_received: the number of bytes received in this interval.
@@ -41,7 +57,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     sequence: int = 0
     seconds: float = 1.0
-    leases: dict[str, list[int]] = {}
+    leases: dict[str, LeaseProgress] = {}
+    specs: list[str] = []
     in_flight: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
@@ -54,8 +71,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     def find_fault(self) -> str | None:
         """Say what is wrong with received progress; None if nothing is."""
-        if not all(is_account(counts) for counts in (self.outcomes, *self.leases.values())):
+        accounts = (self.outcomes, *(lease.outcomes for lease in self.leases.values()))
+        if not all(is_account(counts) for counts in accounts):
             return "the outcomes are not six counts"
+        if not all(0 <= lease.taken <= lease.end for lease in self.leases.values()):
+            return "a lease has taken more than there is"
         figures = (self.at, self.in_flight, self.bytes_received, self.lag_s, self.cpu_share, self.rss_mb)
         if not all(0 <= figure < math.inf for figure in figures):
             return "a figure is negative or not a number"

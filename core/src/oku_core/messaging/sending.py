@@ -1,65 +1,67 @@
-"""Sends messages: leases and orders from the coordinator, claims and reports from the workers.
+"""Sends messages: leases and orders from the coordinator, checkpoints from the workers.
 
 Each message is sealed with the key of the application. How long a sender retries depends on whether the
 message is still useful later.
 """
 
-import time
 from typing import Any
 
+from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from oku_core.messaging.celery_app import (
+    CHECKPOINT_TASK,
+    CHECKPOINTS_QUEUE,
     LEASE_TASK,
-    LEASES_QUEUE,
-    REPORT_TASK,
-    REPORTS_QUEUE,
     App,
+    build_control_queue,
+    build_lease_queue,
     build_orders_queue,
 )
-from oku_core.messaging.codec import seal_lease, seal_message, seal_order
-from oku_core.messaging.lease import Lease, Message
-from oku_core.messaging.order import Order
-from oku_core.messaging.transport import find_connection_errors
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.codec import seal_checkpoints, seal_leases, seal_order
+from oku_core.messaging.lease import LeaseBatch
+from oku_core.messaging.order import Control, Intervals, Stop
 
-_REFUSED_S = 0.5
-"""The pause before a message that the broker has refused is sent again."""
-
-
-def send_lease(app: App, lease: Lease) -> None:
-    """Put a lease into its queue; raise kombu's `OperationalError` if the broker is unavailable."""
-    _send(app, LEASE_TASK, LEASES_QUEUE, seal_lease(app.signer, lease), retries=0)
+def send_leases(app: App, batch: LeaseBatch) -> None:
+    """Put leases into their worker's queue; raise kombu's `OperationalError` if the broker is unavailable."""
+    queue = build_lease_queue(batch.incarnation)
+    _send(app, LEASE_TASK, queue, seal_leases(app.signer, batch), retries=0)
 
 
-def send_message(app: App, message: Message) -> None:
-    """Put a claim or a report into its queue; block until the broker has it, however long that takes."""
-    sealed = seal_message(app.signer, message)
-    while True:
-        try:
-            _send(app, REPORT_TASK, REPORTS_QUEUE, sealed, retries=None)
-        except Exception as error:
-            # Celery retries if a connection is lost, but not if the broker refuses writes, for example
-            # because its disk is full.
-            if not isinstance(error, find_connection_errors(app)):
-                raise
-            time.sleep(_REFUSED_S)
-        else:
-            return
+def send_checkpoints(app: App, batch: CheckpointBatch) -> None:
+    """Put checkpoints into their queue; raise kombu's `OperationalError` if the broker is unavailable.
+
+    There is no retry: the sender repeats what is not confirmed, and by then has something newer.
+    """
+    _send(app, CHECKPOINT_TASK, CHECKPOINTS_QUEUE, seal_checkpoints(app.signer, batch), retries=0)
 
 
-def send_order(app: App, order: Order) -> None:
+def send_order(app: App, order: Stop | Intervals) -> None:
     """Send an order to all workers; raise kombu's `OperationalError` if the broker is unavailable.
 
     There is no retry: an order that arrives after it has become obsolete is worse than none.
     """
-    exchange = build_orders_queue("").exchange
+    _publish(app, seal_order(app.signer, order), build_orders_queue("").exchange, routing_key="")
+
+
+def send_control(app: App, control: Control) -> None:
+    """Send control to its worker; raise kombu's `OperationalError` if the broker is unavailable."""
+    queue = build_control_queue(control.incarnation)
+    _publish(app, seal_order(app.signer, control), queue.exchange, queue.routing_key, queue)
+
+
+def _publish(
+    app: App, sealed: dict[str, Any], exchange: Exchange, routing_key: str, queue: Queue | None = None
+) -> None:
     with app.producer_pool.acquire(block=True) as producer:
         connection = producer.connection
         try:
             producer.publish(
-                seal_order(app.signer, order),
+                sealed,
                 exchange=exchange.name,
-                declare=[exchange],
+                routing_key=routing_key,
+                declare=[queue or exchange],
                 serializer="json",
                 retry=False,
             )
@@ -67,7 +69,7 @@ def send_order(app: App, order: Order) -> None:
             raise OperationalError(str(error)) from error
 
 
-def _send(app: App, task: str, queue: str, sealed: dict[str, Any], retries: int | None) -> None:
+def _send(app: App, task: str, queue: str | Queue, sealed: dict[str, Any], retries: int | None) -> None:
     app.send_task(
         task,
         args=[sealed],

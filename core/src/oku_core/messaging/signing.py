@@ -12,7 +12,7 @@ import msgspec
 
 from oku_core.messaging.rejection import ForgedMessageError
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The version of the messages. It rises when an older coordinator or worker would misread them; how messages
 are signed is the same in every version."""
 SHORTEST_KEY = 16
@@ -23,8 +23,7 @@ class MessageKind(StrEnum):
     """What a message is for; each kind has its own queue or exchange."""
 
     LEASE = "lease"
-    REPORT = "report"
-    """A claim or a report."""
+    CHECKPOINT = "checkpoint"
     PROGRESS = "progress"
     ORDER = "order"
 

@@ -18,7 +18,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
-"""The longest message, in bytes; a report with a million indices of the largest request space has 17 MB."""
+"""The longest message, in bytes; a checkpoint with a million positions in flight of the largest request space has 17 MB."""
 
 if sys.platform == "darwin":
     KEEP_IDLE = socket.TCP_KEEPALIVE
@@ -33,8 +33,8 @@ _CALL_S, _LOCAL_CALL_S = 1.0, 0.1
 _CALL_MARGIN_S = 0.2
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """After this time the lease message of a dead worker may be redelivered; by then it is stale and dropped."""
-_REPORT_VISIBILITY_TIMEOUT_S = 5
-"""After this time, reports that a killed coordinator had fetched but not committed are redelivered."""
+_CHECKPOINT_VISIBILITY_TIMEOUT_S = 5
+"""After this time, checkpoints that a killed coordinator had fetched but not committed are redelivered."""
 _HEARTBEAT_PATIENCE_S = 3
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError)
 
@@ -101,8 +101,8 @@ def build_heartbeat_transport_options(app: Celery) -> dict[str, Any]:
     return options
 
 
-def build_reports_transport_options(app: Celery) -> dict[str, Any]:
-    """Build the options of the only consumer of `reports`, which needs redelivered reports soon.
+def build_checkpoints_transport_options(app: Celery) -> dict[str, Any]:
+    """Build the options of the only consumer of `checkpoints`, which needs redelivered messages soon.
 
     Its unacknowledged messages have their own keys, so that its short visibility timeout does not redeliver
     leases.
@@ -110,11 +110,11 @@ def build_reports_transport_options(app: Celery) -> dict[str, Any]:
     options = build_heartbeat_transport_options(app)
     if not is_amqp(app.conf.broker_url):
         options |= {
-            "unacked_key": "unacked_reports",
-            "unacked_index_key": "unacked_reports_index",
-            "unacked_mutex_key": "unacked_reports_mutex",
-            "unacked_mutex_expire": _REPORT_VISIBILITY_TIMEOUT_S,
-            "visibility_timeout": _REPORT_VISIBILITY_TIMEOUT_S,
+            "unacked_key": "unacked_checkpoints",
+            "unacked_index_key": "unacked_checkpoints_index",
+            "unacked_mutex_key": "unacked_checkpoints_mutex",
+            "unacked_mutex_expire": _CHECKPOINT_VISIBILITY_TIMEOUT_S,
+            "visibility_timeout": _CHECKPOINT_VISIBILITY_TIMEOUT_S,
             "unacked_restore_interval": 1,
             "unacked_restore_throttle": 1,
         }

@@ -1,0 +1,200 @@
+"""The checkpoint of a lease: what came of it since its start, and what of it is still in flight.
+
+A checkpoint is a state rather than a difference. The newest one counts, so a lost, doubled or late one changes
+nothing; a worker repeats its newest one until the coordinator has confirmed its sequence number. `find_fault`
+checks whether a checkpoint is plausible by itself; the ledger checks whether it contains its predecessor, and
+decides whether it counts.
+"""
+
+import re
+from itertools import pairwise
+
+import msgspec
+
+from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
+
+LONGEST_REFUSAL = 300
+"""The longest reason of a refusal, in characters."""
+LONGEST_NAME = 200
+"""The longest phase or name of a part, in characters."""
+# Sums of figures below this limit still fit the 64-bit integers of the ledger.
+_LIMIT = 2**53
+# Servers may send any number of up to three digits as a status.
+_STATUS = re.compile(r"[0-9]{1,3}")
+_FIGURES = (
+    "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share", "clock_step_s",
+    "watched_s", "underfilled_s",
+)  # fmt: skip
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the requests of one phase and one name, since the start of the lease.
+
+    Attributes:
+        phase: the phase of the run; empty if the run has only one.
+        name: the name of the requests; empty if all have the same.
+        outcomes: the counts of outcomes in the order of `OUTCOMES`.
+        statuses: the number of responses by status code.
+        bytes_received: the number of bytes in response bodies.
+        latency: the latencies of fully answered requests, from sending to the last byte, including
+            connecting.
+        per_second: the outcomes by the Unix second, on the worker's clock, in which the requests ended. Each
+            entry is what the second has in all; seconds that have not changed since a checkpoint that was
+            confirmed may be left out. All entries ever sent together sum to `outcomes`.
+    """
+
+    phase: str = ""
+    name: str = ""
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
+    statuses: dict[str, int] = {}
+    bytes_received: int = 0
+    latency: HistogramSnapshot = HistogramSnapshot()
+    per_second: dict[int, list[int]] = {}
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one lease. It covers the positions `[0, done)` except for those in flight.
+
+    Attributes:
+        lease: the id of the lease.
+        sequence: rises with each checkpoint of the lease, from 1.
+        done: the first position that was not taken.
+        end: the first position that will not be taken; below the length of the lease once it was shortened.
+        in_flight: the positions below `done` that have no outcome, in ascending order; at most as many as the
+            concurrency.
+        is_final: whether the worker has finished with the lease: it takes no further position, and what
+            `in_flight` names was given back.
+        parts: what came of the covered positions; parts that have not changed since a checkpoint that was
+            confirmed may be left out.
+        started_at: the Unix time of the first request; 0 if none was sent.
+        ended_at: the Unix time of the last answer so far.
+        cpu_s: the processor time of the worker for this lease.
+        peak_rss_mb: the peak resident memory of the worker so far.
+        max_lag_s: the largest lag of the worker's event loop during the lease; never negative.
+        busy_share: the largest share, from 0 to 1, of any whole second of the lease that the worker spent
+            on a processor or waiting for one; 0 if no whole second was measured.
+        saturated: the number of covered requests that ended in seconds in which the worker was short of
+            processor time.
+        lagged: the number of covered requests that ended in seconds in which the event loop lagged.
+        clock_step_s: the largest step by which the clock of the worker's machine was set during the lease.
+        watched_s: the seconds in which the lease was the one to take from and the target answered.
+        underfilled_s: those of them in which less than 97 % of the window was in flight although indices were
+            untaken.
+        refusal: the reason, in one line, why the worker could not begin, such as a missing file or engine;
+            empty if it could. A refusal is final and covers no requests.
+    """
+
+    lease: str
+    sequence: int
+    done: int
+    end: int
+    in_flight: list[int] = []
+    is_final: bool = False
+    parts: list[Part] = []
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    cpu_s: float = 0.0
+    peak_rss_mb: float = 0.0
+    max_lag_s: float = 0.0
+    busy_share: float = 0.0
+    saturated: int = 0
+    lagged: int = 0
+    clock_step_s: float = 0.0
+    watched_s: float = 0.0
+    underfilled_s: float = 0.0
+    refusal: str = ""
+
+    @property
+    def covered(self) -> int:
+        """The number of requests that the checkpoint accounts for."""
+        return self.done - len(self.in_flight)
+
+
+class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """The checkpoints of one process of one worker, taken at one instant.
+
+    Attributes:
+        worker: the name of the worker.
+        incarnation: the id of the worker's process; a restarted worker has the same name and another
+            incarnation.
+        run: the run that `taken` and `rate_rps` tell of.
+        taken: how many indices this process has taken of the run so far.
+        rate_rps: the requests of the run that end in a second, as measured of late; 0 while it is unknown.
+        checkpoints: of all open leases that have something new, and of those that are final and not yet
+            confirmed, in the order in which the worker works on them.
+    """
+
+    worker: str
+    incarnation: str
+    run: str = ""
+    taken: int = 0
+    rate_rps: float = 0.0
+    checkpoints: list[Checkpoint]
+
+
+def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
+    """Say why a checkpoint of a lease of `length` indices cannot be true; None if it can.
+
+    Whether the parts sum to what is covered depends on those that were sent before, and is for the ledger.
+    """
+    return (
+        _find_position_fault(checkpoint, length)
+        or next((fault for part in checkpoint.parts if (fault := _find_part_fault(part))), None)
+        or _find_figure_fault(checkpoint)
+        or _find_refusal_fault(checkpoint)
+    )
+
+
+def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
+    if not 0 <= checkpoint.done <= checkpoint.end <= length:
+        return f"it is done to {checkpoint.done} of {checkpoint.end}, but the lease has {length} positions"
+    if checkpoint.sequence < 1:
+        return f"its sequence number is {checkpoint.sequence}"
+    if any(b <= a for a, b in pairwise([-1, *checkpoint.in_flight, checkpoint.done])):
+        return "the positions in flight do not rise within what is done"
+    if len({(part.phase, part.name) for part in checkpoint.parts}) != len(checkpoint.parts):
+        return "two parts have the same phase and name"
+    return None
+
+
+def _find_part_fault(part: Part) -> str | None:
+    for text in (part.phase, part.name):
+        if len(text) > LONGEST_NAME or (text and not text.isprintable()):
+            return f"a phase or name is not one line of up to {LONGEST_NAME} printable characters"
+    if not all(is_account(counts) for counts in (part.outcomes, *part.per_second.values())):
+        return "the outcomes are not six counts"
+    if not all(0 <= second < _LIMIT for second in part.per_second):
+        return "a second is out of range"
+    answered = count_answered(part.outcomes)
+    for status, count in part.statuses.items():
+        if not _STATUS.fullmatch(status) or count <= 0:
+            return f"{count} responses have the status {status!r}"
+    if sum(part.statuses.values()) != answered:
+        return f"the statuses do not sum to the {answered} answered"
+    if not 0 <= part.bytes_received < _LIMIT:
+        return f"bytes_received is {part.bytes_received}"
+    if fault := part.latency.find_fault():
+        return fault
+    if part.latency.total != answered:
+        return f"the histogram holds {part.latency.total}, but {answered} are answered"
+    return None
+
+
+def _find_figure_fault(checkpoint: Checkpoint) -> str | None:
+    for name in _FIGURES:
+        figure = getattr(checkpoint, name)
+        if not 0 <= figure < _LIMIT:  # NaN fails this comparison, too
+            return f"{name} is {figure}"
+    for name in ("saturated", "lagged"):
+        if not 0 <= (requests := getattr(checkpoint, name)) <= checkpoint.covered:
+            return f"{requests} requests are {name}, but {checkpoint.covered} are covered"
+    return None
+
+
+def _find_refusal_fault(checkpoint: Checkpoint) -> str | None:
+    if checkpoint.refusal and (checkpoint.done or not checkpoint.is_final):
+        return f"it refuses the lease and is done to {checkpoint.done}"
+    if len(checkpoint.refusal) > LONGEST_REFUSAL or not checkpoint.refusal.isprintable():
+        return f"the refusal is not one line of up to {LONGEST_REFUSAL} printable characters"
+    return None
