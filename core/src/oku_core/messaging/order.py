@@ -22,16 +22,36 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     grace_s: float
 
 
-class HeartbeatInterval(msgspec.Struct, frozen=True, kw_only=True, tag="heartbeat_interval"):
-    """Send progress at this interval.
+class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
+    """Send heartbeats and checkpoints at these intervals; for all workers.
 
     Attributes:
         number: rises with each of these orders; an order whose number does not rise is outdated.
-        interval_s: the time from one heartbeat to the next.
+        heartbeat_s: the time from one heartbeat to the next.
+        checkpoint_s: the time from one checkpoint of a lease to the next.
     """
 
     number: int
-    interval_s: float
+    heartbeat_s: float
+    checkpoint_s: float
 
 
-Order = Stop | HeartbeatInterval
+class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
+    """What the ledger has decided about leases of one process of one worker; each of them by its id.
+
+    Attributes:
+        incarnation: the process that it is for; every other one drops the message.
+        confirmed: the highest sequence number of a checkpoint that the ledger has dealt with. A final
+            checkpoint that is confirmed is not repeated any more, and its lease can be forgotten.
+        limits: the first position that must not be taken yet. A limit never falls: a lower one is outdated.
+        ends: where the lease should end. The worker ends it there, or at the first position that it has not
+            taken, and answers with a checkpoint. An end never rises: a higher one is outdated.
+    """
+
+    incarnation: str
+    confirmed: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    ends: dict[str, int] = {}
+
+
+Order = Stop | Intervals | Control
