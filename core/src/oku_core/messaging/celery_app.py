@@ -2,8 +2,9 @@
 
 Each worker process has two queues of its own that expire with it: `leases.*` and `control.*`, both from the
 coordinator. The queue `checkpoints` leads back to the coordinator. Celery events carry progress, and a fanout
-exchange carries orders to all workers. Every message may be lost, and all are sealed JSON. docs/decisions/0003-broker-carries-hints.md and 0022-signed-messages-and-rights-at-the-broker.md explain
-the settings.
+exchange carries orders to all workers. Every message may be lost, and all are sealed JSON.
+docs/decisions/0003-broker-carries-hints.md and 0022-signed-messages-and-rights-at-the-broker.md explain the
+settings.
 """
 
 import importlib

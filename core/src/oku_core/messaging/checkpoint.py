@@ -1,9 +1,9 @@
 """The checkpoint of a lease: what came of it since its start, and what of it is still in flight.
 
-A checkpoint is a state rather than a difference. The newest one counts, so a lost, doubled or late one changes
-nothing; a worker repeats its newest one until the coordinator has confirmed its sequence number. `find_fault`
-checks whether a checkpoint is plausible by itself; the ledger checks whether it contains its predecessor, and
-decides whether it counts.
+A checkpoint is a state rather than a difference. The newest one counts, so a lost, doubled or late one
+changes nothing; a worker repeats its newest one until the coordinator has confirmed its sequence number.
+`find_fault` checks whether a checkpoint is plausible by itself; the ledger checks whether it contains its
+predecessor, and decides whether it counts.
 """
 
 import re
@@ -159,21 +159,32 @@ def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
 
 
 def _find_part_fault(part: Part) -> str | None:
-    for text in (part.phase, part.name):
-        if len(text) > LONGEST_NAME or (text and not text.isprintable()):
-            return f"a phase or name is not one line of up to {LONGEST_NAME} printable characters"
+    return _find_name_fault(part) or _find_count_fault(part) or _find_answer_fault(part)
+
+
+def _find_name_fault(part: Part) -> str | None:
+    if all(len(text) <= LONGEST_NAME and text.isprintable() for text in (part.phase, part.name)):
+        return None
+    return f"a phase or name is not one line of up to {LONGEST_NAME} printable characters"
+
+
+def _find_count_fault(part: Part) -> str | None:
     if not all(is_account(counts) for counts in (part.outcomes, *part.per_second.values())):
         return "the outcomes are not six counts"
     if not all(0 <= second < _LIMIT for second in part.per_second):
         return "a second is out of range"
+    if not 0 <= part.bytes_received < _LIMIT:
+        return f"bytes_received is {part.bytes_received}"
+    return None
+
+
+def _find_answer_fault(part: Part) -> str | None:
     answered = count_answered(part.outcomes)
     for status, count in part.statuses.items():
         if not _STATUS.fullmatch(status) or count <= 0:
             return f"{count} responses have the status {status!r}"
     if sum(part.statuses.values()) != answered:
         return f"the statuses do not sum to the {answered} answered"
-    if not 0 <= part.bytes_received < _LIMIT:
-        return f"bytes_received is {part.bytes_received}"
     if fault := part.latency.find_fault():
         return fault
     if part.latency.total != answered:

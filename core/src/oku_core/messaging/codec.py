@@ -1,7 +1,8 @@
 """Encodes messages as JSON in a sealed envelope, and checks and decodes what arrives.
 
-A few fields are the same in every version of the protocol: who sent a message, and for which process it is.
-So even if a signed message has another version or cannot be read, its receiver can say who speaks it.
+A few fields are the same in every version of the protocol: which leases a message is about, and who sent it.
+So even if a signed message has another version or cannot be read, a worker can refuse the leases, and the
+coordinator can name the worker with the other version.
 """
 
 from typing import Any, TypeVar
@@ -19,11 +20,39 @@ from oku_core.spec.spec import decode_part, encode_part
 _T = TypeVar("_T")
 
 
+class LeaseHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The field of a lease that is the same in every version."""
+
+    id: str
+
+
+class LeaseBatchHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of leases that are the same in every version."""
+
+    run: str
+    incarnation: str
+    leases: list[LeaseHead]
+
+
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of checkpoints and progress that name their worker in every version."""
 
     worker: str
     incarnation: str
+
+
+class UnreadableLeasesError(RejectedMessageError):
+    """Leases from the coordinator that this worker cannot read.
+
+    Attributes:
+        head: the fields of the leases that every version has.
+        rejection: the reason why the leases are not accepted.
+    """
+
+    def __init__(self, message: str, head: LeaseBatchHead, rejection: Rejection) -> None:
+        super().__init__(message)
+        self.head = head
+        self.rejection = rejection
 
 
 class OtherProtocolError(RejectedMessageError):
@@ -48,6 +77,7 @@ _SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
 _CHECKPOINT_DECODER = msgspec.json.Decoder(CheckpointBatch)
 _PROGRESS_DECODER = msgspec.json.Decoder(Progress)
 _LEASE_DECODER = msgspec.json.Decoder(LeaseBatch, dec_hook=decode_part)
+_LEASE_HEAD_DECODER = msgspec.json.Decoder(LeaseBatchHead)
 _ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 _SENDER_DECODER = msgspec.json.Decoder(Sender)
 
@@ -103,13 +133,25 @@ def decode_leases(signer: Signer, document: object) -> LeaseBatch:
     """Decode the argument of a lease task.
 
     Raises:
-        RejectedMessageError: the argument is not leases from a coordinator that speaks this version.
+        UnreadableLeasesError: the leases come from the coordinator, but this worker cannot read them.
+        RejectedMessageError: the argument is not leases from the coordinator.
     """
     sealed = _convert_sealed(document)
     signer.check(MessageKind.LEASE, sealed)
     if sealed.protocol != PROTOCOL:
-        raise MalformedMessageError(f"a lease speaks protocol {sealed.protocol}, this worker {PROTOCOL}")
-    return _decode(sealed.body, _LEASE_DECODER)
+        raise _build_unreadable(sealed, "", Rejection.OTHER_PROTOCOL)
+    try:
+        return _decode(sealed.body, _LEASE_DECODER)
+    except MalformedMessageError as error:
+        raise _build_unreadable(sealed, f": {error}", Rejection.MALFORMED) from error
+
+
+def _build_unreadable(sealed: SealedMessage, why: str, rejection: Rejection) -> UnreadableLeasesError:
+    head = _decode(sealed.body, _LEASE_HEAD_DECODER)
+    spoken = f"the coordinator speaks protocol {sealed.protocol}, this worker {PROTOCOL}"
+    return UnreadableLeasesError(
+        f"the lease cannot be read{why} ({spoken}): run the same version of Oku on both", head, rejection
+    )
 
 
 def decode_checkpoints(signer: Signer, body: bytes | str) -> CheckpointBatch:

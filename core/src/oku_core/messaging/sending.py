@@ -23,6 +23,7 @@ from oku_core.messaging.codec import seal_checkpoints, seal_leases, seal_order
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
 
+
 def send_leases(app: App, batch: LeaseBatch) -> None:
     """Put leases into their worker's queue; raise kombu's `OperationalError` if the broker is unavailable."""
     queue = build_lease_queue(batch.incarnation)

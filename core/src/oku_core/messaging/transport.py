@@ -18,7 +18,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
-"""The longest message, in bytes; a checkpoint with a million positions in flight of the largest request space has 17 MB."""
+"""The longest message, in bytes; checkpoints with a million positions in flight have 8 MB."""
 
 if sys.platform == "darwin":
     KEEP_IDLE = socket.TCP_KEEPALIVE

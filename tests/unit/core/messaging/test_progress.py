@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import LeaseProgress, Progress
 
 
 def build_progress(**changes: Any) -> Progress:
@@ -14,7 +14,7 @@ def build_progress(**changes: Any) -> Progress:
         worker="w1",
         incarnation="b1",
         at=1.7e9,
-        leases={"l1": [2, 0, 0, 0, 0, 0]},
+        leases={"l1": LeaseProgress(4, 9, [2, 0, 0, 0, 0, 0])},
         outcomes=[2, 0, 0, 0, 0, 0],
         latency=HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
     )
@@ -34,7 +34,9 @@ def test_true_progress_passes() -> None:
         ({"troubles": ["a\nb"]}, "its troubles are more than 10, or not single lines"),
         ({"outcomes": [1] * 5}, "the outcomes are not six counts"),
         ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not six counts"),
-        ({"leases": {"l1": [0] * 6, "l2": [0] * 7}}, "the outcomes are not six counts"),
+        ({"leases": {"l1": LeaseProgress(0, 0, [0] * 7)}}, "the outcomes are not six counts"),
+        ({"leases": {"l1": LeaseProgress(2, 1, [0] * 6)}}, "a lease has taken more than there is"),
+        ({"leases": {"l1": LeaseProgress(-1, 1, [0] * 6)}}, "a lease has taken more than there is"),
         ({"at": math.nan}, "a figure is negative or not a number"),
         ({"in_flight": -1}, "a figure is negative or not a number"),
         ({"bytes_received": -1}, "a figure is negative or not a number"),
@@ -58,8 +60,9 @@ def test_seconds_do_not_share_their_counts() -> None:
         Progress(worker="w", incarnation="b", at=0.0),
     )
     first.outcomes[0] += 1
-    first.leases["l1"] = [0] * 6
-    assert (second.outcomes, second.leases) == ([0] * 6, {})
+    first.leases["l1"] = LeaseProgress(0, 0, [0] * 6)
+    first.specs.append("r1")
+    assert (second.outcomes, second.leases, second.specs) == ([0] * 6, {}, [])
 
 
 def test_a_second_has_no_figures_by_default() -> None:

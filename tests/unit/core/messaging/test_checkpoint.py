@@ -1,0 +1,321 @@
+import math
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oku_core.accounting.histogram import (
+    HIGHEST_US,
+    Histogram,
+    HistogramSnapshot,
+    bucket_bounds_us,
+    bucket_index,
+)
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
+
+ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
+FIGURES = [
+    "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share", "clock_step_s", "watched_s",
+    "underfilled_s",
+]  # fmt: skip
+LENGTH = 30
+
+
+@st.composite
+def true_parts(draw: st.DrawFn, name: str = "") -> Part:
+    """Draw what came of some requests, request by request."""
+    latency = Histogram()
+    outcomes = dict.fromkeys(OUTCOMES, 0)
+    statuses: Counter[str] = Counter()
+    per_second: dict[int, list[int]] = {}
+    for _ in range(draw(st.integers(0, 12))):
+        outcome = draw(st.sampled_from(OUTCOMES))
+        outcomes[outcome] += 1
+        counts = per_second.setdefault(draw(st.integers(1_700_000_000, 1_700_000_003)), [0] * len(OUTCOMES))
+        counts[OUTCOMES.index(outcome)] += 1
+        if outcome in ANSWERED:
+            statuses[draw(st.sampled_from(["200", "404", "503", "999", "0"]))] += 1
+            latency.record(draw(st.integers(0, 5000) | st.integers(0, HIGHEST_US)))
+    return Part(
+        name=name,
+        outcomes=list(outcomes.values()),
+        statuses=dict(statuses),
+        bytes_received=draw(st.integers(0, 10**12)),
+        latency=latency.build_latency(),
+        per_second=per_second,
+    )
+
+
+@st.composite
+def true_checkpoints(draw: st.DrawFn) -> Checkpoint:
+    """Draw the checkpoint of a worker that has taken a prefix of a lease of `LENGTH` positions."""
+    end = draw(st.integers(0, LENGTH))
+    done = draw(st.integers(0, end))
+    in_flight = sorted(draw(st.sets(st.sampled_from(range(done)))) if done else [])
+    return Checkpoint(
+        lease="l1",
+        sequence=draw(st.integers(1, 10**6)),
+        done=done,
+        end=end,
+        in_flight=in_flight,
+        is_final=draw(st.booleans()),
+        parts=[draw(true_parts(name)) for name in draw(st.sets(st.sampled_from(["", "login", "cart"])))],
+        started_at=1.7e9,
+        ended_at=1.7e9 + draw(st.floats(0, 3600)),
+        cpu_s=draw(st.floats(0, 3600)),
+        peak_rss_mb=draw(st.floats(0, 1e6)),
+        max_lag_s=draw(st.floats(0, 60)),
+        busy_share=draw(st.floats(0, 1)),
+        saturated=draw(st.integers(0, done - len(in_flight))),
+        lagged=draw(st.integers(0, done - len(in_flight))),
+        clock_step_s=draw(st.floats(0, 1e6)),
+        watched_s=draw(st.floats(0, 3600)),
+        underfilled_s=draw(st.floats(0, 3600)),
+    )
+
+
+def build_part(**changes: Any) -> Part:
+    """What came of six requests, of which three were answered."""
+    latency = Histogram()
+    for value_us in (1000, 1000, 5000):
+        latency.record(value_us)
+    part = Part(
+        outcomes=[2, 1, 3, 0, 0, 0],
+        statuses={"200": 2, "500": 1},
+        latency=latency.build_latency(),
+        per_second={1_700_000_000: [2, 0, 0, 0, 0, 0], 1_700_000_001: [0, 1, 3, 0, 0, 0]},
+    )
+    return msgspec.structs.replace(part, **changes)
+
+
+def build_checkpoint(**changes: Any) -> Checkpoint:
+    """A checkpoint of seven positions out of ten, one of them in flight."""
+    checkpoint = Checkpoint(
+        lease="l1", sequence=1, done=7, end=10, in_flight=[5], parts=[build_part()], started_at=1.7e9,
+        ended_at=1.7e9 + 1,
+    )  # fmt: skip
+    return msgspec.structs.replace(checkpoint, **changes)
+
+
+def is_possible(checkpoint: Checkpoint, length: int) -> bool:
+    """Judge a checkpoint in another way: position by position and bucket by bucket, regardless of speed."""
+    taken, in_flight = set(range(checkpoint.done)), set(checkpoint.in_flight)
+    covered = len(taken - in_flight)
+    keys = [(part.phase, part.name) for part in checkpoint.parts]
+    return (
+        checkpoint.done in range(length + 1)
+        and checkpoint.end in range(checkpoint.done, length + 1)
+        and checkpoint.sequence > 0
+        and in_flight <= taken
+        and sorted(in_flight) == checkpoint.in_flight
+        and len(set(keys)) == len(keys)
+        and all(map(is_possible_part, checkpoint.parts))
+        and all(0 <= strained <= covered for strained in (checkpoint.saturated, checkpoint.lagged))
+        and all(
+            math.isfinite(getattr(checkpoint, name)) and 0 <= getattr(checkpoint, name) < 2**53
+            for name in FIGURES
+        )
+    )
+
+
+def is_possible_part(part: Part) -> bool:
+    """Judge a part alone."""
+    buckets = dict(zip(part.latency.buckets[0::2], part.latency.buckets[1::2], strict=False))
+    legal_buckets = all(
+        0 <= index <= bucket_index(HIGHEST_US) and count > 0 for index, count in buckets.items()
+    )
+    bounds = [bucket_bounds_us(index) for index in buckets] if legal_buckets else []
+    accounts = [part.outcomes, *part.per_second.values()]
+    return (
+        all(len(counts) == 6 and all(count >= 0 for count in counts) for counts in accounts)
+        and all(second in range(2**53) for second in part.per_second)
+        and all(status in {str(code) for code in range(1000)} for status in part.statuses)
+        and all(count > 0 for count in part.statuses.values())
+        and sum(part.statuses.values()) == sum(part.outcomes[:2]) == sum(buckets.values())
+        and part.bytes_received in range(2**53)
+        and legal_buckets
+        and len(part.latency.buckets) == 2 * len(buckets)
+        and list(buckets) == sorted(buckets)
+        and is_possible_latency(part.latency, list(buckets.values()), bounds)
+    )
+
+
+def is_possible_latency(latency: HistogramSnapshot, counts: list[int], bounds: list[tuple[int, int]]) -> bool:
+    """Whether sum, minimum and maximum are possible with these buckets."""
+    if not counts:
+        return (latency.sum_us, latency.min_us, latency.max_us) == (0, 0, 0)
+    return (
+        bounds[0][0] <= latency.min_us <= bounds[0][1]
+        and bounds[-1][0] <= latency.max_us <= bounds[-1][1]
+        and latency.min_us <= latency.max_us
+        and sum(count * low for count, (low, _) in zip(counts, bounds, strict=True)) <= latency.sum_us
+        and latency.sum_us <= sum(count * high for count, (_, high) in zip(counts, bounds, strict=True))
+    )
+
+
+def mutate(data: st.DataObject, value: Any) -> Any:
+    """Draw another value of the same type, near the old value or far from it."""
+    if isinstance(value, int):
+        return data.draw(st.sampled_from([value - 1, value + 1, -value - 1, 0, 2**53 - 1, 2**53, 10**30]))
+    if isinstance(value, float):
+        return data.draw(st.sampled_from([value + 1, -1e-9, math.nan, math.inf, -math.inf, 2.0**53]))
+    if isinstance(value, dict):
+        return mutate_counts(data, value)
+    if isinstance(value, list):
+        return mutate_list(data, value)
+    name = data.draw(st.sampled_from([field.name for field in msgspec.structs.fields(value)][2:]))
+    return msgspec.structs.replace(value, **{name: mutate(data, getattr(value, name))})
+
+
+def mutate_counts(data: st.DataObject, value: dict[Any, Any]) -> dict[Any, Any]:
+    """Draw counts by second, or by status, with one of them changed, removed or added."""
+    if any(isinstance(key, int) for key in value):
+        second = data.draw(st.sampled_from([-1, 2**53, 7, *value]))
+        return value | {second: data.draw(st.sampled_from([[0] * 6, [1] * 5, [0, 0, -1, 0, 0, 0]]))}
+    names = st.sampled_from(["200", "404", "007", "7", "", "ok", "1000", "-1", "٢٠٠", "2xx", *value])
+    changed = dict(value)
+    changed.pop(data.draw(names), None)
+    return changed | {data.draw(names): data.draw(st.integers(-1, 30))}
+
+
+def mutate_list(data: st.DataObject, value: list[Any]) -> list[Any]:
+    """Draw the list with one part mutated, or one number changed, removed, doubled, moved or added."""
+    if value and isinstance(value[0], Part):
+        place = data.draw(st.integers(0, len(value) - 1))
+        return [*value[:place], mutate(data, value[place]), *value[place + 1 :]]
+    place = data.draw(st.integers(0, max(0, len(value) - 1)))
+    here = value[place : place + 1]
+    other = data.draw(
+        st.sampled_from([[], here * 2, [n + 1 for n in here], [n - 1 for n in here], [0], [10**30]])
+    )
+    changed = [*value[:place], *other, *value[place + 1 :]]
+    return changed[::-1] if data.draw(st.booleans()) else changed
+
+
+@given(true_checkpoints())
+def test_a_true_checkpoint_passes(checkpoint: Checkpoint) -> None:
+    """Whatever a worker has sent, and wherever it stands, its true checkpoint is accepted."""
+    assert find_fault(checkpoint, LENGTH) is None
+
+
+@given(true_checkpoints())
+def test_a_checkpoint_covers_the_positions_that_were_taken_and_ended(checkpoint: Checkpoint) -> None:
+    """Those in flight are not covered."""
+    assert checkpoint.covered == len(set(range(checkpoint.done)) - set(checkpoint.in_flight))
+
+
+@settings(max_examples=300)
+@given(data=st.data(), checkpoint=true_checkpoints())
+def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
+    data: st.DataObject, checkpoint: Checkpoint
+) -> None:
+    """Every changed number, list, status or bucket that contradicts the rest is found, and no other."""
+    fields = [
+        "sequence",
+        "done",
+        "end",
+        "in_flight",
+        *(["parts"] if checkpoint.parts else []),
+        "saturated",
+        "lagged",
+        *FIGURES,
+    ]
+    field = data.draw(st.sampled_from(fields))
+    changed = msgspec.structs.replace(checkpoint, **{field: mutate(data, getattr(checkpoint, field))})
+    assert (find_fault(changed, LENGTH) is None) == is_possible(changed, LENGTH)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"done": -1}, "it is done to -1 of 10, but the lease has 10 positions"),
+        ({"done": 11}, "it is done to 11 of 10, but the lease has 10 positions"),
+        ({"end": 11}, "it is done to 7 of 11, but the lease has 10 positions"),
+        ({"end": 6}, "it is done to 7 of 6, but the lease has 10 positions"),
+        ({"sequence": 0}, "its sequence number is 0"),
+        ({"in_flight": [-1]}, "the positions in flight do not rise within what is done"),
+        ({"in_flight": [7]}, "the positions in flight do not rise within what is done"),
+        ({"in_flight": [5, 5]}, "the positions in flight do not rise within what is done"),
+        ({"in_flight": [5, 4]}, "the positions in flight do not rise within what is done"),
+        ({"parts": [build_part(), build_part()]}, "two parts have the same phase and name"),
+        ({"started_at": math.nan}, "started_at is nan"),
+        ({"ended_at": math.inf}, "ended_at is inf"),
+        ({"cpu_s": -0.1}, "cpu_s is -0.1"),
+        ({"peak_rss_mb": math.nan}, "peak_rss_mb is nan"),
+        ({"max_lag_s": -math.inf}, "max_lag_s is -inf"),
+        ({"busy_share": -1.0}, "busy_share is -1.0"),
+        ({"watched_s": -1.0}, "watched_s is -1.0"),
+        ({"saturated": 7}, "7 requests are saturated, but 6 are covered"),
+        ({"lagged": -1}, "-1 requests are lagged, but 6 are covered"),
+    ],
+)
+def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
+    """The log says what was wrong with a checkpoint."""
+    assert find_fault(build_checkpoint(), 10) is None
+    assert find_fault(build_checkpoint(**changes), 10) == fault
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"name": "x" * 201}, "a phase or name is not one line of up to 200 printable characters"),
+        ({"phase": "two\nlines"}, "a phase or name is not one line of up to 200 printable characters"),
+        ({"outcomes": []}, "the outcomes are not six counts"),
+        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not six counts"),
+        ({"outcomes": [2, 1, 4, -1, 0, 0]}, "the outcomes are not six counts"),
+        ({"per_second": {1: [1]}}, "the outcomes are not six counts"),
+        ({"per_second": {-1: [0] * 6}}, "a second is out of range"),
+        ({"outcomes": [3, 1, 2, 0, 0, 0]}, "the statuses do not sum to the 4 answered"),
+        ({"statuses": {}}, "the statuses do not sum to the 3 answered"),
+        ({"statuses": {"200": 3, "500": 0}}, "0 responses have the status '500'"),
+        ({"statuses": {"200": 4, "500": -1}}, "-1 responses have the status '500'"),
+        ({"statuses": {"200": 2, "2xx": 1}}, "1 responses have the status '2xx'"),
+        ({"statuses": {"200": 2, "1000": 1}}, "1 responses have the status '1000'"),
+        ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but not a status
+        ({"latency": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"latency": HistogramSnapshot()}, "the histogram holds 0, but 3 are answered"),
+        ({"bytes_received": -1}, "bytes_received is -1"),
+        ({"bytes_received": 10**30}, f"bytes_received is {10**30}"),
+    ],
+)
+def test_every_fault_of_a_part_is_named(changes: dict[str, Any], fault: str) -> None:
+    """The log says what was wrong with it."""
+    assert find_fault(build_checkpoint(parts=[build_part(**changes)]), 10) == fault
+
+
+def test_checkpoints_do_not_share_their_counts() -> None:
+    """Each part and each checkpoint has its own empty defaults."""
+    first, second = (Checkpoint(lease="l", sequence=1, done=0, end=0, parts=[Part()]) for _ in range(2))
+    first.parts[0].outcomes[0] += 1
+    first.parts[0].per_second[1] = [0] * 6
+    first.in_flight.append(1)
+    assert second == Checkpoint(lease="l", sequence=1, done=0, end=0, parts=[Part()])
+    assert find_fault(second, 0) is None
+
+
+def test_a_checkpoint_has_no_figures_by_default() -> None:
+    """A field that a worker leaves out counts as zero."""
+    checkpoint = Checkpoint(lease="l", sequence=1, done=0, end=5)
+    assert {getattr(checkpoint, name) for name in FIGURES} == {0}
+    assert CheckpointBatch(worker="w", incarnation="i", checkpoints=[checkpoint]).rate_rps == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"refusal": "ca.pem: no such file"}, None),
+        ({"refusal": "x" * 300}, None),
+        ({"refusal": "x" * 301}, "the refusal is not one line of up to 300 printable characters"),
+        ({"refusal": "two\nlines"}, "the refusal is not one line of up to 300 printable characters"),
+        ({"refusal": "no engine", "is_final": False}, "it refuses the lease and is done to 0"),
+        ({"refusal": "no engine", "done": 1, "in_flight": [0]}, "it refuses the lease and is done to 1"),
+    ],
+)
+def test_a_refusal_gives_a_reason_and_covers_nothing(changes: dict[str, Any], fault: str | None) -> None:
+    """The reason is one printable line, and the checkpoint is final."""
+    refusal = Checkpoint(lease="l1", sequence=1, done=0, end=7, is_final=True)
+    assert find_fault(msgspec.structs.replace(refusal, **changes), 7) == fault
