@@ -10,9 +10,10 @@ import msgspec
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.outcome import build_outcome_counts
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.progress import Progress
 from oku_core.results.coverage import AGAIN, Coverage
+from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.sample import QUANTILES, Sample, build_latencies_ms
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
@@ -41,30 +42,40 @@ BOUNDS_MS = tuple(float(f"{step * 10.0**decade:.6g}") for decade in _DECADES for
 """Upper bounds of the buckets of heatmaps, in ms: 0.01 to 5,000,000."""
 
 
-def build_range_line(lease: str, report: Report) -> Fields:
-    """The line of a report that accounts for requests."""
-    return {
-        "lease": lease,
-        "worker": report.worker,
-        "start": report.start,
-        "stop": report.done,
-        "requests": report.covered,
-        **build_outcome_counts(report.outcomes),
-        "bytes_received": report.bytes_received,
-        **build_latencies_ms(report.latency),
-        "started_at": round(report.started_at, 3),
-        "seconds": round(max(0.0, report.ended_at - report.started_at), 3),
-        "cpu_s": round(report.cpu_s, 3),
-        "peak_rss_mb": round(report.peak_rss_mb, 1),
-        "max_lag_s": round(report.max_lag_s, 4),
-        "busy_share": round(report.busy_share, 3),
-    }
+def build_range_lines(lease: ClosedLease, parts: Iterable[Part]) -> Iterator[Fields]:
+    """A line for each part of a closed lease; together they tell of what the lease has accounted for."""
+    figures, cpu_s = lease.figures, lease.figures.cpu_s
+    for part in parts:
+        yield {
+            "lease": lease.id,
+            "worker": lease.worker,
+            **_build_part_names(part),
+            "start": lease.start,
+            "stop": lease.stop,
+            "requests": sum(part.outcomes),
+            **build_outcome_counts(part.outcomes),
+            "bytes_received": part.bytes_received,
+            **build_latencies_ms(part.latency),
+            "started_at": round(figures.started_at, 3),
+            "seconds": round(max(0.0, figures.ended_at - figures.started_at), 3),
+            "cpu_s": round(cpu_s, 3),
+            "peak_rss_mb": round(figures.peak_rss_mb, 1),
+            "max_lag_s": round(figures.max_lag_s, 4),
+            "busy_share": round(figures.busy_share, 3),
+        }
+        cpu_s = 0.0  # so that the lines of a lease sum to its processor time
 
 
-def build_status_lines(report: Report) -> Iterator[Fields]:
-    """A line for each status code of a report."""
-    for status, requests in sorted(report.statuses.items()):
-        yield {"worker": report.worker, "status": status, "requests": requests}
+def build_status_lines(worker: str, parts: Iterable[Part]) -> Iterator[Fields]:
+    """A line for each status code in each part of a closed lease."""
+    for part in parts:
+        for status, requests in sorted(part.statuses.items()):
+            yield {"worker": worker, **_build_part_names(part), "status": status, "requests": requests}
+
+
+def _build_part_names(part: Part) -> Fields:
+    """The names that a part has; those that are empty are left out."""
+    return {field: text for field, text in (("phase", part.phase), ("name", part.name)) if text}
 
 
 def build_sample_fields(sample: Sample) -> Fields:

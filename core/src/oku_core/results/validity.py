@@ -1,10 +1,10 @@
-"""The rules by which reports and runs get flags of validity, as pure functions."""
+"""The rules by which leases and runs get flags of validity, as pure functions."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from oku_core.accounting.outcome import count_answered
-from oku_core.messaging.lease import Report
+from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.summary import Flag, Validity
 from oku_core.spec.values.quantity import format_duration
 
@@ -15,22 +15,33 @@ _BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 
 
-class ReportFlag(NamedTuple):
-    """A flag of one report, with the number of requests it concerns and the figure behind it."""
+class LeaseFlag(NamedTuple):
+    """A flag of one lease, with the number of requests it concerns and the figure behind it."""
 
     flag: Flag
     requests: int
     figure: float
 
 
-def flag_report(report: Report) -> list[ReportFlag]:
-    """The flags of one report; there are none if it covers no request."""
+def flag_growth(
+    before: LeaseFigures, after: LeaseFigures, *, covered_before: int, covered: int
+) -> list[LeaseFlag]:
+    """The flags that a lease gets between two of its checkpoints; none if they concern no request.
+
+    Args:
+        before: the figures of the earlier checkpoint.
+        after: the figures of the later one.
+        covered_before: how many requests the earlier one covered.
+        covered: how many requests the later one covers.
+    """
+    # All requests of a lease are suspect once the clock was set, those from before that time, too.
+    set_since = covered_before if before.clock_step_s else 0
     flags = (
-        ReportFlag(Flag.WORKER_SATURATED, report.saturated, report.busy_share),
-        ReportFlag(Flag.LOOP_LAG, report.lagged, report.max_lag_s),
-        ReportFlag(Flag.CLOCK_SET, report.covered if report.clock_step_s else 0, report.clock_step_s),
+        LeaseFlag(Flag.WORKER_SATURATED, after.saturated - before.saturated, after.busy_share),
+        LeaseFlag(Flag.LOOP_LAG, after.lagged - before.lagged, after.max_lag_s),
+        LeaseFlag(Flag.CLOCK_SET, covered - set_since if after.clock_step_s else 0, after.clock_step_s),
     )
-    return [flag for flag in flags if flag.requests]
+    return [flag for flag in flags if flag.requests > 0]
 
 
 def build_validity(
