@@ -105,7 +105,7 @@ def test_progress_is_read_as_it_was_sealed() -> None:
 
 @pytest.mark.parametrize(
     "order", [STOP, Intervals(number=3, heartbeat_s=2.0, checkpoint_s=5.0),
-              Control(incarnation="b1", confirmed={"l1": 3}, limits={"l1": 40}, ends={"l2": 0}, grace_s=1.0)],
+              Control(incarnation="b1", confirmed={"l1": 3}, limits={"l1": 40}, ends={"l2": 0})],
 )  # fmt: skip
 def test_orders_are_read_as_they_were_sealed(order: Order) -> None:
     """Each order keeps its type."""
