@@ -93,12 +93,16 @@ def build_sample_fields(sample: Sample) -> Fields:
         **build_outcome_counts(sample.outcomes),
         "bytes_received": sample.bytes_received,
         "rate_rps": round(sample.rate_rps, 1),
-        "in_flight": round(sample.in_flight, 1),
+        "in_flight": _round(sample.in_flight, 1),
         "mean_ms": sample.mean_ms,
         **{name: getattr(sample, name) for name in QUANTILES},
         "workers": sample.workers,
-        "lag_s": round(sample.lag_s, 4),
+        "lag_s": _round(sample.lag_s, 4),
     }
+
+
+def _round(figure: float | None, digits: int) -> float | None:
+    return None if figure is None else round(figure, digits)
 
 
 def build_tick_line(tick: Tick) -> Fields:

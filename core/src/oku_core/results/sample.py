@@ -1,7 +1,8 @@
 """A second of load, as it is sent to those who follow a run, kept in the ledger, exported and charted.
 
-Samples are made from progress, which may be lost: they show how a run went, but they are not its account. A
-long run has fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
+A live sample is made from progress, which may be lost. In a kept one, the outcomes are those of the series of
+the run (`oku_core.results.series`), which sums to the account; the rest stays what was seen live. A long run
+has fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
 """
 
 import zlib
@@ -38,7 +39,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         active_s: how long the run had been active at its end.
         outcomes_so_far: the outcomes of all requests that had ended by its end, accounted or not yet, in the
             order of `OUTCOMES`.
-        workers: how many workers were alive at its end.
+        workers: how many workers were alive at its end. This, `in_flight` and `lag_s` are None if no
+            coordinator was there to see it.
         in_flight: the requests sent and not yet answered, over all workers; the mean if it merges several.
         requests_ended: the requests that ended in it.
         rate_rps: the requests that ended, per second of it. A shorter sample counts as a whole second,
@@ -67,13 +69,13 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     resent_at_most: int
     active_s: float = 0.0
     outcomes_so_far: list[int] = msgspec.field(default_factory=build_no_counts)
-    workers: int
-    in_flight: float
+    workers: int | None
+    in_flight: float | None
     requests_ended: int = 0
     rate_rps: float = 0.0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
-    lag_s: float = 0.0
+    lag_s: float | None = 0.0
     latency: HistogramSnapshot = HistogramSnapshot()
     mean_ms: float | None = None
     p50_ms: float | None = None
@@ -149,10 +151,11 @@ def merge(samples: Sequence[Sample]) -> Sample:
     return msgspec.structs.replace(
         samples[-1],
         seconds=seconds,
-        in_flight=sum(sample.in_flight * sample.seconds for sample in samples) / seconds,
+        workers=next((sample.workers for sample in reversed(samples) if sample.workers is not None), None),
+        in_flight=_average_in_flight(samples),
         outcomes=outcomes,
         bytes_received=sum(sample.bytes_received for sample in samples),
-        lag_s=max(sample.lag_s for sample in samples),
+        lag_s=max((sample.lag_s for sample in samples if sample.lag_s is not None), default=None),
         latency=latency,
         **build_rates(seconds, outcomes),
         **build_latencies_ms(latency) | {"max_ms": largest_ms},
@@ -177,6 +180,13 @@ def build_latencies_ms(latency: HistogramSnapshot) -> dict[str, Any]:
 def measure_mean_ms(latency: HistogramSnapshot) -> float | None:
     """The mean of latencies in ms; None if there are none."""
     return round(latency.sum_us / latency.total / 1000, 6) if latency.buckets else None
+
+
+def _average_in_flight(samples: Iterable[Sample]) -> float | None:
+    """The mean over the time in which it was seen."""
+    seen = [(sample.in_flight, sample.seconds) for sample in samples if sample.in_flight is not None]
+    seen_s = sum(seconds for _, seconds in seen)
+    return sum(in_flight * seconds for in_flight, seconds in seen) / seen_s if seen_s else None
 
 
 def _sum_up(rows: Iterable[Sequence[int]]) -> list[int]:
