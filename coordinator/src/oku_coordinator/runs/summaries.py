@@ -13,7 +13,7 @@ from oku_core.results.summary import (
     build_latency_summary,
     find_imbalance,
 )
-from oku_core.results.validity import build_validity, flag_unknown_served
+from oku_core.results.validity import WindowFill, build_validity, flag_unknown_served
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
@@ -35,6 +35,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         resent_at_most=record.resent_at_most,
         windows=record.windows,
         imbalance=imbalance,
+        fill=WindowFill(record.watched_s, record.underfilled_s),
     )
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
         validity.append(flag_unknown_served(account.accounted))
@@ -54,6 +55,8 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         started_at=format_time(record.started_at),
         ended_at=format_time(record.ended_at),
         active_s=round(active_s, 3),
+        watched_s=round(record.watched_s, 3),
+        underfilled_s=round(record.underfilled_s, 3),
         throughput_rps=round(account.accounted / active_s, 1) if active_s else 0.0,
         latency_ms=build_latency_summary(account.histogram),
         histogram=hdr.encode_base64(account.histogram),

@@ -20,6 +20,10 @@ class Flag(StrEnum):
     """A worker was short of processor time: latencies include its own queueing."""
     LOOP_LAG = "loop_lag"
     """A worker's event loop was late: latencies include its stalls."""
+    WORKERS_MISSING = "workers_missing"
+    """The run began with fewer workers than it had asked for."""
+    UNDERFILLED = "underfilled"
+    """Fewer requests were in flight than were asked for, although some were left and the target answered."""
     WORKER_LOST = "worker_lost"
     """A worker died; its leases were given to other workers."""
     CLOCK_SET = "clock_set"
@@ -101,6 +105,8 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
+    `watched_s` are the seconds of all workers in which requests were left to take and the target answered, and
+    `underfilled_s` those of them in which less than 97 % of the window was in flight.
     `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
     waits for and what goes wrong, and are empty for a run at rest.
     """
@@ -120,6 +126,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str | None
     ended_at: str | None
     active_s: float
+    watched_s: float = 0.0
+    underfilled_s: float = 0.0
     throughput_rps: float
     latency_ms: LatencySummary
     histogram: str

@@ -10,6 +10,10 @@ from oku_core.spec.values.quantity import format_duration
 
 FEWEST_STRAINED = 0.01
 """The share of requests that must be affected; a smaller one cannot have moved any quantile up to p99."""
+MOST_UNDERFILLED = 0.03
+"""The share of seconds with an underfilled window that is not worth a flag."""
+FEWEST_UNDERFILLED_S = 1.0
+"""Fewer such seconds are the first and the last requests of a short run."""
 _BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
 """These flags concern leases and requests that were sent again, which are not among the accounted ones."""
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
@@ -21,6 +25,24 @@ class LeaseFlag(NamedTuple):
     flag: Flag
     requests: int
     figure: float
+
+
+class WindowFill(NamedTuple):
+    """How well the windows of all workers were filled, in seconds of a worker each.
+
+    Args:
+        watched_s: the seconds in which there were requests left to take and the target answered.
+        underfilled_s: those of them in which less than 97 % of the window was in flight.
+    """
+
+    watched_s: float = 0.0
+    underfilled_s: float = 0.0
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether the load was noticeably less than what was asked for."""
+        most_s = max(FEWEST_UNDERFILLED_S, MOST_UNDERFILLED * self.watched_s)
+        return self.watched_s > 0 and self.underfilled_s > most_s
 
 
 def flag_growth(
@@ -51,6 +73,7 @@ def build_validity(
     resent_at_most: int,
     windows: int,
     imbalance: str | None,
+    fill: WindowFill = WindowFill(),
 ) -> list[Validity]:
     """All flags of a run.
 
@@ -60,6 +83,7 @@ def build_validity(
         resent_at_most: how many requests of the run may have been sent more than once.
         windows: how many times the run was started or resumed.
         imbalance: the result of `find_imbalance`.
+        fill: how well the windows of its workers were filled.
     """
     accounted, answered = sum(outcomes), count_answered(outcomes)
     flags: list[Validity] = []
@@ -70,8 +94,17 @@ def build_validity(
         flags.append(Validity(flag=flag, detail=detail, requests=requests, share=share))
 
     for flag, requests, worst in kept:
-        if flag not in _STRAINS or requests >= FEWEST_STRAINED * accounted:
+        if flag == Flag.WORKERS_MISSING:
+            add(flag, accounted, _describe(flag, worst))
+        elif flag not in _STRAINS or requests >= FEWEST_STRAINED * accounted:
             add(flag, requests, _describe(flag, worst))
+    if fill.is_poor:
+        share = f"{fill.underfilled_s / fill.watched_s:.1%}"
+        detail = (
+            f"less than 97% of the window was in flight in {share} of the seconds, although requests were "
+            "left and the target answered"
+        )
+        add(Flag.UNDERFILLED, accounted, detail)
     if accounted > answered:
         detail = "requests without a complete response are in no latency figure"
         add(Flag.UNANSWERED, accounted - answered, detail)
@@ -97,6 +130,9 @@ def _describe(flag: Flag, worst: float) -> str:
         return f"workers were busy for up to {worst:.0%} of a second: latencies include their own queueing"
     if flag == Flag.LOOP_LAG:
         return f"a worker's event loop was up to {format_duration(worst)} late: latencies include that time"
+    if flag == Flag.WORKERS_MISSING:
+        who = "1 worker was" if worst == 1 else f"up to {worst:,.0f} workers were"
+        return f"{who} missing when the run began: until they come, the load is less than was asked for"
     if flag == Flag.CLOCK_SET:
         by = format_duration(worst)
         return f"a clock was set by up to {by}: durations are right, times of day may not be"
