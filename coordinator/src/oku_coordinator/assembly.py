@@ -116,6 +116,7 @@ class Assembly:
             find_troubles=self._find_troubles,
             files=settings.files,
             most_queued=settings.most_queued,
+            expected_workers=settings.expected_workers,
         )
         self.runs = Runs(
             self.ledger,
@@ -130,6 +131,7 @@ class Assembly:
         self.ticker = Ticker(self.ledger, self.roster, self.runs, self.recorder, self.metrics, self.clock.now)
 
     def _build_rounds(self, settings: CoordinatorSettings) -> None:
+        queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
         breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
         self.rounds = Rounds(
             ledger=self.ledger,
@@ -137,15 +139,13 @@ class Assembly:
             roster=self.roster,
             ticker=self.ticker,
             dispatcher=Dispatcher(
-                self.ledger, self.roster, self.broker, settings.server_urls, self.readiness.may_begin
+                self.ledger, self.roster, self.broker, settings.server_urls, queue_watch.begin
             ),
             reaper=Reaper(
                 self.ledger, self.roster, self.broker, self.metrics, self.clock.now, breaker.note_lost
             ),
             breaker=breaker,
-            queue_watch=QueueWatch(
-                self.ledger, settings.start_within_s, self.readiness.find_obstacle, self.clock.now
-            ),
+            queue_watch=queue_watch,
             end_watch=EndWatch(self.ledger, self.runs),
             interval_announcer=IntervalAnnouncer(self.broker),
             publisher=self.publisher,

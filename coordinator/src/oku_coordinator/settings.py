@@ -7,7 +7,10 @@ from oku_coordinator.loki import LokiTarget
 from oku_core.spec.files import NOWHERE, SpecFiles
 
 MOST_QUEUED = 500
-START_WITHIN_S = 600.0
+START_WITHIN_S = 10.0
+"""For workers that are processes of this machine, or run already."""
+KUBE_START_WITHIN_S = 60.0
+"""For pods, whose images may have to be pulled first; delay servers get as long."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,9 @@ class CoordinatorSettings:
         listen_fd: number of an inherited socket that listens already, instead of host and port.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         worker_timeout_s: a worker that is silent for longer is dead.
-        start_within_s: how long a run that has its turn may take to begin before the next one gets it.
+        start_within_s: how long a run that has its turn waits for the workers that it asks for, unless its
+            spec says so.
+        expected_workers: the names of the workers that a run waits for, unless its spec says how many.
         most_queued: how many runs may wait, the active one included.
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
@@ -84,6 +89,7 @@ class CoordinatorSettings:
     server_urls: tuple[str, ...] = ()
     worker_timeout_s: float = 10.0
     start_within_s: float = START_WITHIN_S
+    expected_workers: tuple[str, ...] = ()
     most_queued: int = MOST_QUEUED
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000

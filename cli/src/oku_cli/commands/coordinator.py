@@ -105,9 +105,17 @@ _log = logging.getLogger(__name__)
     "start_within_s",
     type=build_duration("1s", "24h"),
     envvar="OKU_START_WITHIN",
-    default="10m",
-    show_default=True,
-    help="How long a run may hold its turn without starting.",
+    help="How long a run waits for its workers if its spec does not say; then it begins with those that are "
+    "there, or with none gives its turn to the next; default: 10s, with --kube-workers 1m.",
+)
+@option(
+    OptionGroup.QUEUE,
+    "--expect-worker",
+    "expected_workers",
+    metavar="NAME",
+    envvar="OKU_EXPECT_WORKERS",
+    multiple=True,
+    help="Worker that a run waits for if its spec does not say how many; repeatable.",
 )
 @option(
     OptionGroup.QUEUE,
@@ -136,11 +144,17 @@ _log = logging.getLogger(__name__)
 def command(token: str | None, message_key_file: Path | None, **settings: Any) -> None:
     """Run the coordinator: the ledger, the leases and the HTTP API."""
     from oku_coordinator.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
-    from oku_coordinator.settings import CoordinatorSettings  # noqa: PLC0415
+    from oku_coordinator.settings import (  # noqa: PLC0415
+        KUBE_START_WITHIN_S,
+        START_WITHIN_S,
+        CoordinatorSettings,
+    )
 
     retention = pick_retention(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
+    if settings["start_within_s"] is None:
+        settings["start_within_s"] = START_WITHIN_S if kube is None else KUBE_START_WITHIN_S
     serve(
         CoordinatorSettings(
             message_key=read_message_key(message_key_file),

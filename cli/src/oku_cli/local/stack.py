@@ -217,10 +217,12 @@ class LocalStack:
         # The key stays in the folder: the broker may still have messages of a stack that was killed.
         data_dir.keep_message_key()
         key = str(data_dir.message_key)
+        names = [f"worker-{number}" for number in range(1, plan.workers + 1)]
+        expected = [flag for name in names for flag in ("--expect-worker", name)]
         server_flags = ["--server-url", self._server_url] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
-            "--data-dir", str(data_dir.absolute), *files, *server_flags,
+            "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected,
             listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
             **plan.coordinator_environment,
         )  # fmt: skip
@@ -230,8 +232,7 @@ class LocalStack:
                 "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
                 listening=self._server_sockets,
             )  # fmt: skip
-        for number in range(1, plan.workers + 1):
-            name = f"worker-{number}"
+        for number, name in enumerate(names, start=1):
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
             flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags(), *address]
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)

@@ -8,7 +8,7 @@ from oku_coordinator.kube.cluster import enter_cluster
 from oku_coordinator.kube.dns import ServerDns
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.kube.pod_servers import PodServers
-from oku_coordinator.kube.scale_plan import check_bounds
+from oku_coordinator.kube.scale_plan import check_bounds, choose_workers
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -58,6 +58,10 @@ class KubeFacade:
     def may_begin(self, run: RunRecord) -> bool:
         """Whether what a run needs beside workers is there."""
         return self._scaler.has_servers(run)
+
+    def count_workers(self, spec: Spec) -> int:
+        """How many worker pods a run gets."""
+        return choose_workers(spec, self._settings)
 
     @property
     def workers(self) -> PodReadiness:

@@ -1,4 +1,4 @@
-"""Gives every run its turn, cuts leases when a worker can take one, and calls them back when a run stops.
+"""Deals out the run that has its turn when a worker can take a lease, and calls leases back when it stops.
 
 One call of `step` does what there is to do now; the main loop calls it when something has changed and at
 least twice a second.
@@ -35,14 +35,14 @@ _BATCH = 100
 
 
 class Dispatcher:
-    """Begins runs, deals them out and calls their leases back.
+    """Has runs begun, deals them out and calls their leases back.
 
     Args:
         ledger: the truth.
         roster: who lives.
         broker: where leases go.
         server_urls: of Oku's own delay servers.
-        may_begin: says whether what a run needs beside workers is there.
+        begin: begins a pending run at monotonic seconds and Unix time, if it can; else it gives None.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Dispatcher:
         roster: Roster,
         broker: Broker,
         server_urls: Sequence[str],
-        may_begin: Callable[[RunRecord], bool] = lambda _: True,
+        begin: Callable[[RunRecord, float, float], RunRecord | None],
     ) -> None:
         self._ledger = ledger
         self._roster = roster
         self._broker = broker
         self._server_urls = tuple(server_urls)
-        self._may_begin = may_begin
+        self._begin = begin
         self._stopped_at = -math.inf
         self.has_more = False
         """Whether lease slots are still free after the last step."""
@@ -74,10 +74,10 @@ class Dispatcher:
         if run is None:
             return None
         if run.state == RunState.PENDING:
-            if not self._roster.workers(run.run) or not self._may_begin(run):
+            begun = self._begin(run, now, wall_now)
+            if begun is None:
                 return run
-            run = self._ledger.runs.change_state(run.run, RunState.RUNNING, wall_now)
-            _log.info("run %s begins", run.run, extra={"run": run.run})
+            run = begun
         if run.state == RunState.RUNNING:
             await self._deal(run, wall_now)
         else:

@@ -88,6 +88,22 @@ class LedgerRuns:
 
         return conservation.change(self._file, change, now)
 
+    def begin(self, run: str, now: float, missing: int = 0, reason: str = "") -> RunRecord:
+        """Let a pending run begin, and keep the reason if it does so without some of its workers.
+
+        Raises:
+            UnknownRunError: there is none.
+            TransitionError: it is not pending any more.
+        """
+
+        def begin(transaction: Transaction) -> RunRecord:
+            lifecycle.enter_state(transaction, run, RunState.RUNNING, now)
+            if missing:
+                lifecycle.note_missing_workers(transaction, run, now, missing, reason)
+            return run_table.fetch_run(transaction, run)
+
+        return conservation.change(self._file, begin, now)
+
     def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:
         """Take back all leases of a running run, and put it into a state of rest."""
         give_up = functools.partial(reclaim.give_up_run, run=run, state=state, now=now, reason=reason)

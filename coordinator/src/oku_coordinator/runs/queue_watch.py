@@ -1,7 +1,9 @@
-"""Gives the turn of a run that cannot begin to the next one, so that it does not hold up the others.
+"""Begins the run that has its turn, or gives the turn to the next.
 
-In a cluster there may never be room for its pods. The run goes to the end of the queue and gets another turn;
-as long as no other run waits, it keeps its turn.
+A run begins once all workers that it asks for are there. It waits for them for a while; then it begins with
+those that are there, and says how many are missing. If there is none, as in a cluster that never has room for
+its pods, it goes to the end of the queue and gets another turn; as long as no other run waits, it keeps its
+turn.
 """
 
 import logging
@@ -9,10 +11,15 @@ from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.readiness import Readiness
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.values.quantity import format_duration
 
 _log = logging.getLogger(__name__)
+
+_SHORTEST_TURN_S = 1.0
+_LAST_LOOK_S = 5.0
+"""What a run needs beside workers is looked at when they are there, which takes a moment."""
 
 
 class QueueWatch:
@@ -20,21 +27,17 @@ class QueueWatch:
 
     Args:
         ledger: keeps the queue.
-        start_within_s: how long a run may have its turn without beginning.
-        find_obstacle: why a run has not begun, in a line.
+        readiness: knows which workers are there, and what else a run waits for.
+        start_within_s: how long a run waits for its workers, unless its spec says so.
         clock: Unix time.
     """
 
     def __init__(
-        self,
-        ledger: Ledger,
-        start_within_s: float,
-        find_obstacle: Callable[[RunRecord], str],
-        clock: Callable[[], float],
+        self, ledger: Ledger, readiness: Readiness, start_within_s: float, clock: Callable[[], float]
     ) -> None:
         self._ledger = ledger
+        self._readiness = readiness
         self._start_within_s = start_within_s
-        self._find_obstacle = find_obstacle
         self._clock = clock
         self._run: str | None = None
         self._since = 0.0
@@ -44,17 +47,54 @@ class QueueWatch:
         """Begin to count anew: no worker could come, or none could have been heard."""
         self._since = now
 
+    def begin(self, run: RunRecord, now: float, wall_now: float) -> RunRecord | None:
+        """Begin a pending run that has its turn, if it can; None while it waits.
+
+        Args:
+            run: the run.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        waited_s = self._measure_turn_s(run, now)
+        workers = self._readiness.count_workers(run)
+        is_due = not workers.missing or waited_s >= self._find_start_within_s(run)
+        if not workers.there or not is_due or not self._readiness.may_begin(run):
+            return None
+        if workers.missing:
+            reason = f"{workers.describe()}, after it has waited for {format_duration(waited_s)}"
+            _log.warning("run %s begins with %s", run.run, reason, extra={"run": run.run})
+        else:
+            reason = ""
+            _log.info("run %s begins", run.run, extra={"run": run.run})
+        self._run = None
+        return self._ledger.runs.begin(run.run, wall_now, workers.missing, reason)
+
     def look(self, now: float) -> None:
-        """Look at the run that has its turn, at `now` in monotonic seconds."""
+        """Give the turn of a run that cannot begin to the next, at `now` in monotonic seconds."""
         run = self._ledger.runs.fetch_current()
         if run is None or run.state != RunState.PENDING:
             self._run = None
-        elif run.run != self._run:
-            self._run, self._since = run.run, now
-        elif now - self._since >= self._start_within_s and self._ledger.runs.count_queued() > 1:
-            waited = format_duration(self._start_within_s)
-            obstacle = self._find_obstacle(run)
-            reason = f"it has not begun within {waited}" + (f": {obstacle}" if obstacle else "")
+            return
+        waited_s = self._measure_turn_s(run, now)
+        if waited_s >= self._find_turn_s(run) and self._ledger.runs.count_queued() > 1:
+            obstacle = self._readiness.find_obstacle(run)
+            reason = f"it has not begun within {format_duration(waited_s)}{obstacle and f': {obstacle}'}"
             _log.warning("run %s gives its turn to the next: %s", run.run, reason, extra={"run": run.run})
             self._ledger.runs.requeue(run.run, self._clock(), reason)
             self._run = None
+
+    def _measure_turn_s(self, run: RunRecord, now: float) -> float:
+        if run.run != self._run:
+            self._run, self._since = run.run, now
+        return now - self._since
+
+    def _find_start_within_s(self, run: RunRecord) -> float:
+        said = run.spec.start_within_s
+        return self._start_within_s if said is None else said
+
+    def _find_turn_s(self, run: RunRecord) -> float:
+        """How long a run has its turn without beginning: it begins with one worker once it has waited."""
+        turn_s = max(self._find_start_within_s(run), _SHORTEST_TURN_S)
+        if not self._readiness.count_workers(run).there:
+            return turn_s
+        return max(turn_s, self._readiness.find_servers_within_s(run)) + _LAST_LOOK_S

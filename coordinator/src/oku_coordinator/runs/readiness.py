@@ -4,10 +4,11 @@ What is known of workers, pods, Kubernetes and Loki becomes notices: lines for t
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.server_watch import ServerWatch
@@ -20,6 +21,7 @@ from oku_core.spec.spec import Spec
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
 
+NOBODY = "waiting for a worker to connect"
 LONGEST_NOTICE = 300
 """Characters; the messages of others may be long."""
 
@@ -32,6 +34,29 @@ class QueueFullError(Exception):
             f"{queued} runs are pending or active, and at most {most} may be:"
             " wait for one to end, or cancel one"
         )
+
+
+class WorkerReadiness(NamedTuple):
+    """The workers of a run at one moment.
+
+    Args:
+        there: how many are connected and can begin with the run.
+        wanted: how many the run asks for.
+        obstacle: what keeps others away, or who they are, where that is known; else empty.
+    """
+
+    there: int
+    wanted: int
+    obstacle: str
+
+    @property
+    def missing(self) -> int:
+        """How many the run waits for."""
+        return max(0, self.wanted - self.there)
+
+    def describe(self) -> str:
+        """How many of them are there, and why not the others."""
+        return f"{self.there:,} of {self.wanted:,} workers{_add(self.obstacle)}"
 
 
 @dataclass(frozen=True)
@@ -47,6 +72,7 @@ class Readiness:
         find_troubles: what else is wrong, a line each.
         files: the files that specs may name.
         most_queued: how many runs may be pending or active.
+        expected_workers: the names of the workers that a run waits for that does not say how many.
     """
 
     ledger: Ledger
@@ -57,6 +83,7 @@ class Readiness:
     find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
+    expected_workers: Sequence[str] = field(default=(), kw_only=True)
 
     def check(self, spec: Spec) -> None:
         """Refuse a spec that cannot be carried out here, with a `UserError`."""
@@ -73,6 +100,22 @@ class Readiness:
         """Whether a run has what it needs besides workers: delay servers that are ready, named and seen."""
         is_scaled = self.kube is None or self.kube.may_begin(run)
         return is_scaled and (self.server_watch is None or self.server_watch.may_begin(run))
+
+    def find_servers_within_s(self, run: RunRecord) -> float:
+        """How long delay servers may take to be there at most."""
+        return SERVERS_WITHIN_S if self.kube is not None and run.spec.brings_servers else 0.0
+
+    def count_workers(self, run: RunRecord) -> WorkerReadiness:
+        """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
+        there = self.roster.workers(run.run)
+        if self.kube is not None:
+            wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
+        else:
+            wanted = run.spec.workers or len(self.expected_workers) or 1
+            names = {worker.name for worker in there}
+            absent = [name for name in self.expected_workers if name not in names]
+            obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""
+        return WorkerReadiness(len(there), wanted, obstacle if len(there) < wanted else "")
 
     def expects_workers(self) -> bool:
         """Whether more pods of workers are coming."""
@@ -102,18 +145,29 @@ class Readiness:
         yield from self._find_of_others()
 
     def _find_of_workers(self, run: RunRecord) -> Iterator[str]:
-        here = len(self.roster.workers())
         if run.state not in (RunState.PENDING, RunState.RUNNING):
             return
-        if self.kube is not None and here < self.kube.workers.wanted:
-            workers = self.kube.workers
-            if not here or not workers.is_complete:
-                yield f"waiting for workers: {here} of {workers.wanted} connected{_add(workers.obstacle)}"
-        elif not here:
-            yield "waiting for a worker to connect"
+        yield from self._find_missing(run)
         if barred := self.roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
+
+    def _find_missing(self, run: RunRecord) -> Iterator[str]:
+        here, workers = len(self.roster.workers()), self.count_workers(run)
+        is_pending = run.state == RunState.PENDING
+        if self.kube is not None and not is_pending:
+            pods = self.kube.workers
+            if here < pods.wanted and not (here and pods.is_complete):
+                yield f"waiting for workers: {here:,} of {pods.wanted:,} connected{_add(pods.obstacle)}"
+            elif not here:
+                yield NOBODY
+        elif is_pending and workers.missing and (workers.wanted > 1 or self.kube is not None):
+            count = f"{workers.there:,} of {workers.wanted:,} connected"
+            yield f"waiting for workers: {count}{_add(workers.obstacle)}"
+        elif not here:
+            yield NOBODY
+        elif here < workers.wanted:
+            yield f"{here:,} of {workers.wanted:,} workers are connected{_add(workers.obstacle)}"
 
     def _find_of_servers(self, run: RunRecord) -> Iterator[str]:
         if self.kube is None or run.state != RunState.PENDING or self.kube.may_begin(run):
@@ -131,6 +185,17 @@ class Readiness:
             yield f"Kubernetes: {self.kube.trouble}"
         yield from self.roster.find_troubles()
         yield from self.find_troubles()
+
+
+def describe_absent(names: Sequence[str]) -> str:
+    """Which workers are missing; of many, the first."""
+    most = 3
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"{names[0]} is missing"
+    listed = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1:,} more"]
+    return f"{', '.join(listed[:-1])} and {listed[-1]} are missing"
 
 
 def _shorten(notice: str) -> str:

@@ -170,6 +170,11 @@ FIELDS: tuple[Field, ...] = (
         short=("-w",), default="half the processors",
     ),
     Field(
+        "start-within", "start_within_s", FieldGroup.LOAD, _duration(0, "0s"), "DURATION",
+        "How long to wait for all workers; then the run begins with those that are there.",
+        default="10s, in a cluster 1m",
+    ),
+    Field(
         "engine", "engine", FieldGroup.LOAD, _engine, "ENGINE",
         "HTTP engine: aiohttp, or httptools for throughput.",
     ),

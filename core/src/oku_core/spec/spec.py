@@ -43,6 +43,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     body: str | None = None
     concurrency: int = 100
     workers: int | None = None
+    start_within_s: float | None = None
     engine: Engine = Engine.AIOHTTP
     timeout_s: float = 10.0
     grace_s: float | None = None

@@ -66,3 +66,11 @@ def test_a_token_that_nobody_could_send_is_refused(
     with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): "):
         run(*(("--token", token) if is_flag else ()), token="t" if is_flag else token)
     assert not served
+
+
+def test_a_run_waits_longer_for_pods_than_for_processes(served: list[CoordinatorSettings]) -> None:
+    """What is said holds everywhere."""
+    kube = ("--kube-workers", "w", "--kube-namespace", "n")
+    for flags in ((), kube, ("--start-within", "90s"), (*kube, "--start-within", "90s")):
+        run(*flags)
+    assert [settings.start_within_s for settings in served] == [10.0, 60.0, 90.0, 90.0]

@@ -1,3 +1,4 @@
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +10,8 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.dispatcher import Dispatcher, build_sent_spec, find_free_slots
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.queue_watch import QueueWatch
+from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.celery_app import build_app
@@ -60,7 +63,9 @@ def roster() -> Roster:
 @pytest.fixture
 def dispatcher(ledger: Ledger, roster: Roster, broker: BrokerTwin) -> Dispatcher:
     """A dispatcher for two delay servers."""
-    return Dispatcher(ledger, roster, broker, ["http://127.0.0.1:1", "http://127.0.0.1:2/"])
+    queue_watch = QueueWatch(ledger, Readiness(ledger, roster), 60.0, time.time)
+    servers = ["http://127.0.0.1:1", "http://127.0.0.1:2/"]
+    return Dispatcher(ledger, roster, broker, servers, queue_watch.begin)
 
 
 def record(roster: Roster, *workers: str, ended: int = 0, ahead_s: float = 0.0) -> None:

@@ -34,6 +34,10 @@ class PodsTwin:
         """Refuse every spec."""
         raise UserError(f"workers: {spec.workers} is too many")
 
+    def count_workers(self, _: Spec) -> int:
+        """How many workers a run gets."""
+        return max(1, self.workers.wanted)
+
     def may_begin(self, _: RunRecord) -> bool:
         """Whether the delay servers are ready."""
         return self.has_servers
@@ -100,6 +104,38 @@ def test_a_run_whose_workers_have_all_gone_waits_again(world: World, running: Ru
     assert world.alone.build_notices(pausing) == []
 
 
+def test_a_run_says_which_of_its_workers_are_missing(ledger: Ledger) -> None:
+    """It waits for those of its stack; once it has begun without some, it says so until they are there."""
+    world = World(ledger)
+    names = [f"w{number}" for number in range(1, 6)]
+    stack = Readiness(ledger, world.roster, expected_workers=names)
+    run = ledger.runs.create("r1", Spec(), 0.0)
+    said = [stack.build_notices(run)]
+    for name in names[:4]:
+        world.record(name)
+        said.append(stack.build_notices(run))
+    assert said == [
+        ["waiting for workers: 0 of 5 connected: w1, w2 and 3 more are missing"],
+        ["waiting for workers: 1 of 5 connected: w2, w3 and 2 more are missing"],
+        ["waiting for workers: 2 of 5 connected: w3, w4 and w5 are missing"],
+        ["waiting for workers: 3 of 5 connected: w4 and w5 are missing"],
+        ["waiting for workers: 4 of 5 connected: w5 is missing"],
+    ]
+    run = ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    assert stack.build_notices(run) == ["4 of 5 workers are connected: w5 is missing"]
+    world.record("w5")
+    assert stack.build_notices(run) == []
+
+
+def test_workers_that_nobody_has_named_are_counted(ledger: Ledger) -> None:
+    """A spec may ask for more workers than its coordinator knows by name."""
+    world = World(ledger)
+    stack = Readiness(ledger, world.roster, expected_workers=["w1"])
+    run = ledger.runs.create("r1", Spec(workers=2), 0.0)
+    world.record("w1")
+    assert stack.build_notices(run) == ["waiting for workers: 1 of 2 connected"]
+
+
 def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> None:
     """It has no notices, whatever is wrong."""
     world.pods.trouble = "gone"
@@ -144,7 +180,7 @@ def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
 
 def test_in_a_cluster_it_is_said_how_many_workers_are_here(world: World, pending: RunRecord) -> None:
     """The notice has the connected workers, the wanted ones, and why the others are missing."""
-    assert world.in_cluster.build_notices(pending) == [NOBODY]
+    assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 1 connected"]
     world.pods.workers = PodReadiness(0, 4)
     assert world.in_cluster.build_notices(pending) == ["waiting for workers: 0 of 4 connected"]
     world.pods.workers = PodReadiness(0, 4, "no node has room")

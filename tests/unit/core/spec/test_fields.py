@@ -47,6 +47,7 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("timeout", False, "false is not a duration such as 10s, 500ms or 2m"),
     ("grace", -0.1, "-0.1 is not at least 0s"),
     ("grace", "3600.5s", "3600.5s is not at most 1h"),
+    ("start-within", -1, "-1 is not at least 0s"),
     ("expect-status", 600, "600 is not a status such as 200 or 2xx"),
     ("expect-status", "6xx", "6xx is not a status such as 200 or 2xx"),
     ("expect-status", [], "no status is given"),

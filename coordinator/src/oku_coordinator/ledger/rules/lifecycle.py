@@ -4,7 +4,7 @@ The windows of time in which it was active open when a worker begins, and close 
 """
 
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import run_table
+from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import sum_lengths
@@ -49,6 +49,13 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
     run_table.put_last(transaction, run, now)
     text = f"the run gives its turn to the next: {reason}"
     note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
+
+
+def note_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
+    """Note that a run begins without some of the workers that it had asked for."""
+    account_table.note_missing_workers(transaction, run, missing)
+    text = f"the run begins with {reason}"
+    note(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
 
 
 def follow_up(transaction: Transaction, run: str, now: float) -> None:

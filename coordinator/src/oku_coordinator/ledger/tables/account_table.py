@@ -68,6 +68,11 @@ def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: 
     )  # fmt: skip
 
 
+def note_missing_workers(transaction: Transaction, run: str, missing: int) -> None:
+    """Note that a run began without so many of its workers."""
+    _add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
+
+
 def note_clock_step(transaction: Transaction, run: str, requests: int, step_s: float) -> None:
     """Note that the coordinator's clock was set while so many requests were leased."""
     _add_flag(transaction, run, Flag.CLOCK_SET, requests, abs(step_s))
