@@ -57,6 +57,7 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "body": _TEXT,
     "concurrency": _count(1, 1_000_000),
     "workers": _count(1, 10_000),
+    "start-within": _DURATION,
     "engine": {"enum": [engine.value for engine in Engine]},
     "timeout": _DURATION,
     "grace": _DURATION,

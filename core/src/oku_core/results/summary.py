@@ -105,8 +105,8 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
-    `watched_s` are the seconds of all workers in which requests were left to take and the target answered, and
-    `underfilled_s` those of them in which less than 97 % of the window was in flight.
+    `watched_s` is how many seconds of all workers were watched for how full their windows were, and
+    `underfilled_s` in how many of them less than 97 % of a window was in flight.
     `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
     waits for and what goes wrong, and are empty for a run at rest.
     """

@@ -45,6 +45,9 @@ class WindowFill(NamedTuple):
         return self.watched_s > 0 and self.underfilled_s > most_s
 
 
+_UNWATCHED = WindowFill()
+
+
 def flag_growth(
     before: LeaseFigures, after: LeaseFigures, *, covered_before: int, covered: int
 ) -> list[LeaseFlag]:
@@ -73,7 +76,7 @@ def build_validity(
     resent_at_most: int,
     windows: int,
     imbalance: str | None,
-    fill: WindowFill = WindowFill(),
+    fill: WindowFill = _UNWATCHED,
 ) -> list[Validity]:
     """All flags of a run.
 
