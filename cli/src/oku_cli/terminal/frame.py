@@ -156,8 +156,8 @@ class _Numbers:
         self._left = (
             ("rate", format_rate(sample.rate_rps)),
             ("average", format_rate(trend.average_rps)),
-            ("in flight", format_count(round(sample.in_flight))),
-            ("workers", format_count(sample.workers)),
+            ("in flight", format_count(round(sample.in_flight or 0))),
+            ("workers", format_count(sample.workers or 0)),
         )
         self._right = (
             ("p50", format_latency(trend.p50_5s_ms)),

@@ -86,7 +86,7 @@ def build_line(tick: Tick, trend: Trend) -> str:
         f"{tick.state} {format_count(sample.done)}/{format_count(sample.requests_total)}",
         f"({progress}, {format_count(sample.accounted)} accounted)",
         format_rate(trend.recent_rps),
-        f"in flight {format_count(round(sample.in_flight))}",
+        f"in flight {format_count(round(sample.in_flight or 0))}",
         *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
         f"p50 {format_latency(trend.p50_5s_ms)} p99 {format_latency(trend.p99_5s_ms)}",
         f"workers {sample.workers}",

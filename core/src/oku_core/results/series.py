@@ -17,6 +17,8 @@ Series = Mapping[int, Sequence[int]]
 """Counts of outcomes in the order of `OUTCOMES`, by the Unix second in which the requests ended."""
 _GAP_S = 0.75
 """Samples that are further apart than this do not share the second between them."""
+_LATE_S = 3.0
+"""A longer time from one sample to the next is no late tick, but a pause or a merged sample."""
 
 
 def add(series: dict[int, list[int]], second: int, outcomes: Sequence[int]) -> None:
@@ -110,12 +112,12 @@ def _are_adjacent(sample: Sample, follower: Sample) -> bool:
 def _count(
     sample: Sample, outcomes: Sequence[int] | None, span: tuple[int, int], before: Sample | None
 ) -> Sample:
-    """A sample with more outcomes; its length is at least that of the seconds that it stands for."""
+    """A sample with more outcomes; one after a late tick is as long as the seconds that it stands for."""
     if outcomes is None:
         return sample
     total = add_counts(sample.outcomes, outcomes)
-    free_s = math.inf if before is None else sample.at - before.at
-    seconds = max(sample.seconds, min(free_s, span[1] - span[0]))
+    since_s = math.inf if before is None else sample.at - before.at
+    seconds = sample.seconds if since_s > _LATE_S else max(sample.seconds, min(since_s, span[1] - span[0]))
     return msgspec.structs.replace(sample, seconds=seconds, outcomes=total, **build_rates(seconds, total))
 
 

@@ -173,13 +173,15 @@ def build_quantile_chart(over_time: RunOverTime) -> Chart | None:
 def build_load_chart(over_time: RunOverTime) -> Chart:
     """Build the chart of requests in flight; workers and event loop lag can be read out of it."""
     in_flight = [sample.in_flight for sample in over_time.columns]
-    scale, steps = build_linear_scale(max(in_flight))
+    seen = [number for number in in_flight if number is not None]
+    lags_ms = [None if sample.lag_s is None else 1000 * sample.lag_s for sample in over_time.columns]
+    scale, steps = build_linear_scale(max(seen, default=0.0))
     lines = _scale(over_time, in_flight, scale)
     return Chart(
         id="load",
         title="In flight",
         note="Requests sent but not yet answered, over all workers.",
-        description=_describe("The number in flight", in_flight, lambda number: format_count(round(number))),
+        description=_describe("The number in flight", seen, lambda number: format_count(round(number))),
         shapes=[
             *(draw_area(line, [(x, 0.0) for x, _ in line], "in-flight") for line in lines),
             *(draw_line(line, "in-flight") for line in lines),
@@ -192,7 +194,7 @@ def build_load_chart(over_time: RunOverTime) -> Chart:
         series=[
             _collect("in flight", "", in_flight),
             _collect("workers", "", [sample.workers for sample in over_time.columns]),
-            _collect("worst event loop lag", "ms", [1000 * sample.lag_s for sample in over_time.columns]),
+            _collect("worst event loop lag", "ms", lags_ms),
         ],
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 10
+VERSION = 9
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `_UPGRADES`."""
 
 _TABLES = """
@@ -117,25 +117,14 @@ CREATE TABLE histories (
     events INTEGER NOT NULL DEFAULT 0,      -- how many there were, also those that were too many to be kept
     step_s INTEGER NOT NULL DEFAULT 0,      -- samples are being merged along such steps; 0 when they are not
     merged_to REAL NOT NULL DEFAULT 0,      -- those that end by then have been
-    merge_until REAL NOT NULL DEFAULT 0,    -- and those by then will be
-    published_to REAL NOT NULL DEFAULT 0,   -- samples that end by then are in lines
-    late_lines INTEGER NOT NULL DEFAULT 0   -- how many lines had counts that came later than theirs
+    merge_until REAL NOT NULL DEFAULT 0     -- and those by then will be
 ) WITHOUT ROWID;
 CREATE TABLE samples (
     run TEXT NOT NULL,
     at REAL NOT NULL,
-    body BLOB NOT NULL,               -- a Sample, packed; the series has its outcomes until it is merged
-    state TEXT NOT NULL DEFAULT '',   -- of the run
+    body BLOB NOT NULL,               -- a Sample, packed
     PRIMARY KEY (run, at)
 ) WITHOUT ROWID;
-CREATE TABLE series (
-    run TEXT NOT NULL,
-    second INTEGER NOT NULL,          -- Unix time
-    outcomes TEXT NOT NULL,           -- of the requests that ended in it; empty if they are in a sample
-    unpublished TEXT NOT NULL,        -- those that are in no line yet; empty if all are
-    PRIMARY KEY (run, second)
-) WITHOUT ROWID;
-CREATE INDEX unpublished_series ON series (run, second) WHERE unpublished != '';
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     run TEXT NOT NULL,
@@ -151,7 +140,7 @@ CREATE TABLE outbox (
     is_late INTEGER,                  -- into which stream it goes; decided when it is first sent
     sent_ns INTEGER                   -- its time by the wall clock, decided then as well
 );
-CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('latency', 'worker', 'coverage');
+CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('tick', 'latency', 'worker', 'coverage');
 CREATE INDEX outbox_of_runs ON outbox (run);
 CREATE TABLE outbox_size (lines INTEGER NOT NULL, bytes INTEGER NOT NULL);
 INSERT INTO outbox_size VALUES (0, 0);
@@ -203,24 +192,7 @@ ALTER TABLE histories RENAME COLUMN moments TO samples;
 ALTER TABLE clocks RENAME TO streams;
 ALTER TABLE outbox RENAME COLUMN told_ns TO sent_ns;
 """
-_SERIES_FROM_VERSION_9 = """
-ALTER TABLE histories ADD COLUMN published_to REAL NOT NULL DEFAULT 0;
-ALTER TABLE histories ADD COLUMN late_lines INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE samples ADD COLUMN state TEXT NOT NULL DEFAULT '';
-UPDATE histories SET published_to = coalesce((SELECT max(at) FROM samples WHERE run = histories.run), 0);
-CREATE TABLE series (
-    run TEXT NOT NULL,
-    second INTEGER NOT NULL,
-    outcomes TEXT NOT NULL,
-    unpublished TEXT NOT NULL,
-    PRIMARY KEY (run, second)
-) WITHOUT ROWID;
-CREATE INDEX unpublished_series ON series (run, second) WHERE unpublished != '';
-DROP INDEX losable_lines;
-CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('latency', 'worker', 'coverage');
-"""
-"""Samples of before have outcomes of their own, from progress."""
-_UPGRADES = {8: _FROM_VERSION_8, 9: _SERIES_FROM_VERSION_9}
+_UPGRADES = {8: _FROM_VERSION_8}
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _BESIDE = ("-wal", "-shm")
 

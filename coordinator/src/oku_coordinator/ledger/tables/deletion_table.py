@@ -11,7 +11,6 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 
 _ROWS = {
     "samples": ("at", "run = ?1"),
-    "series": ("second", "run = ?1"),
     "events": ("id", "run = ?1"),
     "slices": ("start", "run = ?1"),
     "workers": ("worker", "run = ?1"),

@@ -216,7 +216,7 @@ def drop_oldest(transaction: Transaction, most_bytes: int) -> dict[str, int]:
     # The index is named because SQLite would look at lines that are never dropped, which may be many.
     rows = transaction.select(
         "SELECT id, run, length(line) AS size FROM outbox INDEXED BY losable_lines"
-        " WHERE kind IN ('latency', 'worker', 'coverage') ORDER BY id LIMIT ?",
+        " WHERE kind IN ('tick', 'latency', 'worker', 'coverage') ORDER BY id LIMIT ?",
         _DROPPED_AT_ONCE,
     )
     dropped: dict[str, int] = {}

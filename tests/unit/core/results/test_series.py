@@ -1,0 +1,124 @@
+import math
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.outcome import OUTCOMES
+from oku_core.results.sample import Sample, build_sample, merge_steps
+from oku_core.results.series import find_seconds, join, place
+
+REQUESTS = 10**9
+
+counts = st.lists(st.integers(0, 1000), min_size=len(OUTCOMES), max_size=len(OUTCOMES))
+all_series = st.dictionaries(st.integers(0, 80), counts, max_size=40)
+
+
+def see(at: float, seconds: float = 1.0, ok: int = 0) -> Sample:
+    """A sample that a coordinator kept; what ended in it is in the series, unless an older one kept it."""
+    return build_sample(
+        at=at, seconds=seconds, requests_total=REQUESTS, accounted=7, leased=2, pending=REQUESTS - 9, done=8,
+        resent_at_most=1, active_s=at, workers=3, in_flight=4.0, outcomes=[ok, 0, 0, 0, 0, 0], lag_s=0.1,
+        latency=HistogramSnapshot(),
+    )  # fmt: skip
+
+
+@st.composite
+def all_samples(draw: st.DrawFn) -> list[Sample]:
+    """Samples as ticks, late ticks, standstills and pauses make them."""
+    at, samples = draw(st.floats(0.0, 5.0)), []
+    for step_s in draw(st.lists(st.one_of(st.floats(0.95, 1.05), st.floats(0.01, 12.0)), max_size=40)):
+        at += step_s
+        samples.append(see(at, min(step_s, draw(st.sampled_from([1.0, 3.0]))), draw(st.integers(0, 3))))
+    return samples
+
+
+def sum_up(outcomes: Sequence[Sequence[int]]) -> list[int]:
+    """The sum of accounts of outcomes."""
+    return [sum(column) for column in zip(*outcomes, strict=True)] or [0] * len(OUTCOMES)
+
+
+def sum_samples(samples: Sequence[Sample]) -> list[int]:
+    """What samples have counted."""
+    return sum_up([sample.outcomes for sample in samples])
+
+
+@given(all_samples(), all_series)
+def test_samples_and_series_together_lose_nothing(
+    samples: list[Sample], series: Mapping[int, list[int]]
+) -> None:
+    """Whatever the coordinator saw, each request of the series is in one sample."""
+    joined = join(samples, series, REQUESTS)
+    assert sum_samples(joined) == sum_up([sum_samples(samples), *series.values()])
+    assert all(sample.requests_ended == sum(sample.outcomes) for sample in joined)
+    assert [sample.at for sample in joined] == sorted({sample.at for sample in joined})
+    assert {sample.at for sample in samples} <= {sample.at for sample in joined}
+
+
+@given(all_samples(), all_series, st.integers(1, 5))
+def test_merged_samples_lose_nothing(
+    samples: list[Sample], series: Mapping[int, list[int]], power: int
+) -> None:
+    """It does not matter whether a series is joined before or after the samples are merged."""
+    first = merge_steps(join(samples, series, REQUESTS), 2**power)
+    last = join(merge_steps(samples, 2**power), series, REQUESTS)
+    assert sum_samples(first) == sum_samples(last) == sum_up([sum_samples(samples), *series.values()])
+
+
+def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
+    """Ticks come a few milliseconds after the second, the last one when the run comes to rest."""
+    samples = [see(11.002), see(12.004), see(13.001), see(13.3, 0.3)]
+    assert find_seconds(samples) == [(10, 11), (11, 12), (12, 13), (13, 14)]
+    joined = join(samples, {second: [second, 0, 0, 0, 0, 1] for second in range(10, 14)}, REQUESTS)
+    assert [sample.outcomes[0] for sample in joined] == [10, 11, 12, 13]
+    assert [sample.rate_rps for sample in joined[:3]] == [11.0, 12.0, 13.0]
+    assert joined[-1].rate_rps == 14.0
+
+
+def test_a_second_without_a_sample_gets_one() -> None:
+    """While the coordinator was away its ledger did not change, and nobody saw what was in flight."""
+    joined = join([see(11.0), see(15.0)], {12: [5, 0, 0, 0, 0, 0], 14: [1, 0, 0, 0, 0, 0]}, REQUESTS)
+    assert [(sample.at, sample.requests_ended) for sample in joined] == [(11.0, 0), (13.0, 5), (15.0, 1)]
+    filled = joined[1]
+    assert (filled.workers, filled.in_flight, filled.lag_s, filled.p50_ms) == (None, None, None, None)
+    assert (filled.accounted, filled.leased, filled.done, filled.active_s) == (7, 2, 13, 13.0)
+
+
+def test_a_run_without_samples_has_its_series() -> None:
+    """It was over before the first tick, and its coordinator died before the last one."""
+    (sample,) = join([], {12: [5, 0, 0, 1, 0, 0]}, 6)
+    assert (sample.at, sample.requests_ended, sample.pending, sample.done) == (13.0, 6, 6, 6)
+    assert join([], {}, 6) == []
+
+
+def test_a_late_tick_is_as_long_as_its_seconds() -> None:
+    """The rate of two seconds is not that of one."""
+    joined = join([see(11.0), see(12.6)], {11: [30, 0, 0, 0, 0, 0], 12: [18, 0, 0, 0, 0, 0]}, REQUESTS)
+    assert (joined[1].seconds, joined[1].requests_ended) == (joined[1].at - 11.0, 48)
+
+
+def test_clocks_that_agree_are_left_alone() -> None:
+    """A second is where the worker saw it."""
+    series = {100: [1, 0, 0, 0, 0, 0], 102: [2, 0, 0, 0, 0, 0]}
+    assert place(series, started_at=100.2, cut_at=99.9, now=103.1) == series
+
+
+def test_a_clock_that_is_wrong_is_shifted() -> None:
+    """The shape stays as far as the time from the cut to now allows."""
+    series = {100: [1, 0, 0, 0, 0, 0], 102: [2, 0, 0, 0, 0, 0]}
+    behind = place(series, started_at=100.2, cut_at=3700.4, now=3710.0)
+    assert behind == {3700: [1, 0, 0, 0, 0, 0], 3702: [2, 0, 0, 0, 0, 0]}
+    ahead = place(series, started_at=100.2, cut_at=50.0, now=60.5)
+    assert ahead == {58: [1, 0, 0, 0, 0, 0], 60: [2, 0, 0, 0, 0, 0]}
+
+
+@given(all_series, st.floats(0, 200), st.floats(0, 200), st.floats(0, 200))
+def test_placing_loses_nothing(
+    series: Mapping[int, list[int]], started_at: float, cut_at: float, now: float
+) -> None:
+    """Each second is between the cut of the lease and now, however wrong a clock is."""
+    placed = place(series, started_at=started_at, cut_at=cut_at, now=now)
+    assert sum_up(list(placed.values())) == sum_up(list(series.values()))
+    last = max(math.floor(now), math.floor(cut_at))
+    assert all(math.floor(cut_at) <= second <= last for second in placed)
