@@ -2,12 +2,15 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.inbound import Inbound, Rejections, store_messages
+from oku_coordinator.inbound import Inbound, Rejections
+from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
+from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.intake import Intake
+from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
@@ -26,7 +29,7 @@ from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
-from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
+from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.transport import find_connection_errors
@@ -72,15 +75,23 @@ class Assembly:
             else None
         )
         self.roster = Roster(settings.worker_timeout_s)
+        self.pace = Pace()
         self.broker = Broker(self._app, self.is_ready)
         self._build_servers(settings)
         self._build_runs(settings)
         self._build_rounds(settings)
+        intake = Intake(
+            ledger=self.ledger,
+            pace=self.pace,
+            broker=self.broker,
+            metrics=self.metrics,
+            clock=self.clock.now,
+        )
         self.inbound = Inbound(
             self._app,
             self.supervisor,
-            partial(store_messages, self.ledger, self.metrics, self.clock.now),
-            self.rounds.note_reports,
+            intake.take_in,
+            self.rounds.note_receipts,
             self.rounds.note_progress,
             self.rounds.note_connected,
         )
@@ -133,17 +144,33 @@ class Assembly:
     def _build_rounds(self, settings: CoordinatorSettings) -> None:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
         breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
+        delivery, expiry = Delivery(self.broker, self.roster, settings.server_urls), ExpiryRule(self.roster)
+        reaper = Reaper(
+            ledger=self.ledger,
+            roster=self.roster,
+            expiry=expiry,
+            delivery=delivery,
+            pace=self.pace,
+            metrics=self.metrics,
+            clock=self.clock.now,
+            note_lost=breaker.note_lost,
+        )
+        dispatcher = Dispatcher(
+            ledger=self.ledger,
+            roster=self.roster,
+            delivery=delivery,
+            pace=self.pace,
+            expiry=expiry,
+            begin=queue_watch.begin,
+        )
         self.rounds = Rounds(
             ledger=self.ledger,
             clock=self.clock,
             roster=self.roster,
+            pace=self.pace,
             ticker=self.ticker,
-            dispatcher=Dispatcher(
-                self.ledger, self.roster, self.broker, settings.server_urls, queue_watch.begin
-            ),
-            reaper=Reaper(
-                self.ledger, self.roster, self.broker, self.metrics, self.clock.now, breaker.note_lost
-            ),
+            dispatcher=dispatcher,
+            reaper=reaper,
             breaker=breaker,
             queue_watch=queue_watch,
             end_watch=EndWatch(self.ledger, self.runs),

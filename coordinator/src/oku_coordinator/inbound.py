@@ -1,20 +1,17 @@
-"""What comes in from the workers: stored in a listener's thread, then passed on in the event loop."""
+"""What comes in from the workers: taken in by a listener's thread, then passed on in the event loop."""
 
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 
-from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, ProgressListener, ReportListener
-from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
+from oku_coordinator.ledger.storage.records import Receipt
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.version_skew import VersionSkew
-from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.celery_app import App
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import OtherProtocolError
-from oku_core.messaging.lease import Message, Report
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import RejectedMessageError, RejectionLog
 from oku_core.process.supervision import Supervisor
@@ -50,13 +47,14 @@ class Rejections:
 
 
 class Inbound:
-    """Two listeners, one for claims and reports, one for progress.
+    """Two listeners, one for checkpoints, one for progress.
 
     Args:
         app: the Celery application.
         supervisor: of their threads.
-        store: keeps a batch of messages durably, in a listener's thread; gives the reports that count.
-        note_reports: is told of these, in the event loop.
+        take_in: keeps checkpoints durably and answers them, in a listener's thread; gives what was made of
+            them.
+        note_receipts: is told of what was made of them, in the event loop.
         note_progress: is told of progress, in the event loop.
         note_connected: is told that one of them listens on a new connection, in the event loop.
     """
@@ -65,20 +63,20 @@ class Inbound:
         self,
         app: App,
         supervisor: Supervisor,
-        store: Callable[[Sequence[Message]], Sequence[Report]],
-        note_reports: Callable[[Sequence[Report]], None],
+        take_in: Callable[[Sequence[CheckpointBatch]], Sequence[Receipt]],
+        note_receipts: Callable[[Sequence[Receipt]], None],
         note_progress: Callable[[Sequence[Progress]], None],
         note_connected: Callable[[], None] = lambda: None,
     ) -> None:
-        self._store = store
-        self._note_reports = note_reports
+        self._take_in = take_in
+        self._note_receipts = note_receipts
         self._note_progress = note_progress
         self._note_connected = note_connected
         self._loop: asyncio.AbstractEventLoop | None = None
         may_decode = threading.Event()
         may_decode.set()
-        self.reports = ReportListener(
-            app, supervisor.enlist("reports", LONGEST_PAUSE_S), self._take_in, may_decode, self._announce
+        self.checkpoints = CheckpointListener(
+            app, supervisor.enlist("checkpoints", LONGEST_PAUSE_S), self._store, may_decode, self._announce
         )
         self.progress = ProgressListener(
             app, supervisor.enlist("progress", LONGEST_PAUSE_S), self._pass_on, may_decode, self._announce
@@ -87,7 +85,7 @@ class Inbound:
     @property
     def is_connected(self) -> bool:
         """Whether the broker is within reach."""
-        return self.reports.is_connected and self.progress.is_connected
+        return self.checkpoints.is_connected and self.progress.is_connected
 
     def is_deaf(self, now: float, behind_s: float) -> bool:
         """Whether workers may have spoken unheard: there is no broker, or more waits than can be taken.
@@ -96,28 +94,28 @@ class Inbound:
             now: monotonic seconds.
             behind_s: how far behind a listener may be.
         """
-        caught_up_at = min(self.progress.caught_up_at, self.reports.caught_up_at)
+        caught_up_at = min(self.progress.caught_up_at, self.checkpoints.caught_up_at)
         return not self.progress.is_connected or now - caught_up_at > behind_s
 
     def start(self) -> None:
         """Begin to listen; to be called in the running event loop."""
         self._loop = asyncio.get_running_loop()
-        self.reports.start()
+        self.checkpoints.start()
         self.progress.start()
 
     def end(self) -> None:
         """Let the listeners end; returns at once."""
-        self.reports.end()
+        self.checkpoints.end()
         self.progress.end()
 
     async def wait(self) -> None:
-        """Wait until the last batch of reports is stored."""
-        await asyncio.to_thread(self.reports.join, _LISTENER_ENDS_S)
+        """Wait until the last checkpoints are stored."""
+        await asyncio.to_thread(self.checkpoints.join, _LISTENER_ENDS_S)
 
-    def _take_in(self, messages: Sequence[Message]) -> None:
-        reports = self._store(messages)
+    def _store(self, batches: Sequence[CheckpointBatch]) -> None:
+        receipts = self._take_in(batches)
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._note_reports, reports)
+        self._loop.call_soon_threadsafe(self._note_receipts, receipts)
 
     def _pass_on(self, heard: Sequence[Progress]) -> None:
         assert self._loop is not None
@@ -126,26 +124,3 @@ class Inbound:
     def _announce(self) -> None:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._note_connected)
-
-
-def store_messages(
-    ledger: Ledger, metrics: Metrics, clock: Callable[[], float], messages: Sequence[Message]
-) -> list[Report]:
-    """Apply messages to the ledger and count them; gives the reports that were accounted."""
-    begun = time.monotonic()
-    verdicts = take_in(ledger, messages, clock())
-    metrics.count_messages(verdicts, time.monotonic() - begun)
-    return [
-        message
-        for message, verdict in zip(messages, verdicts, strict=True)
-        if isinstance(message, Report) and verdict == MessageVerdict.ACCOUNTED
-    ]
-
-
-def take_in(ledger: Ledger, messages: Sequence[Message], now: float) -> list[MessageVerdict]:
-    """Apply messages. A run that does not balance fails and takes no more; the other runs get theirs."""
-    while True:
-        try:
-            return ledger.leases.apply(messages, now)
-        except BreachError as error:
-            _log.exception("a run has failed", extra={"run": error.run})

@@ -58,6 +58,8 @@ class MainLoop:
         inbound: says whether workers can be heard.
         signals: begin a round early, and end the loop.
         announce_breach: is told of a run that does not balance; the others go on.
+        monotonic: monotonic seconds.
+        cpu_clock: seconds of processor time of this thread.
     """
 
     def __init__(
@@ -66,13 +68,17 @@ class MainLoop:
         inbound: Inbound,
         signals: LoopSignals,
         announce_breach: Callable[[BreachError], None],
+        monotonic: Callable[[], float] = time.monotonic,
+        cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._rounds = rounds
         self._inbound = inbound
         self._signals = signals
         self._announce_breach = announce_breach
+        self._monotonic = monotonic
+        self._cpu_clock = cpu_clock
         self._has_noted_start = False
-        self._round_at = time.monotonic()
+        self._round_at = monotonic()
 
     async def run(self, health: Health) -> None:
         """Go on until the end; what fails is raised, and the loop can be run again."""
@@ -80,16 +86,16 @@ class MainLoop:
             self._rounds.note_start()
             self._has_noted_start = True
         while not self._signals.ending.is_set():
-            now = time.monotonic()
+            now = self._monotonic()
             self._signals.woken.clear()  # what comes from here on is for the next round
             if now - self._round_at > _STALL_S or self._inbound.is_deaf(now, _STALL_S):
                 self._rounds.reset_timers(now)
-            self._round_at, began_cpu_s = now, time.thread_time()
+            self._round_at, began_cpu_s = now, self._cpu_clock()
             try:
                 await self._rounds.step(now)
             except BreachError as error:
                 self._announce_breach(error)
             health.note_well()
-            round_cpu_s = time.thread_time() - began_cpu_s
+            round_cpu_s = self._cpu_clock() - began_cpu_s
             await asyncio.sleep(min(round_cpu_s / _ROUND_SHARE - round_cpu_s, _LONGEST_REST_S))
-            await self._signals.wait(now + _ROUND_S - time.monotonic())
+            await self._signals.wait(now + _ROUND_S - self._monotonic())

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
 """Those that Python 3.11 begins with."""
+_LAST_ANSWERS_S = 1.0
+"""How long the broker is given at the end to take what waits to be sent to workers."""
 _LAST_LINES_S = 2.0
 """How long Loki is given at the end to take the lines that wait for it."""
 
@@ -96,6 +98,7 @@ class Coordinator:
         parts.inbound.end()
         await self._api_server.stop()
         await parts.inbound.wait()
+        await asyncio.to_thread(parts.broker.end, _LAST_ANSWERS_S)
         if parts.server_watch is not None:
             await parts.server_watch.end()
         if parts.kube is not None:

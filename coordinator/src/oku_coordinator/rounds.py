@@ -1,7 +1,7 @@
 """What the main loop does in a round: end runs, judge who lives, take lost leases back, deal out new ones.
 
-All leases and workers are looked at about once a second. Reports and claims make a round begin at once, but
-no look: its cost grows with workers and leases.
+All leases and workers are looked at about once a second. Checkpoints make a round begin at once, but no look:
+its cost grows with workers and leases.
 """
 
 import logging
@@ -11,17 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.dispatcher import Dispatcher
+from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
-from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
+from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
-from oku_core.messaging.lease import Report
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock
 from oku_core.results.event import Event, EventType
@@ -41,6 +42,7 @@ class Rounds:
         ledger: the truth.
         clock: Unix time that nobody can set.
         roster: who lives.
+        pace: follows the number of workers.
         ticker: is told what workers say, and which run has its turn.
         dispatcher: deals out the run that has its turn.
         reaper: takes lost leases back.
@@ -50,11 +52,14 @@ class Rounds:
         interval_announcer: tells workers how often to speak.
         publisher: takes lines to Loki, if anything does.
         wake: lets the next round begin at once.
+        monotonic: monotonic seconds.
+        cpu_clock: seconds of processor time of this thread.
     """
 
     ledger: Ledger
     clock: SteadyClock
     roster: Roster
+    pace: Pace
     ticker: Ticker
     dispatcher: Dispatcher
     reaper: Reaper
@@ -64,6 +69,8 @@ class Rounds:
     interval_announcer: IntervalAnnouncer
     publisher: Publisher | None
     wake: Callable[[], None]
+    monotonic: Callable[[], float] = time.monotonic
+    cpu_clock: Callable[[], float] = time.thread_time
     _next_look: float = field(default=-math.inf, init=False)
 
     def note_start(self) -> None:
@@ -74,15 +81,27 @@ class Rounds:
             event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
             self.ledger.history.note(run.run, [event])
 
-    def note_reports(self, reports: Sequence[Report]) -> None:
-        """Reports have been accounted."""
-        self.breaker.note_reports(reports, time.monotonic())
+    def note_receipts(self, receipts: Sequence[Receipt]) -> None:
+        """Checkpoints have been taken in."""
+        now = self.monotonic()
+        for receipt in receipts:
+            batch = receipt.batch
+            self.roster.note_taken(batch)
+            self.dispatcher.note_news(batch.worker)
+            for checkpoint, verdict in zip(batch.checkpoints, receipt.verdicts, strict=True):
+                if verdict == MessageVerdict.CLOSED:
+                    self.roster.forget_lease(batch.worker, batch.incarnation, checkpoint.lease)
+                elif verdict == MessageVerdict.ACCOUNTED:
+                    self.reaper.expiry.note_named(checkpoint.lease, now)
+        self.breaker.note_receipts(receipts, now)
         self.wake()
 
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
         if self.ticker.record(heard):
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
+            for progress in heard:
+                self.dispatcher.note_news(progress.worker)
             self.wake()
 
     def note_connected(self) -> None:
@@ -100,9 +119,9 @@ class Rounds:
     async def step(self, now: float) -> None:
         """One round, at `now` in monotonic seconds."""
         if now >= self._next_look:
-            self._next_look, began_cpu_s = now + _LOOK_S, time.thread_time()
+            self._next_look, began_cpu_s = now + _LOOK_S, self.cpu_clock()
             await self._look(now)
-            self._next_look = max(self._next_look, now + (time.thread_time() - began_cpu_s) / _LOOK_SHARE)
+            self._next_look = max(self._next_look, now + (self.cpu_clock() - began_cpu_s) / _LOOK_SHARE)
         run = await self.dispatcher.step(now, self.clock.now())
         if self.dispatcher.has_more:
             self.wake()
@@ -120,7 +139,8 @@ class Rounds:
         await self.reaper.look(now)
         self.breaker.look(now)
         self.queue_watch.look(now)
-        self.interval_announcer.step(self.roster.heartbeat_interval_s, now)
+        self.pace.adjust(len(self.roster), now)
+        self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
         self.end_watch.add_owing()
         if self.publisher is not None:
             await self.publisher.bound()

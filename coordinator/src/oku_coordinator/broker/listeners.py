@@ -1,8 +1,8 @@
-"""The workers' way to the coordinator: reports and progress come in by the broker.
+"""The workers' way to the coordinator: checkpoints and progress come in by the broker.
 
-Two threads listen, one to the queue `reports`, one to Celery's events. Both outlive every loss of the
-connection. Reports are taken in batches: one transaction of the ledger for all that is there, acknowledged
-after its commit, so that a killed coordinator loses none.
+Two threads listen, one to the queue `checkpoints`, one to Celery's events. Both outlive every loss of the
+connection. Checkpoints are taken in together: one transaction of the ledger for all that is there,
+acknowledged after its commit, so that a killed coordinator loses none.
 """
 
 import logging
@@ -16,13 +16,13 @@ from typing import Any
 
 from celery.utils.threads import bound_open_broker_sockets
 
-from oku_core.messaging.celery_app import PROGRESS_EVENT, REPORTS_QUEUE, App
-from oku_core.messaging.codec import decode_message, decode_progress
-from oku_core.messaging.lease import Message
+from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, PROGRESS_EVENT, App
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.codec import decode_checkpoints, decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.transport import (
-    build_reports_transport_options,
+    build_checkpoints_transport_options,
     find_call_s,
     find_last_call_s,
     has_last_call_returned,
@@ -34,9 +34,12 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 200
 _POLL_S = 1.0
-_REPORTS_POLL_S = 0.1
+_CHECKPOINTS_POLL_S = 0.1
 _LINGER_S = 0.05
-"""A batch waits this long for more: a commit costs the same for one report as for many."""
+"""A batch waits this long for more: a commit costs the same for one message as for many."""
+_SHORT_LINGER_S = 0.005
+_FEW = 5
+"""Where no more than this many came together, there is time to answer each at once."""
 LONGEST_PAUSE_S = 1.0
 """Between two attempts to connect: runs stand still meanwhile."""
 _GATHER_S = 0.1
@@ -93,13 +96,13 @@ class _Listener(threading.Thread):
         """Connect and listen until told to end; raise when the connection is lost."""
 
 
-class ReportListener(_Listener):
-    """Takes claims and reports from the queue, in batches.
+class CheckpointListener(_Listener):
+    """Takes checkpoints from the queue, as many messages together as there are.
 
     Args:
         app: the application.
         health: of this thread.
-        take_in: stores a batch durably; what it raises leaves the batch in the queue.
+        take_in: stores messages durably; what it raises leaves them in the queue.
         may_decode: cleared meanwhile.
         on_connect: called whenever it has begun to listen on a connection.
     """
@@ -108,7 +111,7 @@ class ReportListener(_Listener):
         self,
         app: App,
         health: Health,
-        take_in: Callable[[Sequence[Message]], None],
+        take_in: Callable[[Sequence[CheckpointBatch]], None],
         may_decode: threading.Event,
         on_connect: Callable[[], None] = lambda: None,
     ) -> None:
@@ -116,16 +119,17 @@ class ReportListener(_Listener):
         self._may_decode = may_decode
         self._take_in = take_in
         self._batch: list[Any] = []
+        self._linger_s = _SHORT_LINGER_S
 
     def _listen(self) -> None:
-        options = build_reports_transport_options(self._app)
+        options = build_checkpoints_transport_options(self._app)
         self._batch.clear()
         with self._app.connection_for_read(transport_options=options) as connection:
             connection.connect()
             channel = connection.channel()
             channel.brpop_timeout = find_call_s(self._app)
             consumer = self._app.amqp.TaskConsumer(
-                channel, queues=[self._app.amqp.queues[REPORTS_QUEUE]], accept=["json"]
+                channel, queues=[self._app.amqp.queues[CHECKPOINTS_QUEUE]], accept=["json"]
             )
             # Decoded by us: what cannot be decoded must leave the queue, too.
             consumer.on_message = self._batch.append
@@ -139,7 +143,7 @@ class ReportListener(_Listener):
             _put_back(connection, channel, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
-        wait_s, deadline = _REPORTS_POLL_S, math.inf
+        wait_s, deadline = _CHECKPOINTS_POLL_S, math.inf
         while len(self._batch) < _BATCH:
             try:
                 connection.drain_events(timeout=wait_s)
@@ -147,16 +151,17 @@ class ReportListener(_Listener):
                 self.caught_up_at = time.monotonic()
                 return
             if deadline == math.inf:
-                deadline = time.monotonic() + _LINGER_S
+                deadline = time.monotonic() + self._linger_s
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
                 return
 
     def _finish_batch(self) -> None:
-        messages: list[Message] = []
+        self._linger_s = _LINGER_S if len(self._batch) > _FEW else _SHORT_LINGER_S
+        messages: list[CheckpointBatch] = []
         for envelope in self._batch:
             try:
-                messages.append(decode_message(self._app.signer, read_json_body(envelope)))
+                messages.append(decode_checkpoints(self._app.signer, read_json_body(envelope)))
             except RejectedMessageError as error:
                 self._app.reject(error)
         if messages:

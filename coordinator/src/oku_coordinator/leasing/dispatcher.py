@@ -1,66 +1,71 @@
-"""Deals out the run that has its turn when a worker can take a lease, and calls leases back when it stops.
+"""Deals out the run that has its turn to workers whose hands are not full, and moves work among them.
 
 One call of `step` does what there is to do now; the main loop calls it when something has changed and at
-least twice a second.
+least twice a second. Each worker is visited about once a second, and when its checkpoints have come.
 """
 
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
-import msgspec
-
-from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.sizing import size_lease
+from oku_coordinator.leasing.balance import find_excess, find_uneven
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.hands import Hands, build_hands
+from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.sizing import choose_sizes, find_mean_rate, find_weight
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
-from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import LEASE_SLOTS, Lease, read_lease_number
-from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
-from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import Header
-from oku_core.spec.values.url import Url
+from oku_core.messaging.lease import read_lease_number
 
 _log = logging.getLogger(__name__)
 
-_START_WITHIN_S = 60.0
-"""A lease message older than this is stale."""
 _STOP_EVERY_S = 1.0
+_VISIT_EVERY_S = 1.0
 _BATCH = 100
-"""Leases cut in one transaction; then others have their turn."""
+"""Leases dealt in one transaction; then others have their turn."""
+_VISITED_AT_ONCE = 500
+"""Workers visited before others have their turn; it takes a few milliseconds."""
 
 
+@dataclass(kw_only=True)
 class Dispatcher:
     """Has runs begun, deals them out and calls their leases back.
 
     Args:
         ledger: the truth.
         roster: who lives.
-        broker: where leases go.
-        server_urls: of Oku's own delay servers.
+        delivery: takes leases and wishes to workers.
+        pace: says how far workers may go ahead.
+        expiry: is told what is sent.
         begin: begins a pending run at monotonic seconds and Unix time, if it can; else it gives None.
+
+    Attributes:
+        has_more: whether there was more to deal than one step does.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        roster: Roster,
-        broker: Broker,
-        server_urls: Sequence[str],
-        begin: Callable[[RunRecord, float, float], RunRecord | None],
-    ) -> None:
-        self._ledger = ledger
-        self._roster = roster
-        self._broker = broker
-        self._server_urls = tuple(server_urls)
-        self._begin = begin
-        self._stopped_at = -math.inf
-        self.has_more = False
-        """Whether lease slots are still free after the last step."""
+    ledger: Ledger
+    roster: Roster
+    delivery: Delivery
+    pace: Pace
+    expiry: ExpiryRule
+    begin: Callable[[RunRecord, float, float], RunRecord | None]
+    has_more: bool = field(default=False, init=False)
+    _stopped_at: float = field(default=-math.inf, init=False)
+    _visited_at: float = field(default=-math.inf, init=False)
+    _due: dict[str, None] = field(default_factory=dict, init=False)
+    """Workers to visit before the next visit of all."""
+    _weight: float = field(default=0.0, init=False)
+    """Of all workers together, at the last visit of all."""
+
+    def note_news(self, worker: str) -> None:
+        """Visit a worker with the next step: its checkpoints have come, or it has."""
+        self._due[worker] = None
 
     async def step(self, now: float, wall_now: float) -> RunRecord | None:
         """Do what there is to do; returns the run that has its turn.
@@ -70,81 +75,108 @@ class Dispatcher:
             wall_now: Unix time.
         """
         self.has_more = False
-        run = self._ledger.runs.fetch_current()
+        run = self.ledger.runs.fetch_current()
         if run is None:
             return None
         if run.state == RunState.PENDING:
-            begun = self._begin(run, now, wall_now)
+            begun = self.begin(run, now, wall_now)
             if begun is None:
                 return run
-            run = begun
+            run, self._visited_at = begun, -math.inf
         if run.state == RunState.RUNNING:
-            await self._deal(run, wall_now)
+            await self._visit(run, now, wall_now)
         else:
             self._call_back(run, now)
         return run
 
-    async def _deal(self, run: RunRecord, now: float) -> None:
-        if self._broker.is_away:
+    async def _visit(self, run: RunRecord, now: float, wall_now: float) -> None:
+        if self.delivery.is_away:
             return
-        workers = self._roster.workers(run.run)
-        slots = find_free_slots(workers, self._ledger.leases.count_held(run.run))
-        if not slots or not self._ledger.leases.count_pending(run.run):
+        visits_all = now - self._visited_at >= _VISIT_EVERY_S
+        workers = [worker for worker in self.roster.workers(run.run) if not worker.is_suspect]
+        if not visits_all:
+            workers = [worker for worker in workers if worker.name in self._due]
+        self._due.clear()
+        hands = await self._look_at(run, workers)
+        pending = self.ledger.leases.count_pending(run.run)
+        if visits_all:
+            self._visited_at = now
+            mean_rps = find_mean_rate(hands)
+            self._weight = sum(find_weight(each, mean_rps) for each in hands)
+            self._move(hands, is_dealt_out=pending == 0)
+        if pending:
+            self._deal(run, hands, pending, now, wall_now)
+
+    async def _look_at(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
+        held = self.ledger.leases.fetch_open_by_incarnation(run.run)
+        hands = []
+        for number, worker in enumerate(workers):
+            hands.append(build_hands(worker, held.get(worker.incarnation, ()), run.run, run.spec))
+            if number % _VISITED_AT_ONCE == _VISITED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+        return hands
+
+    def _move(self, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
+        """Ask for work back of which others have too little; the wish is repeated until it is answered."""
+        wishes = find_excess(hands)
+        if is_dealt_out:
+            wishes = find_uneven(hands) | wishes
+        self.delivery.wish(wishes)
+
+    def _deal(
+        self, run: RunRecord, hands: Sequence[Hands], pending: int, now: float, wall_now: float
+    ) -> None:
+        chosen = choose_sizes(
+            hands, pending, weight=self._weight, range_size=run.spec.range_size, most=_BATCH
+        )
+        if not chosen:
             return
-        self.has_more = len(slots) > _BATCH
-        mean_rps = self._roster.measure_mean_rate()
-        choices = [
-            partial(size_lease, run.spec, workers=len(workers), rate_rps=worker.rate_rps or mean_rps)
-            for worker in slots[:_BATCH]
-        ]
-        spec = build_sent_spec(run, self._server_urls)
-        start_by = now + _START_WITHIN_S + self._roster.measure_clock_ahead_s()
-        leases = [
-            Lease(id=cut.id, run=run.run, start=cut.start, stop=cut.stop, start_by=start_by, spec=spec)
-            for cut in self._ledger.leases.cut(run.run, choices, now)
-        ]
-        sent = await asyncio.to_thread(self._broker.send_leases, leases)
-        if sent < len(leases):
-            self.has_more = False  # not before the next round
-            self._ledger.leases.expire([lease.id for lease in leases[sent:]], ExpiryReason.NOT_SENT, now)
+        if len(chosen) == _BATCH:
+            self.has_more = True
+            for each in hands:
+                self._due[each.worker] = None
+        leases = self.ledger.leases.deal(run.run, self._build_orders(chosen), wall_now)
+        for lease in leases:
+            self.expiry.note_sent(lease.id, now)
+        self.delivery.send(run, leases)
+
+    def _build_orders(self, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:
+        rooms: dict[str, _Room] = {}
+        orders = []
+        for hands, size in chosen:
+            if hands.incarnation not in rooms:
+                allowance = self.pace.choose_allowance(
+                    hands.window, rate_rps=hands.rate_rps or 0.0, taken=hands.taken
+                )
+                rooms[hands.incarnation] = _Room(allowance - hands.ahead)
+            orders.append(
+                LeaseOrder(
+                    worker=hands.worker,
+                    incarnation=hands.incarnation,
+                    size=partial(min, size),
+                    limit=rooms[hands.incarnation].take,
+                )
+            )
+        return orders
 
     def _call_back(self, run: RunRecord, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        out = self._ledger.leases.fetch_active(run.run)
+        out = self.ledger.leases.fetch_open(run.run)
         up_to = max((read_lease_number(lease.id) for lease in out), default=0)
-        self._broker.send_stop(run=run.run, up_to=up_to, leases=(), grace_s=run.spec.drain_s)
+        self.delivery.stop(run, up_to)
 
 
-def find_free_slots(workers: Sequence[WorkerState], held: Mapping[str | None, int]) -> list[WorkerState]:
-    """Which workers can take a lease, each once per free lease slot, the emptiest first.
+class _Room:
+    """How far one worker may still go ahead, as its new leases take it up one after the other."""
 
-    Args:
-        workers: those that live.
-        held: how many leases each has; None stands for leases that nobody has claimed yet. Some worker will
-            take such a lease, so it fills a slot of one.
-    """
-    slots: list[WorkerState] = []
-    for others in range(LEASE_SLOTS):
-        slots += [worker for worker in workers if held.get(worker.name, 0) <= others]
-    return slots[held.get(None, 0) :]
+    def __init__(self, left: int) -> None:
+        self._left = max(0, left)
 
-
-def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
-    """The spec as workers get it.
-
-    For our own delay servers it has their addresses and the headers that tell them the run, and the delay and
-    the seed that it asks for.
-    """
-    spec = run.spec
-    if not spec.brings_servers:
-        return spec
-    headers = [Header(f"{RUN_HEADER}: {run.run}")]
-    if spec.delay is not None:
-        headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
-    if spec.seed is not None:
-        headers.append(Header(f"{SEED_HEADER}: {spec.seed}"))
-    urls = tuple(Url(f"{url.rstrip('/')}/{{i}}") for url in server_urls)
-    return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))
+    def take(self, size: int) -> int:
+        """The first limit of a lease of this size."""
+        taken = min(size, self._left)
+        self._left -= taken
+        return taken

@@ -1,68 +1,111 @@
-"""Which active leases are lost, and why: a rule over leases and roster, with the clock passed in."""
+"""What has become of the open leases of a worker, and what to do about them: a rule with the clock passed in.
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+A lease that its worker does not name was lost on the way and is sent again, until it is stale. Then it is
+revoked: the worker answers with a final checkpoint, whether it has the lease or not. Only a worker that is
+dead, or lives and says nothing of the lease for the whole worker timeout, loses it unasked.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.messaging.lease import LEASE_SLOTS
+
+START_WITHIN_S = 60.0
+"""A lease must have reached its worker within this time."""
+_REPEAT_S = 3.0
+"""A lease that its worker does not name for so long is sent again, or revoked."""
+
+
+class Remedy(Enum):
+    """What is done about a lease that its worker does not name."""
+
+    RESEND = auto()
+    REVOKE = auto()
+
+
+@dataclass
+class _Watched:
+    """When a lease was first known, last named by its worker, and when something was done about it last."""
+
+    known_at: float
+    acted_at: float
+    named_at: float | None = None
 
 
 class ExpiryRule:
-    """Remembers since when each lease has been with the worker that has it now.
+    """Remembers when each open lease was heard of.
 
-    A coordinator that was restarted remembers none, so each lease has a full worker timeout again.
+    A coordinator that was restarted remembers nothing, so each lease has a full worker timeout again.
     """
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
-        self._known_since: dict[tuple[str, str | None], float] = {}
+        self._watched: dict[str, _Watched] = {}
 
     def reset_timers(self, now: float) -> None:
         """Begin every lease's time anew: we could not have heard of them."""
-        self._known_since = dict.fromkeys(self._known_since, now)
+        self._watched = {
+            lease: _Watched(now, now, None if watched.named_at is None else now)
+            for lease, watched in self._watched.items()
+        }
 
-    def find_lost(
-        self, leases: Sequence[LeaseRecord], listed: Collection[str], now: float, *, closing: bool
-    ) -> list[tuple[str, ExpiryReason]]:
-        """The leases that will not be reported any more.
+    def forget_others(self, leases: Iterable[str]) -> None:
+        """Keep what is remembered of these leases only."""
+        self._watched = {lease: self._watched[lease] for lease in leases if lease in self._watched}
+
+    def note_sent(self, lease: str, now: float) -> None:
+        """A lease is sent."""
+        self._watched.setdefault(lease, _Watched(now, now)).acted_at = now
+
+    def note_named(self, lease: str, now: float) -> None:
+        """A worker has said something of a lease."""
+        watched = self._watched.setdefault(lease, _Watched(now, now))
+        watched.named_at = watched.acted_at = now
+
+    def judge(self, lease: LeaseRecord, now: float, wall_now: float) -> ExpiryReason | Remedy | None:
+        """What is to be done about an open lease; None if nothing is.
 
         Args:
-            leases: all active leases of the run.
-            listed: the leases that workers say that they have; one may be among them whose claim was lost.
+            lease: as the ledger has it.
             now: monotonic seconds.
-            closing: whether the run waits for nothing but these leases.
+            wall_now: Unix time.
         """
-        before = self._known_since
-        # While no slot is free, as when a worker has left, an unclaimed lease waits in the queue for one.
-        # What a worker has beyond its own slots, as after a loss of the broker, fills nobody else's.
-        claims = Counter(lease.incarnation for lease in leases if lease.incarnation is not None)
-        full_slots = sum(min(count, LEASE_SLOTS) for count in claims.values())
-        is_waiting = full_slots >= LEASE_SLOTS * len(self._roster.workers()) and not closing
-        self._known_since = {
-            (lease.id, lease.incarnation): now
-            if lease.incarnation is None and (is_waiting or lease.id in listed)
-            else before.get((lease.id, lease.incarnation), now)
-            for lease in leases
-        }
-        lost = []
-        for lease in leases:
-            reason = self._classify(lease, self._known_since[lease.id, lease.incarnation], now)
-            if reason:
-                lost.append((lease.id, reason))
-        return lost
-
-    def _classify(self, lease: LeaseRecord, known_since: float, now: float) -> ExpiryReason | None:
-        overdue = now - known_since > self._roster.worker_timeout_s
-        if lease.worker is None or lease.incarnation is None:
-            # A worker with a free slot takes what is in the queue at once, so the message is not there.
-            return ExpiryReason.NOT_CLAIMED if overdue else None
+        watched = self._watched.get(lease.id)
+        if watched is None:
+            watched = self._watched[lease.id] = _Watched(now, now)
         if self._roster.is_gone(lease.incarnation):
             return ExpiryReason.WORKER_LOST
+        worker = self._roster.find(lease.worker, lease.incarnation)
+        if worker is None:
+            return self._judge_unheard(lease, watched, now)
+        if lease.id in worker.leases:
+            watched.named_at = watched.acted_at = max(worker.heard_at, watched.named_at or 0.0)
+            return None
+        return self._judge_unnamed(lease, watched, worker, now, wall_now)
+
+    def _judge_unheard(self, lease: LeaseRecord, watched: _Watched, now: float) -> ExpiryReason | None:
+        """The process that has the lease has not spoken since this coordinator started, or has left."""
         self._roster.enlist(lease.worker, lease.incarnation, now)
-        if overdue and not self._roster.is_current(lease.worker, lease.incarnation):
-            return ExpiryReason.WORKER_LOST
-        if self._roster.has_dropped(lease.worker, lease.id, known_since, now):
-            return ExpiryReason.REPORT_LOST
-        return None
+        is_current = self._roster.is_current(lease.worker, lease.incarnation)
+        is_overdue = now - watched.known_at > self._roster.worker_timeout_s
+        return ExpiryReason.WORKER_LOST if is_overdue and not is_current else None
+
+    def _judge_unnamed(
+        self, lease: LeaseRecord, watched: _Watched, worker: WorkerState, now: float, wall_now: float
+    ) -> ExpiryReason | Remedy | None:
+        timeout_s = self._roster.find_timeout_s(worker)
+        stale_s = wall_now - lease.cut_at - START_WITHIN_S
+        has_had = lease.sequence > 0 or watched.named_at is not None
+        if has_had:
+            if now - (watched.named_at or watched.known_at) > timeout_s:
+                return ExpiryReason.DROPPED
+        elif stale_s > timeout_s and now - watched.known_at > timeout_s:
+            return ExpiryReason.NOT_TAKEN
+        # What it said last may be from before the lease reached it.
+        if now - watched.acted_at < _REPEAT_S or worker.heard_at - watched.acted_at < _REPEAT_S / 2:
+            return None
+        watched.acted_at = now
+        return Remedy.REVOKE if has_had or stale_s > 0 else Remedy.RESEND

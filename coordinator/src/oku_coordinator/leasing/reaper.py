@@ -1,60 +1,58 @@
-"""Takes back the leases that will not be reported any more, and calls off workers that do void ones.
+"""Looks after the leases that are out: lost ones are sent again, and those of dead workers taken back.
 
-Each look goes through all active leases of the run that has its turn; which of them are lost is the rule of
-`expiry`.
+Each look goes through all open leases of the run that has its turn, some at a time; what is to be done about
+each is the rule of `expiry`.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
+from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.run_state import RunState
 
 _log = logging.getLogger(__name__)
 
 _BATCH = 50
 """Leases taken back in one transaction, which takes about 20 ms."""
+_JUDGED_AT_ONCE = 2_000
+"""Leases looked at before others have their turn; it takes a few milliseconds."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Reaper:
-    """Looks at all active leases and takes back those that are lost.
+    """Looks at all open leases, and acts on those that are not well.
 
     Args:
         ledger: has the leases.
         roster: who lives.
-        broker: takes orders to workers.
+        expiry: says what is to be done about each lease.
+        delivery: sends leases again, and revokes them.
+        pace: is told of losses.
         metrics: where leases that are taken back are counted.
         clock: Unix time.
         note_lost: is told of the run and the processes that died with leases of it.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        roster: Roster,
-        broker: Broker,
-        metrics: Metrics,
-        clock: Callable[[], float],
-        note_lost: Callable[[str, Iterable[str]], None],
-    ) -> None:
-        self._ledger = ledger
-        self._roster = roster
-        self._broker = broker
-        self._metrics = metrics
-        self._clock = clock
-        self._note_lost = note_lost
-        self._expiry = ExpiryRule(roster)
+    ledger: Ledger
+    roster: Roster
+    expiry: ExpiryRule
+    delivery: Delivery
+    pace: Pace
+    metrics: Metrics
+    clock: Callable[[], float]
+    note_lost: Callable[[str, Iterable[str]], None]
 
     def reset_timers(self, now: float) -> None:
         """Begin every lease's time anew: we could not have heard of them."""
-        self._expiry.reset_timers(now)
+        self.expiry.reset_timers(now)
 
     async def look(self, now: float) -> None:
         """One look, at `now` in monotonic seconds.
@@ -62,32 +60,59 @@ class Reaper:
         A thousand workers may be lost in one: their leases are taken back some at a time, a transaction each,
         and others have their turn in between.
         """
-        run = self._ledger.runs.fetch_current()
-        leases = self._ledger.leases.fetch_active(run.run) if run else []
-        active = {lease.id for lease in leases}
-        listed = self._roster.find_listed()
-        others = listed - active
-        if others and (void := self._ledger.leases.find_void(others)):
-            # A worker that was declared dead still works on what others have by now, or on a failed run.
-            self._broker.send_stop(run=None, leases=void, grace_s=0.0)
-        self._roster.forget_leases(active)
-        closing = run is not None and run.is_active and run.state != RunState.RUNNING
-        lost: dict[ExpiryReason, list[str]] = {}
-        for lease, reason in self._expiry.find_lost(leases, listed, now, closing=closing):
-            lost.setdefault(reason, []).append(lease)
-        by_id = {lease.id: lease for lease in leases}
-        for reason, names in lost.items():
+        run = self.ledger.runs.fetch_current()
+        held = self.ledger.leases.fetch_open_by_incarnation(run.run) if run else {}
+        self._revoke_void(held)
+        await self._cut_suspects(held, now)
+        if run is None:
+            return
+        judged: dict[ExpiryReason | Remedy, list[LeaseRecord]] = {}
+        wall_now = self.clock()
+        leases = [lease for mine in held.values() for lease in mine]
+        for number, lease in enumerate(leases):
+            if finding := self.expiry.judge(lease, now, wall_now):
+                judged.setdefault(finding, []).append(lease)
+            if number % _JUDGED_AT_ONCE == _JUDGED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+        self.expiry.forget_others(lease.id for lease in leases)
+        await self._act(run, judged, now)
+
+    async def _act(
+        self, run: RunRecord, judged: Mapping[ExpiryReason | Remedy, Sequence[LeaseRecord]], now: float
+    ) -> None:
+        for finding, leases in judged.items():
+            if finding == Remedy.RESEND:
+                self.delivery.send(run, leases)
+            elif finding == Remedy.REVOKE:
+                self.delivery.revoke((lease.incarnation, lease.id) for lease in leases)
+            elif isinstance(finding, ExpiryReason):
+                for offset in range(0, len(leases), _BATCH):
+                    self._take_back(leases[offset : offset + _BATCH], finding, now)
+                    await asyncio.sleep(0)
+
+    def _revoke_void(self, held: Mapping[str, Sequence[LeaseRecord]]) -> None:
+        """A worker that was declared dead still works on what others have by now, or on a failed run."""
+        is_open = {lease.id for leases in held.values() for lease in leases}
+        others = {lease: process for process, lease in self.roster.list_leases() if lease not in is_open}
+        if others:
+            void = self.ledger.leases.find_void(others)
+            self.delivery.revoke((others[lease], lease) for lease in void)
+
+    async def _cut_suspects(self, held: Mapping[str, Sequence[LeaseRecord]], now: float) -> None:
+        """What lies beyond the limits of a silent worker is for others: it never passes them."""
+        for worker in self.roster.mark_suspects(now):
+            names = [lease.id for lease in held.get(worker.incarnation, ())]
             for offset in range(0, len(names), _BATCH):
-                self._take_back([by_id[name] for name in names[offset : offset + _BATCH]], reason)
+                self.ledger.leases.cut_at_limits(names[offset : offset + _BATCH], self.clock())
                 await asyncio.sleep(0)
 
-    def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason) -> None:
-        expired = set(self._ledger.leases.expire([lease.id for lease in leases], reason, self._clock()))
+    def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason, now: float) -> None:
+        expired = set(self.ledger.leases.take_back([lease.id for lease in leases], reason, self.clock()))
         for lease in leases:
-            if lease.id in expired:  # the others were reported meanwhile
+            if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
                 _log.warning("lease %s is taken back: %s", lease.id, reason, extra=context)
-                self._metrics.count_expired(reason)
+                self.metrics.count_expired(reason)
         if reason == ExpiryReason.WORKER_LOST:
-            gone = [lease.incarnation for lease in leases if lease.incarnation is not None]
-            self._note_lost(leases[0].run, gone)
+            self.pace.note_loss(now)
+            self.note_lost(leases[0].run, [lease.incarnation for lease in leases])

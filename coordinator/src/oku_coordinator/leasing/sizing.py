@@ -1,41 +1,93 @@
-"""How large a lease is: a pure rule.
+"""How much work a worker is given: pure rules.
 
-A lease is meant to last about ten seconds at its worker's rate. While the rate is unknown it is a few windows
-of requests; near the end of the space it shrinks, so that all workers end together (guided self-scheduling:
-Polychronopoulos and Kuck, IEEE Transactions on Computers C-36, 1987).
+A worker's hands are full when it has about ten seconds of untaken work. A lease is meant to last about as
+long; while the rate is unknown it is a window or what doubles the work done so far. Near the end of the space
+leases shrink, so that all workers end together (guided self-scheduling: Polychronopoulos and Kuck, IEEE
+Transactions on Computers C-36, 1987; here weighted by rate).
 """
 
 import math
+from collections.abc import Sequence
+from heapq import heapify, heapreplace
 
-from oku_core.spec.spec import Spec
+from oku_coordinator.leasing.hands import Hands
 
 LEASE_S = 10.0
-"""What a lease is meant to last."""
+"""What a lease is meant to last, and the work that fills the hands of a worker."""
 MAX_SIZE = 2_000_000
 """No lease is larger, whatever the rate."""
-_WINDOWS_AT_FIRST = 8
-_SMALLEST_WINDOWS = 2
-"""A lease keeps its slot until its slowest answer is in; the next must keep the window full that long."""
-_SMALLEST_LEASE_S = 0.5
-_SMALLEST = 50
+MOST_HELD = 300
+"""Leases that one worker is given at a time, however small they are."""
+_FEWEST_WINDOWS = 2
+"""Untaken work that keeps the window full until more has come."""
+_FIRST_WINDOWS = 4
+_SMALLEST_WINDOWS = 0.1
+_SMALLEST_S = 0.5
+"""Near the end of the space leases are not smaller than this, or messages would outweigh requests."""
 
 
-def size_lease(spec: Spec, pending: int, *, workers: int, rate_rps: float | None) -> int:
-    """How many requests the next lease should have.
+def find_full(hands: Hands) -> int:
+    """How much untaken work fills the hands of a worker."""
+    if hands.rate_rps is None:
+        return max(_FIRST_WINDOWS * hands.window, hands.taken)
+    return max(_FEWEST_WINDOWS * hands.window, math.ceil(LEASE_S * hands.rate_rps))
+
+
+def size_lease(hands: Hands, share: int) -> int:
+    """How many requests the next lease of a worker should have, out of its share of what is left."""
+    rate_rps = hands.rate_rps
+    smallest = math.ceil(_SMALLEST_WINDOWS * hands.window)
+    if rate_rps is None:
+        goal = max(hands.window, hands.taken // 2)
+    else:
+        goal = max(hands.window, math.ceil(LEASE_S * rate_rps))
+        smallest = max(smallest, math.ceil(_SMALLEST_S * rate_rps))
+    return min(MAX_SIZE, max(smallest, min(goal, share)))
+
+
+def choose_sizes(
+    hands: Sequence[Hands], pending: int, *, weight: float, range_size: int | None, most: int
+) -> list[tuple[Hands, int]]:
+    """Who gets leases of which size, those first whose hands are emptiest for their rate.
 
     Args:
-        spec: of the run; its `range_size` overrides all.
-        pending: requests that are in no lease; at least 1.
-        workers: how many share them; at least 1.
-        rate_rps: what the worker does in a second, None when unknown.
+        hands: of workers that can take leases.
+        pending: requests that are in no lease.
+        weight: the sum of the weights of all workers of the run, as `find_weight` gives them.
+        range_size: the size of each lease, if the spec fixes it.
+        most: how many leases at most.
     """
-    if spec.range_size is not None:
-        return min(spec.range_size, pending)
-    smallest = max(_SMALLEST, _SMALLEST_WINDOWS * spec.concurrency)
-    if rate_rps is None:
-        size = _WINDOWS_AT_FIRST * spec.concurrency
-    else:
-        size = math.ceil(LEASE_S * rate_rps)
-        smallest = max(smallest, math.ceil(_SMALLEST_LEASE_S * rate_rps))
-    share = math.ceil(pending / (2 * workers))
-    return min(pending, MAX_SIZE, max(smallest, min(size, share)))
+    mean_rps = find_mean_rate(hands)
+    heap = []
+    for number, each in enumerate(hands):
+        untaken, full = each.untaken, find_full(each)
+        if untaken < full and len(each.leases) < MOST_HELD:
+            share = math.ceil(pending * find_weight(each, mean_rps) / (2 * weight)) if weight else pending
+            size = range_size or size_lease(each, share)
+            heap.append((untaken / full, number, untaken, full, size, len(each.leases)))
+    heapify(heap)
+    chosen: list[tuple[Hands, int]] = []
+    while heap and pending > 0 and len(chosen) < most:
+        fill, number, untaken, full, size, held = heap[0]
+        if fill >= 1.0:
+            break
+        size = min(size, pending)
+        chosen.append((hands[number], size))
+        pending -= size
+        untaken, held = untaken + size, held + 1
+        fill = math.inf if held >= MOST_HELD else untaken / full
+        heapreplace(heap, (fill, number, untaken, full, size, held))
+    return chosen
+
+
+def find_mean_rate(hands: Sequence[Hands]) -> float | None:
+    """The mean rate of those whose rate is known, in requests per second."""
+    rates = [each.rate_rps for each in hands if each.rate_rps is not None]
+    return sum(rates) / len(rates) if rates else None
+
+
+def find_weight(hands: Hands, mean_rps: float | None) -> float:
+    """The rate of a worker for comparing it with others: the mean where its own is unknown, else a guess."""
+    if hands.rate_rps is not None:
+        return hands.rate_rps
+    return float(hands.window) if mean_rps is None else mean_rps

@@ -9,10 +9,12 @@ import logging
 from collections.abc import Callable, Iterable
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.messaging.lease import read_lease_run
 from oku_core.results.event import Event, EventType
 
 _log = logging.getLogger(__name__)
@@ -21,6 +23,7 @@ PATIENCE_S = 3.0
 """For this long after the last refusal another worker may still come up: three heartbeats."""
 FEWEST_LOSSES = 5
 """In a row, and more than there were workers, so that the loss of a whole node does not count."""
+_COUNTED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED})
 
 
 class CircuitBreaker:
@@ -50,13 +53,16 @@ class CircuitBreaker:
         self._most_workers = 0
         """The largest number of workers that lived at a time while it was the current run."""
 
-    def note_reports(self, reports: Iterable[Report], now: float) -> None:
-        """Note reports that the ledger has taken in, at `now` in monotonic seconds."""
-        for report in reports:
-            if report.refusal and (run := self._ledger.leases.find_run(report.lease)):
-                self._note_refusal(run, report, now)
-            if report.covered:  # of the current run, as no other one has leases out
-                self._lost.clear()
+    def note_receipts(self, receipts: Iterable[Receipt], now: float) -> None:
+        """Note checkpoints that the ledger has taken in, at `now` in monotonic seconds."""
+        for receipt in receipts:
+            for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
+                if verdict not in _COUNTED:
+                    continue
+                if checkpoint.refusal:
+                    self._note_refusal(receipt.batch, checkpoint, now)
+                if checkpoint.covered:  # of the current run, as no other one has leases out
+                    self._lost.clear()
 
     def note_lost(self, run: str, incarnations: Iterable[str]) -> None:
         """Note processes that died with leases of the current run."""
@@ -82,14 +88,14 @@ class CircuitBreaker:
             self._lost.clear()
             self._most_workers = 0
 
-    def _note_refusal(self, run: str, report: Report, now: float) -> None:
-        if self._roster.note_refusal(report.worker, report.incarnation, (run, report.refusal), now):
-            text = f"worker {report.worker} cannot begin: {report.refusal}"
-            _log.warning("%s", text, extra={"run": run, "worker": report.worker})
+    def _note_refusal(self, batch: CheckpointBatch, checkpoint: Checkpoint, now: float) -> None:
+        run, reason = read_lease_run(checkpoint.lease), checkpoint.refusal
+        if self._roster.note_refusal(batch.worker, batch.incarnation, (run, reason), now):
+            text = f"worker {batch.worker} cannot begin: {reason}"
+            _log.warning("%s", text, extra={"run": run, "worker": batch.worker})
             event = Event(
-                at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=report.worker,
-                reason=report.refusal,
-            )  # fmt: skip
+                at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=batch.worker, reason=reason
+            )
             self._ledger.history.note(run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:

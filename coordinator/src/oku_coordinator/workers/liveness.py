@@ -3,7 +3,8 @@
 Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
 event, a claim or a lease of the ledger; it is dead when it was silent for longer than the worker timeout. One
 that has said that it is about to leave, and had no lease then, has left after a few missed heartbeats. Rounds
-in which the coordinator itself stalled, or had no connection to the broker, do not count.
+in which the coordinator itself stalled, or had no connection to the broker, do not count. Long before it is
+dead a silent worker is suspect, and gets nothing more until it speaks.
 
 Where there are many workers they speak less often than once a second, and the timeout is longer: at least two
 and a half times the heartbeat interval, that which a worker had last and that which it should have.
@@ -11,10 +12,13 @@ and a half times the heartbeat interval, that which a worker had last and that w
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from oku_core.messaging.progress import Progress
+from oku_coordinator.workers.run_rate import RunRate
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import read_lease_run
+from oku_core.messaging.progress import LeaseProgress, Progress
 
 EVENTS_PER_S = 1000
 """Progress events of all workers together; these cost the coordinator about a quarter of a core."""
@@ -23,7 +27,8 @@ _TIMEOUT_INTERVALS = 2.5
 """The timeout is never shorter than this many heartbeat intervals."""
 _LEFT_AFTER_INTERVALS = 3
 """A worker that has nothing left to do has left after this many intervals of silence."""
-_RATE_SMOOTHING = 0.3
+_SUSPECT_S = 2.0
+_SUSPECT_INTERVALS = 2.0
 _GONE_KEPT = 10_000
 
 
@@ -41,8 +46,6 @@ class WorkerState:
     stopping: bool = False
     troubles: Sequence[str] = ()
     """What of it has failed and is tried again."""
-    rate_rps: float | None = None
-    """Requests that end in a second, smoothed; None until a second with requests was seen."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of ours."""
     refused_run: str | None = None
@@ -51,13 +54,31 @@ class WorkerState:
     """Why."""
     refused_at: float = -math.inf
     """When it said so first."""
-    listed_at: dict[str, float] = field(default_factory=dict)
-    """For each lease that it has named, when it last did."""
+    leases: dict[str, LeaseProgress] = field(default_factory=dict)
+    """How far it was with each of its leases when it was last heard."""
+    specs: frozenset[str] = frozenset()
+    """The runs whose spec it knows."""
+    is_suspect: bool = False
+    """Whether it has been silent for longer than others."""
+    rate: RunRate = field(default_factory=lambda: RunRate(""))
+    """How fast it gets through the run that it worked on last."""
 
     @property
     def has_nothing_left(self) -> bool:
         """Whether it was about to leave when it was last heard, and had no lease any more."""
-        return self.stopping and self.heard_at not in self.listed_at.values()
+        return self.stopping and not self.leases
+
+    def find_rate(self, run: str) -> RunRate:
+        """How fast it gets through a run; that of another run means nothing."""
+        if self.rate.run != run:
+            self.rate = RunRate(run)
+        return self.rate
+
+    def note_rate(self, progress: Progress) -> None:
+        """Take the interval of a heartbeat into the rate of the run that it works on."""
+        if progress.leases:
+            run = read_lease_run(next(reversed(progress.leases)))
+            self.find_rate(run).note_interval(sum(progress.outcomes), progress.seconds, progress.in_flight)
 
 
 class Roster:
@@ -93,6 +114,12 @@ class Roster:
             for worker in self._workers.values()
             if worker.has_spoken and not worker.stopping and (run is None or worker.refused_run != run)
         ]
+
+    def list_leases(self) -> Iterator[tuple[str, str]]:
+        """Every lease that a worker named when it was last heard, with the process that has it."""
+        for worker in self._workers.values():
+            for lease in worker.leases:
+                yield worker.incarnation, lease
 
     def find_barred(self, run: str) -> list[WorkerState]:
         """Those that live and cannot begin with a run."""
@@ -146,10 +173,10 @@ class Roster:
         known.stopping = progress.stopping
         known.troubles = progress.troubles
         known.clock_ahead_s = progress.at - wall_now
-        known.listed_at |= dict.fromkeys(progress.leases, now)
-        if ended := sum(progress.outcomes):
-            before, rate_rps = known.rate_rps, ended / progress.seconds
-            known.rate_rps = rate_rps if before is None else before + _RATE_SMOOTHING * (rate_rps - before)
+        known.is_suspect = False
+        known.leases = dict(progress.leases)
+        known.specs = frozenset(progress.specs)
+        known.note_rate(progress)
 
     def is_gone(self, incarnation: str) -> bool:
         """Whether this process was declared dead or replaced, and has not spoken since."""
@@ -165,19 +192,33 @@ class Roster:
         worker = self._workers.get(name)
         return worker is not None and worker.incarnation == incarnation
 
-    def has_dropped(self, name: str, lease: str, claimed_at: float, now: float) -> bool:
-        """Whether a worker that lives has not named one of its leases for the whole worker timeout.
-
-        Args:
-            name: the worker.
-            lease: a lease that it has claimed.
-            claimed_at: when the coordinator learnt of that.
-            now: monotonic seconds.
-        """
+    def find(self, name: str, incarnation: str) -> WorkerState | None:
+        """This process of a worker, if it has spoken and lives."""
         worker = self._workers.get(name)
-        if worker is None or not worker.has_spoken:
-            return False
-        return now - worker.listed_at.get(lease, claimed_at) > _find_timeout_s(worker, self.worker_timeout_s)
+        is_here = worker is not None and worker.has_spoken and worker.incarnation == incarnation
+        return worker if is_here else None
+
+    def find_timeout_s(self, worker: WorkerState) -> float:
+        """The longest silence of a worker that lives."""
+        return _find_timeout_s(worker, self.worker_timeout_s)
+
+    def mark_suspects(self, now: float) -> list[WorkerState]:
+        """Mark and return the workers that have become suspect: silent, while others were heard.
+
+        When nobody is heard it is more likely our own hearing that fails.
+        """
+        heard_at = max((worker.heard_at for worker in self._workers.values()), default=-math.inf)
+        if now - heard_at > _SUSPECT_S:
+            return []
+        interval_s = self.heartbeat_interval_s
+        suspects = []
+        for worker in self._workers.values():
+            longest_s = max(interval_s, min(worker.heartbeat_interval_s, LONGEST_INTERVAL_S))
+            limit_s = max(_SUSPECT_S, _SUSPECT_INTERVALS * longest_s)
+            if worker.has_spoken and not worker.is_suspect and now - worker.heard_at > limit_s:
+                worker.is_suspect = True
+                suspects.append(worker)
+        return suspects
 
     def remove_silent(self, now: float) -> list[WorkerState]:
         """Take out and return the workers that were silent for too long: they are dead, or have left.
@@ -200,31 +241,17 @@ class Roster:
         """Begin everybody's time anew: we could not have heard them."""
         for worker in self._workers.values():
             worker.heard_at = now
-            worker.listed_at = dict.fromkeys(worker.listed_at, now)
+            worker.is_suspect = False
 
-    def find_listed(self) -> set[str]:
-        """The leases that the workers named when they were last heard."""
-        return {
-            lease
-            for worker in self._workers.values()
-            for lease, at in worker.listed_at.items()
-            if at == worker.heard_at
-        }
+    def note_taken(self, batch: CheckpointBatch) -> None:
+        """Take in how much of a run a worker has taken, as it says with its checkpoints."""
+        if worker := self.find(batch.worker, batch.incarnation):
+            worker.find_rate(batch.run).note_taken(batch.taken)
 
-    def forget_leases(self, active: Iterable[str]) -> None:
-        """Keep what was said of active leases only, so that the roster does not grow."""
-        kept = frozenset(active)
-        for worker in self._workers.values():
-            worker.listed_at = {lease: at for lease, at in worker.listed_at.items() if lease in kept}
-
-    def measure_mean_rate(self) -> float | None:
-        """The mean rate of those whose rate is known, in requests per second."""
-        rates = [worker.rate_rps for worker in self.workers() if worker.rate_rps is not None]
-        return sum(rates) / len(rates) if rates else None
-
-    def measure_clock_ahead_s(self) -> float:
-        """How far the most advanced clock of a worker is ahead of ours; not below 0."""
-        return max((worker.clock_ahead_s for worker in self._workers.values()), default=0.0) if self else 0.0
+    def forget_lease(self, name: str, incarnation: str, lease: str) -> None:
+        """The ledger has closed a lease; what its worker said of it last is outdated."""
+        if worker := self.find(name, incarnation):
+            worker.leases.pop(lease, None)
 
     def _note_gone(self, incarnation: str) -> None:
         self._gone[incarnation] = None

@@ -20,6 +20,9 @@ from oku_core.messaging.broker_url import split_tls
 from oku_core.messaging.rejection import RejectedMessageError, RejectionLog
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.transport import (
+    CONTROL_PREFIX,
+    LEASES_PREFIX,
+    QUEUE_EXPIRES_S,
     build_transport_options,
     find_call_s,
     is_amqp,
@@ -33,9 +36,7 @@ LEASE_TASK = "oku.lease"
 CHECKPOINT_TASK = "oku.checkpoint"
 PROGRESS_EVENT = "oku-progress"
 ORDERS_EXCHANGE = "oku.orders"
-
-_QUEUE_EXPIRES_S = 60.0
-"""How long the broker keeps the queue of a process that no longer listens."""
+ADDRESSED_EXCHANGE = "oku.addressed"
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +114,7 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
         # With remote control, anyone who can reach the broker could stop workers or redirect them to other
         # queues.
         worker_enable_remote_control=False,
-        event_queue_expires=_QUEUE_EXPIRES_S,
+        event_queue_expires=QUEUE_EXPIRES_S,
     )
     return app
 
@@ -130,16 +131,21 @@ def build_worker_app(broker_url: str, key: bytes) -> App:
 
 def build_lease_queue(incarnation: str) -> Queue:
     """Build the queue by which the coordinator sends leases to one process of one worker."""
-    return _build_addressed_queue(f"leases.{incarnation}")
+    return _build_addressed_queue(f"{LEASES_PREFIX}{incarnation}")
 
 
 def build_control_queue(incarnation: str) -> Queue:
     """Build the queue by which the coordinator sends `Control` to one process of one worker."""
-    return _build_addressed_queue(f"control.{incarnation}")
+    return _build_addressed_queue(f"{CONTROL_PREFIX}{incarnation}")
 
 
 def _build_addressed_queue(name: str) -> Queue:
-    return Queue(name, Exchange(name), routing_key=name, expires=_QUEUE_EXPIRES_S)
+    """Build a queue that its worker declares, and to which the coordinator sends by its name alone.
+
+    All share one exchange, because exchanges do not expire with the queues that are bound to them. It takes
+    part in nothing, but Celery would bind a queue without one to the exchange of the default queue.
+    """
+    return Queue(name, Exchange(ADDRESSED_EXCHANGE), routing_key=name, expires=QUEUE_EXPIRES_S)
 
 
 def build_orders_queue(name: str) -> Queue:
@@ -149,5 +155,5 @@ def build_orders_queue(name: str) -> Queue:
         Exchange(ORDERS_EXCHANGE, type="fanout", durable=False),
         durable=False,
         auto_delete=True,
-        expires=_QUEUE_EXPIRES_S,
+        expires=QUEUE_EXPIRES_S,
     )

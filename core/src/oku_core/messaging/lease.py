@@ -66,3 +66,9 @@ def read_lease_number(lease: str) -> int:
     """Read the number of a lease from its id; 0 if `build_lease_id` has not built the id."""
     number = lease.split(".")[-2:-1]
     return int(number[0]) if number and number[0].isdecimal() else 0
+
+
+def read_lease_run(lease: str) -> str:
+    """Read the run of a lease from its id; empty if `build_lease_id` has not built the id."""
+    run, _, rest = lease.partition(".")
+    return run if rest.count(".") == 1 else ""

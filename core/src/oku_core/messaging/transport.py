@@ -14,11 +14,18 @@ from celery import Celery
 from kombu import compression
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.utils.json import dumps
 
 from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
 """The longest message, in bytes; checkpoints with a million positions in flight have 8 MB."""
+
+LEASES_PREFIX = "leases."
+CONTROL_PREFIX = "control."
+"""What the names of queues begin with that belong to one process of one worker, named behind it."""
+QUEUE_EXPIRES_S = 60.0
+"""How long the broker keeps the queue of a process that no longer listens."""
 
 if sys.platform == "darwin":
     KEEP_IDLE = socket.TCP_KEEPALIVE
@@ -42,7 +49,20 @@ _unreadable_log = RejectionLog(logging.getLogger(__name__))
 
 
 class _RedisChannel(redis.Channel):
-    """A channel that drops messages that make kombu fail, which would otherwise end a worker."""
+    """A channel that drops messages that make kombu fail, which would otherwise end a worker.
+
+    What it sends to one worker vanishes when nobody takes it. kombu does that only for queues that the sender
+    has declared, and would remember each of them for ever.
+    """
+
+    def _put(self, queue: str, message: Any, **options: Any) -> None:
+        if not queue.startswith((LEASES_PREFIX, CONTROL_PREFIX)):
+            super()._put(queue, message, **options)  # type: ignore[no-untyped-call]
+            return
+        with self.conn_or_acquire() as client, client.pipeline() as pipeline:
+            pipeline.lpush(queue, dumps(message))
+            pipeline.pexpire(queue, round(1000 * QUEUE_EXPIRES_S))
+            pipeline.execute()
 
     def _brpop_read(self, **options: Any) -> Any:
         try:

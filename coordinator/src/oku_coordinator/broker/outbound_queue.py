@@ -1,0 +1,96 @@
+"""What waits to be sent to workers, oldest first; newer news of one kind takes the place of older."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+import msgspec
+
+from oku_core.messaging.lease import LeaseBatch
+from oku_core.messaging.order import Control, Intervals, Stop
+
+Outbound = LeaseBatch | Control | Stop | Intervals
+
+
+class _Waiting(NamedTuple):
+    message: Outbound
+    since: float
+
+
+class OutboundQueue:
+    """A queue between those who send and the threads that do it; usable from any thread.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._waiting: OrderedDict[Hashable, _Waiting] = OrderedDict()
+        self._changed = threading.Condition()
+        self._number = 0
+        self._has_ended = False
+
+    def put(self, message: Outbound) -> None:
+        """Add a message. Control joins what waits for the same process; an order replaces its like."""
+        with self._changed:
+            key = self._find_key(message)
+            if waiting := self._waiting.get(key):
+                self._waiting[key] = _Waiting(_merge(waiting.message, message), waiting.since)
+            else:
+                self._waiting[key] = _Waiting(message, self._clock())
+                self._changed.notify()
+
+    def take(self) -> Outbound | None:
+        """Wait for the next message; None when the queue has ended and is empty."""
+        with self._changed:
+            while not self._waiting:
+                if self._has_ended:
+                    return None
+                self._changed.wait()
+            return self._waiting.popitem(last=False)[1].message
+
+    def measure_wait_s(self) -> float:
+        """How long the oldest message has waited; 0 when none does."""
+        with self._changed:
+            oldest = next(iter(self._waiting.values()), None)
+            return 0.0 if oldest is None else self._clock() - oldest.since
+
+    def drop(self) -> int:
+        """Drop all that waits; gives how many messages those were."""
+        with self._changed:
+            count = len(self._waiting)
+            self._waiting.clear()
+            return count
+
+    def end(self) -> None:
+        """Let those who wait for messages end once none is left."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _find_key(self, message: Outbound) -> Hashable:
+        if isinstance(message, LeaseBatch):
+            self._number += 1
+            return self._number
+        if isinstance(message, Control):
+            return message.incarnation
+        return (type(message), message.run if isinstance(message, Stop) else "")
+
+
+def _merge(older: Outbound, newer: Outbound) -> Outbound:
+    if not (isinstance(older, Control) and isinstance(newer, Control)):
+        return newer
+    return msgspec.structs.replace(
+        newer,
+        confirmed=_combine(older.confirmed, newer.confirmed, max),
+        limits=_combine(older.limits, newer.limits, max),
+        ends=_combine(older.ends, newer.ends, min),
+    )
+
+
+def _combine(
+    older: dict[str, int], newer: dict[str, int], choose: Callable[[int, int], int]
+) -> dict[str, int]:
+    return older | {lease: choose(older.get(lease, number), number) for lease, number in newer.items()}

@@ -1,0 +1,103 @@
+"""Sends leases to the workers that they are for; the spec goes along until the worker says that it knows it.
+
+Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.leasing.balance import Wishes
+from oku_coordinator.leasing.expiry import START_WITHIN_S
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.order import Control
+from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
+
+
+class Delivery:
+    """The way of leases to their workers.
+
+    Args:
+        broker: takes the messages.
+        roster: knows each worker's clock, and which specs it has.
+        server_urls: of Oku's own delay servers.
+    """
+
+    def __init__(self, broker: Broker, roster: Roster, server_urls: Sequence[str]) -> None:
+        self._broker = broker
+        self._roster = roster
+        self._server_urls = tuple(server_urls)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether nothing reaches the broker."""
+        return self._broker.is_away
+
+    def send(self, run: RunRecord, leases: Iterable[LeaseRecord]) -> None:
+        """Send open leases of a run, a message to each worker that is heard."""
+        by_incarnation: dict[str, list[LeaseRecord]] = {}
+        for lease in leases:
+            by_incarnation.setdefault(lease.incarnation, []).append(lease)
+        spec = build_sent_spec(run, self._server_urls)
+        batches = []
+        for mine in by_incarnation.values():
+            if worker := self._roster.find(mine[0].worker, mine[0].incarnation):
+                # Those of one message may be of several ages: each is stale on its own time.
+                for cut_at in dict.fromkeys(lease.cut_at for lease in mine):
+                    same = [lease for lease in mine if lease.cut_at == cut_at]
+                    batches.append(_build_batch(run, worker, same, spec))
+        self._broker.send_leases(batches)
+
+    def wish(self, wishes: Wishes) -> None:
+        """Ask workers to end leases early."""
+        self._broker.send_controls([Control(incarnation=to, ends=ends) for to, ends in wishes.items()])
+
+    def revoke(self, leases: Iterable[tuple[str, str]]) -> None:
+        """Ask for the final checkpoints of leases, which are given with their incarnations."""
+        wishes: Wishes = {}
+        for incarnation, lease in leases:
+            wishes.setdefault(incarnation, {})[lease] = 0
+        self.wish(wishes)
+
+    def stop(self, run: RunRecord, up_to: int) -> None:
+        """Call back the leases of a run up to a number."""
+        self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.spec.drain_s)
+
+
+def _build_batch(
+    run: RunRecord, worker: WorkerState, leases: Sequence[LeaseRecord], spec: Spec
+) -> LeaseBatch:
+    return LeaseBatch(
+        run=run.run,
+        incarnation=worker.incarnation,
+        leases=[
+            Lease(id=lease.id, run=run.run, ranges=list(lease.ranges.ranges), limit=lease.limit)
+            for lease in leases
+        ],
+        start_by=leases[0].cut_at + START_WITHIN_S + worker.clock_ahead_s,
+        spec=None if run.run in worker.specs else spec,
+    )
+
+
+def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
+    """The spec as workers get it.
+
+    For our own delay servers it has their addresses and the headers that tell them the run, and the delay and
+    the seed that it asks for.
+    """
+    spec = run.spec
+    if not spec.brings_servers:
+        return spec
+    headers = [Header(f"{RUN_HEADER}: {run.run}")]
+    if spec.delay is not None:
+        headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
+    if spec.seed is not None:
+        headers.append(Header(f"{SEED_HEADER}: {spec.seed}"))
+    urls = tuple(Url(f"{url.rstrip('/')}/{{i}}") for url in server_urls)
+    return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

@@ -1,0 +1,71 @@
+"""How often workers report, and how far each may go ahead of what the ledger knows: pure rules.
+
+A worker never passes the limits of its leases. They are raised with each checkpoint, by so much that the load
+goes on while a coordinator restarts; what a death may cost is bounded by the same figure.
+"""
+
+import math
+
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.spec.spec import Spec
+
+SHORTEST_CHECKPOINT_S = 3.0
+_CHECKPOINTS_PER_S = 200
+"""Messages with checkpoints of all workers together; these cost the coordinator about a third of a core."""
+_AWAY_S = 9.0
+"""Beside the time until the next checkpoint: a coordinator may be away for 8 s, and its answer takes time."""
+_CAREFUL_S = 30.0
+"""For so long after a worker was lost the others go less far ahead: more may be lost."""
+_CAREFUL_CHECKPOINTS = 2
+FIRST_WINDOWS = 4
+"""The smallest allowance, in windows."""
+
+
+def choose_checkpoint_s(workers: int) -> float:
+    """The time from one checkpoint of a worker to the next, for this many workers."""
+    return max(SHORTEST_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
+
+
+def choose_allowance(window: int, ahead_s: float, *, rate_rps: float, taken: int) -> int:
+    """How many indices a worker may take beyond those that the ledger knows it has taken.
+
+    It doubles from a few windows on until it is worth `ahead_s` (slow start), so that a worker that dies early
+    costs little.
+
+    Args:
+        window: the requests that it may have in flight.
+        ahead_s: the work that it may be ahead.
+        rate_rps: what it does in a second; 0 while that is unknown.
+        taken: what it has taken of the run so far.
+    """
+    return max(FIRST_WINDOWS * window, min(math.ceil(ahead_s * rate_rps), 2 * taken))
+
+
+class Pace:
+    """The pace of the workers that live; the event loop adjusts it, and any thread may ask."""
+
+    def __init__(self) -> None:
+        self.checkpoint_s = SHORTEST_CHECKPOINT_S
+        """The time from one checkpoint of a worker to the next."""
+        self._lost_at = -math.inf
+        self._ahead_s = SHORTEST_CHECKPOINT_S + _AWAY_S
+
+    def note_loss(self, now: float) -> None:
+        """A worker was lost with leases, at `now` in monotonic seconds."""
+        self._lost_at = now
+
+    def adjust(self, workers: int, now: float) -> None:
+        """Follow the number of workers and the losses, at `now` in monotonic seconds."""
+        self.checkpoint_s = choose_checkpoint_s(workers)
+        is_careful = now - self._lost_at < _CAREFUL_S
+        self._ahead_s = (
+            _CAREFUL_CHECKPOINTS * self.checkpoint_s if is_careful else self.checkpoint_s + _AWAY_S
+        )
+
+    def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
+        """How far the worker that sent these checkpoints may go ahead of them."""
+        return self.choose_allowance(spec.concurrency, rate_rps=batch.rate_rps, taken=batch.taken)
+
+    def choose_allowance(self, window: int, *, rate_rps: float, taken: int) -> int:
+        """How far a worker may go ahead now; the arguments are those of the rule."""
+        return choose_allowance(window, self._ahead_s, rate_rps=rate_rps, taken=taken)
