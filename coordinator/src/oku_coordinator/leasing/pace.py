@@ -29,7 +29,7 @@ def choose_checkpoint_s(workers: int) -> float:
 def choose_allowance(window: int, ahead_s: float, *, rate_rps: float, taken: int) -> int:
     """How many indices a worker may take beyond those that the ledger knows it has taken.
 
-    It doubles from a few windows on until it is worth `ahead_s` (slow start), so that a worker that dies early
+    It doubles from a few windows on until it is worth `ahead_s` (slow start), so a worker that dies early
     costs little.
 
     Args:
