@@ -31,7 +31,7 @@ class Ledger:
 
     Attributes:
         runs: their records and states.
-        leases: what is cut, reported and taken back.
+        leases: what is dealt, accounted and taken back.
         history: samples and events.
         outbox: lines that wait for Loki.
         deletions: runs that are being removed.

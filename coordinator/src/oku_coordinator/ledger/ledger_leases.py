@@ -1,63 +1,83 @@
-"""The leases of a ledger: they are cut from the request space, and reported or taken back."""
+"""The leases of a ledger: they are dealt from the request space, report as they go, and may be taken back."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from oku_coordinator.ledger.rules import conservation, intake, reclaim
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.rules.intake import Allow
+from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.transaction import LedgerFile
 from oku_coordinator.ledger.tables import lease_table, slice_table
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.lease import Message
+from oku_core.messaging.checkpoint import CheckpointBatch
+
+_AT_ONCE = 50
+"""Leases; to take them back or to cut them takes less than 20 ms."""
 
 
 class LedgerLeases:
-    """What can be done with the leases of a ledger, and with the slices that they are cut from."""
+    """What can be done with the leases of a ledger, and with the slices that they are of."""
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
 
-    def cut(self, run: str, choices: Sequence[Callable[[int], int]], now: float) -> list[LeaseRecord]:
-        """Lease pending indices of a run, once for each choice, all in one transaction.
+    def deal(self, run: str, orders: Sequence[LeaseOrder], now: float) -> list[LeaseRecord]:
+        """Lease pending indices of a run, once for each order, all in one transaction.
 
-        A choice gives the largest size of its lease for what is pending then. There are fewer leases when
-        nothing is pending any more, and none when the run is not running.
+        There are fewer leases when nothing is pending any more or an order wants none, and none when the run
+        is not running.
         """
         return conservation.change(
-            self._file, lambda transaction: lease_table.cut_leases(transaction, run, choices, now), now
+            self._file, lambda transaction: lease_table.deal_leases(transaction, run, orders, now), now
         )
 
-    def apply(self, messages: Sequence[Message], now: float) -> list[MessageVerdict]:
-        """Take in claims and reports, all in one transaction; gives a verdict on each.
+    def apply(self, batches: Sequence[CheckpointBatch], allow: Allow, now: float) -> list[Receipt]:
+        """Take in checkpoints, all in one transaction; gives a receipt for each batch.
+
+        Args:
+            batches: of whatever workers, in the order in which they came.
+            allow: says how many positions the worker of a batch may take beyond what it has taken.
+            now: Unix time.
 
         Raises:
             BreachError: the account of a run would not balance. Nothing was taken in and the run has failed;
-                the messages of other runs can be applied again without it.
+                the batches of other runs can be applied again without it.
         """
         return conservation.change(
-            self._file,
-            lambda transaction: [intake.take_in(transaction, message, now) for message in messages],
-            now,
+            self._file, lambda transaction: intake.take_in(transaction, batches, allow, now), now
         )
 
-    def expire(self, leases: Iterable[str], reason: ExpiryReason, now: float) -> list[str]:
-        """Take active leases back, all in one transaction; their ranges are pending again.
+    def take_back(self, leases: Sequence[str], reason: ExpiryReason, now: float) -> list[str]:
+        """Take open leases back, some in each transaction; what they do not cover is pending again.
 
-        Returns the ids of those that were active.
+        Returns the ids of those that were open.
         """
-        return conservation.change(
-            self._file,
-            lambda transaction: [
-                lease for lease in leases if reclaim.expire_lease(transaction, lease, reason, now)
-            ],
-            now,
-        )
+        taken: list[str] = []
+        for some in _batch(leases):
+            work = partial(reclaim.take_back, names=some, reason=reason, now=now)
+            taken += conservation.change(self._file, work, now)
+        return taken
 
-    def fetch_active(self, run: str) -> list[LeaseRecord]:
-        """The active leases of a run."""
-        return self._file.read(lambda transaction: lease_table.fetch_active_leases(transaction, run))
+    def cut_at_limits(self, leases: Sequence[str], now: float) -> list[LeaseRecord]:
+        """End open leases at their limits, some in each transaction; what lies beyond is pending again.
+
+        Returns those that have become shorter.
+        """
+        shorter: list[LeaseRecord] = []
+        for some in _batch(leases):
+            shorter += conservation.change(self._file, partial(reclaim.cut_at_limits, names=some), now)
+        return shorter
+
+    def fetch_open(self, run: str) -> list[LeaseRecord]:
+        """The open leases of a run, in the order in which they were dealt."""
+        return self._file.read(lambda transaction: lease_table.fetch_open_leases(transaction, run))
+
+    def fetch_open_by_incarnation(self, run: str) -> dict[str, list[LeaseRecord]]:
+        """The open leases of a run by the process that has them, in the order in which it begins them."""
+        return self._file.read(lambda transaction: lease_table.fetch_fleet(transaction, run))
 
     def find_run(self, lease: str) -> str | None:
         """The run of a lease in whatever state; None when there is no such lease."""
@@ -68,8 +88,8 @@ class LedgerLeases:
         """Which of these leases are void: they were taken back, or their run has failed."""
         return self._file.read(lambda transaction: lease_table.find_void(transaction, leases))
 
-    def count_held(self, run: str) -> Counter[str | None]:
-        """How many active leases of a run each worker has; those that nobody has claimed count for None."""
+    def count_held(self, run: str) -> Counter[str]:
+        """How many open leases of a run each worker has."""
         return self._file.read(lambda transaction: lease_table.count_held(transaction, run))
 
     def count_pending(self, run: str) -> int:
@@ -80,6 +100,10 @@ class LedgerLeases:
         """The request space of a run as it is cut now."""
         return self._file.read(lambda transaction: slice_table.fetch_slices(transaction, run))
 
-    def fetch_taken_back(self, run: str) -> list[tuple[int, int]]:
-        """The ranges of leases that were taken back and may have been sent, `[start, stop)`."""
+    def fetch_taken_back(self, run: str) -> list[Range]:
+        """The ranges that may have been sent in vain, `[start, stop)`."""
         return self._file.read(lambda transaction: lease_table.fetch_taken_back(transaction, run))
+
+
+def _batch(leases: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (leases[place : place + _AT_ONCE] for place in range(0, len(leases), _AT_ONCE))

@@ -143,7 +143,7 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
     return Standing(
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
-        leases=lease_table.fetch_active_ids(transaction, run),
+        leases={lease.id: lease.outcomes for lease in lease_table.fetch_open_leases(transaction, run)},
     )
 
 

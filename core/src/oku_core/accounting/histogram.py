@@ -222,6 +222,35 @@ def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
     return HistogramSnapshot(buckets=buckets, sum_us=sum_us, min_us=min_us, max_us=max_us)
 
 
+def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramSnapshot:
+    """What was recorded between two snapshots of one histogram; its buckets are in no order.
+
+    Added to a histogram that holds the earlier one, it makes that hold the later one: minimum and maximum are
+    those of the later one.
+
+    Raises:
+        ValueError: the later one does not contain the earlier one.
+    """
+    before = dict(zip(earlier.buckets[0::2], earlier.buckets[1::2], strict=True))
+    after = dict(zip(later.buckets[0::2], later.buckets[1::2], strict=True))
+    changed = after.items() - before.items()
+    buckets: list[int] = []
+    for index, count in changed:
+        added = count - before.get(index, 0)
+        if added < 0:
+            raise ValueError(f"bucket {index} has fallen by {-added}")
+        buckets += (index, added)
+    if not before.keys() <= after.keys():
+        raise ValueError("buckets have been emptied")
+    if before and not (later.min_us <= earlier.min_us and earlier.max_us <= later.max_us):
+        raise ValueError("the minimum has risen or the maximum has fallen")
+    if later.sum_us < earlier.sum_us:
+        raise ValueError("the sum has fallen")
+    return HistogramSnapshot(
+        buckets=buckets, sum_us=later.sum_us - earlier.sum_us, min_us=later.min_us, max_us=later.max_us
+    )
+
+
 def _find_rank(quantile: float, total: int) -> int:
     return min(max(1, math.floor(quantile * total + 0.5)), total)
 

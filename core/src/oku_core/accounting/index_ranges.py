@@ -36,6 +36,18 @@ class IndexRanges:
         self.length = self._offsets[-1]
         """How many indices there are."""
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same ranges."""
+        return isinstance(other, IndexRanges) and self.ranges == other.ranges
+
+    def __hash__(self) -> int:
+        """The hash of the ranges."""
+        return hash(self.ranges)
+
+    def __repr__(self) -> str:
+        """The ranges as text."""
+        return f"IndexRanges({list(self.ranges)})"
+
     def index_at(self, position: int) -> int:
         """The index at a position, which must be from 0 to below `length`."""
         place = self.find_range(position)

@@ -4,9 +4,11 @@ The ledger keeps a run's space as a partition into slices. The rules by which sl
 here; the ledger only stores their results.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
+
+from oku_core.accounting.index_ranges import IndexRanges, Range
 
 
 class SliceState(StrEnum):
@@ -69,43 +71,46 @@ def build_partition(slices: Iterable[Slice]) -> list[Slice]:
     return joined
 
 
-def cut(pending: Slice, size: int) -> list[Slice]:
-    """Lease the first `size` indices of a pending slice; the rest stays pending.
+def settle(
+    ranges: IndexRanges, end: int, done: int, in_flight: Iterable[int]
+) -> Iterator[tuple[Range, list[Slice]]]:
+    """What becomes of the leased slices of a lease that is over, one by one in rising order.
 
-    Raises:
-        ValueError: the slice is not pending, or there is nothing to lease.
-    """
-    if pending.state != SliceState.PENDING or pending.length < 1 or size < 1:
-        raise ValueError(f"{size} of [{pending.start}, {pending.stop}) {pending.state} cannot be leased")
-    stop = min(pending.start + size, pending.stop)
-    return build_partition(
-        [Slice(pending.start, stop, SliceState.LEASED), Slice(stop, pending.stop, SliceState.PENDING)]
-    )
-
-
-def settle(start: int, stop: int, done: int, unfinished: Sequence[int]) -> list[Slice]:
-    """What a report makes of the leased range `[start, stop)`.
-
-    `[start, done)` is accounted except for the `unfinished` indices in it, which were in flight when the
-    worker had to stop; these and `[done, stop)` are pending again.
+    The positions `[0, done)` are accounted except for those that were still in flight; these, and
+    `[done, end)`, are pending again.
 
     Args:
-        start: the first index of the lease.
-        stop: the first index after the lease.
-        done: the first index that was never taken, `start <= done <= stop`.
-        unfinished: rising indices within `[start, done)`.
+        ranges: the ranges of the lease.
+        end: the first position that is not leased any more, `done <= end <= ranges.length`.
+        done: the first position that was never taken.
+        in_flight: rising positions below `done`.
     """
-    return build_partition(_settled_pieces(start, stop, done, unfinished))
+    holes = iter([*ranges.list_indices(in_flight), -1])
+    hole = next(holes)
+    for number, (start, stop) in enumerate(ranges.cut(0, end)):
+        taken = min(stop, start + max(0, done - ranges.offset(number)))
+        pieces: list[Slice] = []
+        at = start
+        while start <= hole < stop:
+            pieces.append(Slice(at, hole, SliceState.ACCOUNTED))
+            pieces.append(Slice(hole, hole + 1, SliceState.PENDING))
+            at = hole + 1
+            hole = next(holes)
+        pieces += [Slice(at, taken, SliceState.ACCOUNTED), Slice(taken, stop, SliceState.PENDING)]
+        yield (start, stop), build_partition(pieces)
 
 
-def _settled_pieces(start: int, stop: int, done: int, unfinished: Sequence[int]) -> Iterator[Slice]:
-    at = start
-    for index in unfinished:
-        yield Slice(at, index, SliceState.ACCOUNTED)
-        yield Slice(index, index + 1, SliceState.PENDING)
-        at = index + 1
-    yield Slice(at, done, SliceState.ACCOUNTED)
-    yield Slice(done, stop, SliceState.PENDING)
+def release(ranges: IndexRanges, end: int, to: int) -> Iterator[tuple[Range, list[Slice]]]:
+    """What becomes of the leased slices of a lease when its end falls from `end` to `to`.
+
+    Slices that stay as they are, are left out.
+    """
+    if to >= end:
+        return
+    for number, (start, stop) in enumerate(ranges.cut(to, end), ranges.find_range(to)):
+        begin = ranges.ranges[number][0]
+        pieces = [Slice(begin, start, SliceState.LEASED), Slice(start, stop, SliceState.PENDING)]
+        yield (begin, stop), build_partition(pieces)
 
 
 def check_replacement(removed: Iterable[Slice], added: Iterable[Slice]) -> None:

@@ -1,4 +1,4 @@
-"""What a worker says of a lease beside its counts, and a closed lease with it."""
+"""What a worker says of a lease beside its counts, and a closed lease with that."""
 
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from oku_core.messaging.checkpoint import Checkpoint
 class LeaseFigures(msgspec.Struct, frozen=True, array_like=True):
     """The figures of the newest checkpoint of a lease; `Checkpoint` says what each of them means."""
 
+    end: int = 0
     started_at: float = 0.0
     ended_at: float = 0.0
     cpu_s: float = 0.0

@@ -1,23 +1,35 @@
 """What became of each lease of a run, as reports draw it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseSpan:
-    """A lease from when it was cut to when it was closed.
+    """A lease from when it was dealt to when it was closed.
 
-    `worker` is None if no worker began with it, and `closed_at` is None while it is out; `reason` says why it
-    expired.
+    Attributes:
+        id: its id.
+        start: its first index.
+        stop: the index behind its last one.
+        ranges: its ranges `[start, stop)` if it has several.
+        state: what became of it.
+        reason: why it expired; empty if it did not.
+        worker: to which worker it was given; None if an older Oku did not know.
+        covered: how many of its requests have an outcome.
+        cut_at: when it was dealt.
+        closed_at: when it was closed; None while it is open.
     """
 
     id: str
     start: int
     stop: int
+    ranges: list[Range] = field(default_factory=list)
     state: LeaseState
     reason: str
     worker: str | None
+    covered: int = 0
     cut_at: float
     closed_at: float | None

@@ -33,7 +33,7 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
         "run": "r1", "name": "soak", "requests": 100, "engine": "aiohttp", "target": "",
         "spec": Spec(requests=100), "state": RunState.COMPLETED, "reason": "",
         "created_at": 0.0, "started_at": 1_769_965_512.25, "ended_at": 1_769_965_522.25, "active_s": 10.0,
-        "active_since": None, "windows": 1, "last_report_at": None, "resent_at_most": 0, "served": None,
+        "active_since": None, "windows": 1, "last_checkpoint_at": None, "resent_at_most": 0, "served": None,
         "outcomes": [98, 1, 1, 0, 0, 0], "is_broken": False, "is_published": False, "number": 1,
     }  # fmt: skip
     record = RunRecord(**values | changes)

@@ -31,7 +31,7 @@ def build_standing(*leases: str, leased: int = 100) -> Standing:
     record = RunRecord(
         run="r1", name="", requests=1000, engine="aiohttp", target="",
         spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
-        started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, windows=1, last_report_at=None,
+        started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, windows=1, last_checkpoint_at=None,
         resent_at_most=7, served=None, outcomes=[290, 10, 0, 0, 0, 0], is_broken=False,
         is_published=False, number=1,
     )  # fmt: skip

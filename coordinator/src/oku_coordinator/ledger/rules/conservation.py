@@ -4,16 +4,18 @@ Once this process has checked all of a run, and as long as nobody else writes, a
 changed; otherwise, and at each change of state, by all rows of the run. A run that breaks the law fails.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar
 
 from oku_coordinator.ledger.rules import lifecycle
-from oku_coordinator.ledger.storage.records import BreachError
-from oku_coordinator.ledger.storage.tally import Tally, check_worker_requests
+from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, LeaseRecord
+from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, sum_requests, write_accounts
-from oku_coordinator.ledger.tables.lease_table import read_active_leases
+from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_state
+from oku_coordinator.ledger.tables.series_table import sum_series, write_series
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
 from oku_core.accounting.run_state import ACTIVE_STATES
@@ -32,8 +34,9 @@ def change(file: LedgerFile, work: Callable[[Transaction], _T], now: float) -> _
 
 
 def finish(transaction: Transaction) -> None:
-    """End a change: write the accounts, and check every run that was touched or has changed."""
+    """End a change: write accounts and seconds, and check every run that was touched or has changed."""
     write_accounts(transaction)
+    write_series(transaction)
     changed = {run for run, tally in transaction.tallies.items() if tally.has_changed}
     for run in transaction.touched | changed:
         tally = transaction.tallies.get(run)
@@ -42,46 +45,70 @@ def finish(transaction: Transaction) -> None:
         else:
             _check_changes(transaction, run, tally)
         if fetch_state(transaction, run) not in ACTIVE_STATES:
-            # No more reports come for it, and one account takes as much memory as thousands of leases.
+            # No more checkpoints come for it, and one account takes as much memory as thousands of leases.
             transaction.accounts.pop(run, None)
             transaction.tallies.pop(run, None)
 
 
 def _begin_tally(transaction: Transaction, run: str) -> None:
-    lengths = check_run(transaction, run)
-    leases = read_active_leases(transaction, run)
-    transaction.tallies[run] = Tally(lengths, leases, sum_requests(transaction, run))
+    lengths, leases = _check_rows(transaction, run)
+    covered = sum(lease.covered for lease in leases)
+    transaction.tallies[run] = Tally(
+        move_covered(lengths, -covered),
+        leases,
+        parts=sum_parts(transaction, run),
+        worker_requests=sum_requests(transaction, run),
+        series=sum_series(transaction, run),
+    )
 
 
 def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
-    try:
-        fetch_account(transaction, run).check(tally.check())
-    except BreachError:
-        raise
-    except ConservationError as error:
-        raise BreachError(run, str(error)) from error
+    with _breaching(run):
+        fetch_account(transaction, run).check(tally.check(), tally.series)
 
 
 def check_run(transaction: Transaction, run: str) -> Lengths:
     """Check all rows of a run; gives how much of it is in each state.
 
     Raises:
-        BreachError: the slices do not partition the request space, the leased ones do not match the active
-            leases, or the account does not sum to what is accounted.
+        BreachError: the slices do not partition the request space, the leased ones do not match the open
+            leases, an open lease contradicts itself, or the account does not sum to what is accounted.
     """
-    slices = fetch_slices(transaction, run)
-    try:
+    return _check_rows(transaction, run)[0]
+
+
+def _check_rows(transaction: Transaction, run: str) -> tuple[Lengths, list[LeaseRecord]]:
+    with _breaching(run):
+        leases = read_open_leases(transaction, run)
+        slices = fetch_slices(transaction, run)
         lengths = check_partition(slices, fetch_run(transaction, run).spec.requests)
-        fetch_account(transaction, run).check(lengths)
+        lengths = move_covered(lengths, sum(lease.covered for lease in leases))
+        fetch_account(transaction, run).check(lengths, sum_series(transaction, run))
         check_worker_requests(sum_requests(transaction, run), lengths)
+        _check_leases(leases, sum_parts(transaction, run))
+        leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
+        held = sorted(piece for lease in leases for piece in lease.ranges.cut(0, lease.end))
+        if leased != held:
+            raise ConservationError(
+                f"{len(leased)} ranges are leased and open leases have {len(held)}, but they differ"
+            )
+    return lengths, leases
+
+
+def _check_leases(leases: Iterable[LeaseRecord], parts: Mapping[str, int]) -> None:
+    left = dict(parts)
+    for lease in leases:
+        check_lease(lease.id, lease, left.pop(lease.id, 0))
+    for name, requests in left.items():
+        check_lease(name, None, requests)
+
+
+@contextmanager
+def _breaching(run: str) -> Iterator[None]:
+    """Raise whatever does not balance, or cannot be read, as the breach of a run."""
+    try:
+        yield
     except BreachError:
         raise
-    except ConservationError as error:
+    except (ConservationError, *UNREADABLE) as error:
         raise BreachError(run, str(error)) from error
-    leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
-    active = sorted((lease.start, lease.stop) for lease in read_active_leases(transaction, run))
-    if leased != active:
-        raise BreachError(
-            run, f"{len(leased)} ranges are leased and {len(active)} leases are active, but they differ"
-        )
-    return lengths

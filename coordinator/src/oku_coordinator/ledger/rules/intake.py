@@ -1,107 +1,211 @@
-"""The intake of messages: what the ledger makes of each claim and each report.
+"""The intake of checkpoints: what the ledger makes of each one.
 
-A lease may be executed more than once when its message was doubled. The first execution that the ledger hears
-of, by claim or by report, counts. Every other one is a stray, whose requests were sent again.
+A checkpoint is the whole state of its lease. What it has gained over its predecessor is folded into the
+account of the run, and it takes the place of its predecessor, all in one transaction. Then the limits of its
+worker rise: they are committed before the worker hears of them.
 """
 
 import logging
+from collections.abc import Callable, Sequence
 
+import msgspec
+
+from oku_coordinator.ledger.rules import closing
+from oku_coordinator.ledger.rules.growth import PartGrowth, UntrueError, find_regress, grow_parts, sum_counts
 from oku_coordinator.ledger.rules.lifecycle import follow_up
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.rules.limits import raise_limits
+from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table
-from oku_coordinator.ledger.tables.account_table import add_report
-from oku_coordinator.ledger.tables.lease_table import adopt_execution, close_reported, find_lease, note_stray
-from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run, open_window
-from oku_coordinator.ledger.tables.slice_table import replace_leased
-from oku_core.accounting.interval import settle
+from oku_coordinator.ledger.tables import lease_table, series_table
+from oku_coordinator.ledger.tables.account_table import add_flags, add_work, open_account
+from oku_coordinator.ledger.tables.run_table import add_watched, fetch_spec, fetch_state, open_window
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.run_state import FINAL_STATES
-from oku_core.messaging.lease import Claim, Message, Report, find_fault
-from oku_core.results.lines import LineKind, build_range_line, build_status_lines
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, find_fault
+from oku_core.results.lease_figures import read_figures
+from oku_core.results.validity import flag_growth
+from oku_core.spec.spec import Spec
 
+Allow = Callable[[CheckpointBatch, Spec], int]
+"""How many positions the worker that sent a batch may take beyond what it says that it has taken."""
 _log = logging.getLogger(__name__)
+_HEARD = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
 
-def take_in(transaction: Transaction, message: Message, now: float) -> MessageVerdict:
-    """Enter a claim or a report into the ledger; gives what was made of it."""
-    lease = find_lease(transaction, message.lease) if _is_writable(message) else None
-    if lease is None:
-        return MessageVerdict.UNKNOWN
-    if isinstance(message, Claim):
-        return _take_claim(transaction, message, lease, now)
-    return _take_report(transaction, message, lease, now)
+def take_in(
+    transaction: Transaction, batches: Sequence[CheckpointBatch], allow: Allow, now: float
+) -> list[Receipt]:
+    """Enter batches of checkpoints into the ledger; gives a receipt for each."""
+    intake = _Intake(transaction, allow, now)
+    receipts = [intake.take_in(batch) for batch in batches]
+    intake.finish()
+    return receipts
 
 
-def _take_claim(transaction: Transaction, claim: Claim, lease: LeaseRecord, now: float) -> MessageVerdict:
-    if lease.execution == claim.execution:
-        return MessageVerdict.REPEATED
-    if lease.execution is not None:
-        note_stray(transaction, lease, claim.execution, lease.length)
-        return MessageVerdict.STRAY
-    adopt_execution(transaction, lease, claim)
-    if lease.state != LeaseState.ACTIVE:
-        _note_unexpected(transaction, lease, claim.execution, lease.length)
-        return MessageVerdict.LATE
-    open_window(transaction, lease.run, _place_begin(lease, claim.at, now))
-    return MessageVerdict.CLAIMED
+class _Intake:
+    """The intake of one transaction; what it knows of runs is read once."""
 
+    def __init__(self, transaction: Transaction, allow: Allow, now: float) -> None:
+        self._transaction = transaction
+        self._allow = allow
+        self._now = now
+        self._states: dict[str, RunState | None] = {}
+        self._watched: dict[str, tuple[float, float]] = {}
+        self._closed: set[str] = set()
 
-def _take_report(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> MessageVerdict:
-    if fault := find_fault(report, lease.start, lease.stop):
-        _log.warning(
-            "worker %s sent a report on lease %s that cannot be true: %s", report.worker, lease.id, fault,
-            extra={"run": lease.run, "lease": lease.id, "worker": report.worker},
+    def take_in(self, batch: CheckpointBatch) -> Receipt:
+        """Enter a batch."""
+        receipt = Receipt(batch=batch)
+        for checkpoint in batch.checkpoints:
+            verdict = self._take_checkpoint(batch, checkpoint, receipt)
+            receipt.verdicts.append(verdict)
+        if _HEARD & set(receipt.verdicts):
+            self._raise_limits(batch, receipt)
+        return receipt
+
+    def finish(self) -> None:
+        """Write what was collected, and let runs enter the state that follows."""
+        for run, (watched_s, underfilled_s) in self._watched.items():
+            add_watched(self._transaction, run, watched_s, underfilled_s, self._now)
+        for run in self._closed:
+            follow_up(self._transaction, run, self._now)
+
+    def _take_checkpoint(
+        self, batch: CheckpointBatch, checkpoint: Checkpoint, receipt: Receipt
+    ) -> MessageVerdict:
+        is_readable = _is_writable(f"{checkpoint.lease} {batch.worker} {batch.incarnation}")
+        lease = lease_table.find_lease(self._transaction, checkpoint.lease) if is_readable else None
+        verdict = self._judge(batch, checkpoint, lease)
+        if lease is not None and verdict == MessageVerdict.ACCOUNTED:
+            try:
+                verdict = self._account_for(batch, checkpoint, lease)
+            except UntrueError as error:
+                _log.warning(
+                    "worker %s sent a checkpoint of lease %s that cannot be true: %s", batch.worker, lease.id,
+                    error, extra={"run": lease.run, "lease": lease.id, "worker": batch.worker},
+                )  # fmt: skip
+                verdict = MessageVerdict.UNTRUE
+        self._answer(checkpoint, verdict, receipt)
+        return verdict
+
+    def _judge(
+        self, batch: CheckpointBatch, checkpoint: Checkpoint, lease: LeaseRecord | None
+    ) -> MessageVerdict:
+        """The verdict on a checkpoint, as far as it can be told without its contents."""
+        if lease is None:
+            return MessageVerdict.UNKNOWN
+        if (lease.worker, lease.incarnation) != (batch.worker, batch.incarnation):
+            return MessageVerdict.FOREIGN
+        if lease.reason == ExpiryReason.NOT_SENT and checkpoint.done:
+            lease_table.note_sent(self._transaction, lease)  # the broker took it after all
+        # When a run fails with leases out, its account stays as it was found.
+        if lease.state == LeaseState.EXPIRED or self._has_failed(lease):
+            return MessageVerdict.LATE
+        if lease.state == LeaseState.CLOSED or checkpoint.sequence <= lease.sequence:
+            return MessageVerdict.REPEATED
+        return MessageVerdict.ACCOUNTED
+
+    def _has_failed(self, lease: LeaseRecord) -> bool:
+        return lease.state == LeaseState.ACTIVE and self._fetch_state(lease.run) in FINAL_STATES
+
+    def _fetch_state(self, run: str) -> RunState | None:
+        if run not in self._states:
+            self._states[run] = fetch_state(self._transaction, run)
+        return self._states[run]
+
+    def _account_for(
+        self, batch: CheckpointBatch, checkpoint: Checkpoint, lease: LeaseRecord
+    ) -> MessageVerdict:
+        if fault := find_fault(checkpoint, lease.length) or find_regress(lease, checkpoint):
+            raise UntrueError(fault)
+        stored = lease_table.fetch_parts(self._transaction, lease.id) if lease.sequence else {}
+        growths = grow_parts(stored, checkpoint)
+        if checkpoint.done and not lease.done:
+            begun_at = min(self._now, max(lease.cut_at, checkpoint.started_at))
+            open_window(self._transaction, lease.run, begun_at)
+        grown = _grow_lease(lease, checkpoint, growths)
+        lease_table.write_parts(self._transaction, lease, [growth.part for growth in growths])
+        self._fold(batch.worker, lease, grown, growths)
+        if checkpoint.is_final:
+            closing.close(self._transaction, grown, self._now)
+            self._closed.add(lease.run)
+            return MessageVerdict.CLOSED
+        if checkpoint.end < lease.end:
+            closing.shorten(self._transaction, grown, checkpoint.end)
+        else:
+            lease_table.write_growth(self._transaction, grown)
+        return MessageVerdict.ACCOUNTED
+
+    def _fold(
+        self, worker: str, lease: LeaseRecord, grown: LeaseRecord, growths: Sequence[PartGrowth]
+    ) -> None:
+        """Fold what a lease has gained into the account of its run and what is kept beside it."""
+        account = open_account(self._transaction, lease.run)
+        for growth in growths:
+            account.add(growth.outcomes, growth.statuses, growth.bytes_received, growth.latency)
+            series_table.collect(self._transaction, lease.run, growth.seconds, lease.cut_at, self._now)
+        before, after = lease.figures, grown.figures
+        add_work(
+            self._transaction, lease.run, worker,
+            requests=grown.covered - lease.covered,
+            cpu_s=max(0.0, after.cpu_s - before.cpu_s),
+            peak_rss_mb=after.peak_rss_mb,
         )  # fmt: skip
-        return MessageVerdict.UNTRUE
-    sent = report.done - report.start
-    if lease.execution not in (None, report.execution):
-        note_stray(transaction, lease, report.execution, sent)
-        return MessageVerdict.STRAY
-    if lease.state == LeaseState.REPORTED:
-        return MessageVerdict.REPEATED
-    if lease.execution is None:
-        adopt_execution(transaction, lease, report)
-    if lease.state == LeaseState.EXPIRED:
-        _note_unexpected(transaction, lease, report.execution, sent)
-        return MessageVerdict.LATE
-    if fetch_run(transaction, lease.run).state in FINAL_STATES:
-        # The run failed with leases out; its account stays as it was found.
-        return MessageVerdict.LATE
-    _account_for(transaction, report, lease, now)
-    return MessageVerdict.ACCOUNTED
+        flags = flag_growth(before, after, covered_before=lease.covered, covered=grown.covered)
+        add_flags(self._transaction, lease.run, flags)
+        watched_s, underfilled_s = self._watched.get(lease.run, (0.0, 0.0))
+        self._watched[lease.run] = (
+            watched_s + max(0.0, after.watched_s - before.watched_s),
+            underfilled_s + max(0.0, after.underfilled_s - before.underfilled_s),
+        )
+
+    def _answer(self, checkpoint: Checkpoint, verdict: MessageVerdict, receipt: Receipt) -> None:
+        """Say what the worker is to hear of its checkpoint.
+
+        Whatever is final is confirmed, also if it counts for nothing: the worker has nothing to add to it.
+        """
+        name = checkpoint.lease
+        if verdict in _HEARD or checkpoint.is_final:
+            receipt.confirmed[name] = max(checkpoint.sequence, receipt.confirmed.get(name, 0))
+        elif verdict != MessageVerdict.UNTRUE:
+            receipt.ends[name] = 0
+        if verdict in _HEARD and not checkpoint.is_final:
+            lease = lease_table.find_lease(self._transaction, name)
+            if lease is not None and checkpoint.end > lease.end:
+                receipt.ends[name] = lease.end
+
+    def _raise_limits(self, batch: CheckpointBatch, receipt: Receipt) -> None:
+        """Raise the limits of a worker, and tell it of all that it may not have heard of."""
+        if not _is_writable(batch.run) or self._fetch_state(batch.run) != RunState.RUNNING:
+            return
+        leases = lease_table.fetch_held(self._transaction, batch.run, batch.incarnation)
+        allowance = self._allow(batch, fetch_spec(self._transaction, batch.run))
+        raised = raise_limits(leases, allowance)
+        for lease in leases:
+            limit = raised.get(lease.id, lease.limit)
+            if limit > lease.limit:
+                lease_table.write_growth(self._transaction, msgspec.structs.replace(lease, limit=limit))
+            if limit > lease.done:
+                receipt.limits[lease.id] = limit
 
 
-def _account_for(transaction: Transaction, report: Report, lease: LeaseRecord, now: float) -> None:
-    if report.done > report.start:
-        open_window(transaction, lease.run, _place_begin(lease, report.started_at, now))
-    pieces = settle(lease.start, lease.stop, report.done, report.unfinished)
-    replace_leased(transaction, lease.run, (lease.start, lease.stop), pieces)
-    add_report(transaction, lease.run, report, now)
-    add_resent(transaction, lease.run, len(report.unfinished))
-    close_reported(transaction, lease, report.covered, now)
-    if report.covered:
-        outbox_table.put(transaction, lease.run, LineKind.RANGE, now, [build_range_line(lease.id, report)])
-        outbox_table.put(transaction, lease.run, LineKind.STATUS, now, build_status_lines(report))
-    follow_up(transaction, lease.run, now)
+def _grow_lease(lease: LeaseRecord, checkpoint: Checkpoint, growths: Sequence[PartGrowth]) -> LeaseRecord:
+    """The lease as its newest checkpoint describes it, with the end that it had."""
+    return msgspec.structs.replace(
+        lease,
+        done=checkpoint.done,
+        in_flight=tuple(checkpoint.in_flight),
+        sequence=checkpoint.sequence,
+        outcomes=sum_counts([lease.outcomes, *(growth.outcomes for growth in growths)]),
+        figures=read_figures(checkpoint),
+    )
 
 
-def _note_unexpected(transaction: Transaction, lease: LeaseRecord, execution: str, sent: int) -> None:
-    """When a lease was taken back, its requests were counted as resent, unless nobody seemed to have it."""
-    if lease.reason == ExpiryReason.NOT_SENT:
-        note_stray(transaction, lease, execution, sent)
-
-
-def _place_begin(lease: LeaseRecord, worker_time: float, now: float) -> float:
-    """When a worker began, by its own clock, but not before the lease was cut and not after now."""
-    return min(now, max(lease.cut_at, worker_time))
-
-
-def _is_writable(message: Message) -> bool:
-    """Whether the ledger can store the names in a message: JSON can carry text that UTF-8 cannot encode."""
+def _is_writable(names: str) -> bool:
+    """Whether the ledger can store names: JSON can carry text that UTF-8 cannot encode."""
     try:
-        f"{message.lease} {message.execution} {message.worker} {message.incarnation}".encode()
+        names.encode()
     except UnicodeEncodeError:
         return False
     return True

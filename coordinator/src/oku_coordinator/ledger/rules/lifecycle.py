@@ -6,6 +6,7 @@ The windows of time in which it was active open when a worker begins, and close 
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.lease_table import has_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import sum_lengths
 from oku_core.accounting.run_state import (
@@ -59,14 +60,15 @@ def note_missing_workers(transaction: Transaction, run: str, now: float, missing
 
 
 def follow_up(transaction: Transaction, run: str, now: float) -> None:
-    """Enter the state that follows by itself once no lease is active, or no request is left."""
+    """Enter the state that follows by itself once no lease is open."""
     record = fetch_run(transaction, run)
     if record.state not in ACTIVE_STATES:
         return
-    lengths = sum_lengths(transaction, run)
-    if lengths.accounted == record.requests:
+    if has_open_leases(transaction, run):
+        return
+    if sum_lengths(transaction, run).accounted == record.requests:
         enter_state(transaction, run, RunState.COMPLETED, now)
-    elif lengths.leased == 0 and record.state in _CLOSING_STATES:
+    elif record.state in _CLOSING_STATES:
         enter_state(transaction, run, _CLOSING_STATES[record.state], now)
 
 

@@ -1,13 +1,22 @@
 """What the ledger keeps, as types: runs and leases as their rows have them, and what is derived from them."""
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
 
 from oku_coordinator.ledger.storage.run_account import Account
+from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event
+from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.spec.spec import Spec
@@ -50,6 +59,8 @@ class RunRow:
         outcomes: what is accounted, in the order of `OUTCOMES`.
         windows: how many windows of activity it has had.
         active_since: when the open window began.
+        watched_s: how many seconds of its workers were watched for how full their windows were.
+        underfilled_s: in how many of them a window was not full although indices were untaken.
         number: orders runs that were created at the same time.
     """
 
@@ -66,9 +77,11 @@ class RunRow:
     active_s: float
     active_since: float | None
     windows: int
-    last_report_at: float | None
+    last_checkpoint_at: float | None
     resent_at_most: int
     served: int | None
+    watched_s: float
+    underfilled_s: float
     outcomes: list[int]
     is_broken: bool
     is_published: bool
@@ -107,29 +120,111 @@ class RunRecord(RunRow):
     spec: Spec
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeaseRecord:
-    """A lease as the ledger has it.
+class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease as the ledger has it; all positions are those of its ranges.
 
-    `execution`, `worker` and `incarnation` are of the first execution heard of, None until then.
-    `reason` says why it has expired.
+    Attributes:
+        id: its id.
+        run: the run that it is of.
+        ranges: its ranges.
+        worker: the name of its worker; empty for some leases of old ledgers.
+        incarnation: the process of that worker that it was given to.
+        state: what became of it.
+        reason: why it has expired; empty otherwise.
+        cut_at: when it was dealt.
+        limit: the first position that the worker must not take; it never falls, and only counts up to `end`.
+        end: the first position that is not leased, or is not any more.
+        done: the first position that was not taken, as committed.
+        in_flight: the positions below `done` that had no outcome.
+        sequence: that of its newest checkpoint; 0 if none came yet.
+        outcomes: the counts of outcomes of what is covered.
+        figures: those of its newest checkpoint.
     """
 
     id: str
     run: str
-    start: int
-    stop: int
-    state: LeaseState
-    reason: str
+    ranges: IndexRanges
+    worker: str
+    incarnation: str
+    state: LeaseState = LeaseState.ACTIVE
+    reason: str = ""
     cut_at: float
-    execution: str | None
-    worker: str | None
-    incarnation: str | None
+    limit: int
+    end: int
+    done: int = 0
+    in_flight: tuple[int, ...] = ()
+    sequence: int = 0
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
+    figures: LeaseFigures = LeaseFigures()
 
     @property
     def length(self) -> int:
-        """How many requests."""
-        return self.stop - self.start
+        """How many requests it was dealt with."""
+        return self.ranges.length
+
+    @property
+    def covered(self) -> int:
+        """How many requests have an outcome."""
+        return self.done - len(self.in_flight)
+
+    @property
+    def bound(self) -> int:
+        """The first position that the worker must not take, whatever it has heard."""
+        return min(self.limit, self.end)
+
+    @property
+    def at_risk(self) -> int:
+        """How many requests may have been sent although no outcome of theirs is committed."""
+        return len(self.in_flight) + self.bound - self.done
+
+    @property
+    def start(self) -> int:
+        """Its first index."""
+        return self.ranges.ranges[0][0]
+
+    @property
+    def stop(self) -> int:
+        """The index behind its last one."""
+        return self.ranges.ranges[-1][1]
+
+
+PartName = tuple[str, str]
+"""The phase and the name of a part of a lease."""
+
+
+class LeaseOrder(NamedTuple):
+    """A lease that is to be dealt.
+
+    Attributes:
+        worker: the name of the worker.
+        incarnation: its process.
+        size: gives the size of the lease for the number of requests that are pending; 0 for none.
+        limit: gives the first limit for the size that the lease has got.
+    """
+
+    worker: str
+    incarnation: str
+    size: Callable[[int], int]
+    limit: Callable[[int], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What the ledger made of a batch of checkpoints, and what its worker is to hear of it.
+
+    Attributes:
+        batch: the batch.
+        verdicts: on each of its checkpoints.
+        confirmed: for each lease, the highest sequence number that is dealt with.
+        limits: the limits of open leases of this process that it may not have heard of.
+        ends: where its leases should end, as far as it says otherwise.
+    """
+
+    batch: CheckpointBatch
+    verdicts: list[MessageVerdict] = field(default_factory=list)
+    confirmed: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,12 +242,12 @@ class Standing:
     Attributes:
         record: its row and its spec.
         lengths: how much of it is pending, leased and accounted.
-        leases: the ids of its active leases.
+        leases: its open leases by id, each with the committed counts of its outcomes.
     """
 
     record: RunRecord
     lengths: Lengths
-    leases: frozenset[str]
+    leases: Mapping[str, list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +257,7 @@ class Snapshot:
     Attributes:
         record: its row and its spec.
         lengths: how much of it is pending, leased and accounted.
-        account: what its reports sum to.
+        account: what its checkpoints sum to.
         workers: what each worker did.
         processes: the peak memory of the other processes.
         flags: each with how many requests it concerns and its worst figure.
@@ -178,8 +273,46 @@ class Snapshot:
     breach: str | None
 
 
-def build_lease_record(row: sqlite3.Row) -> LeaseRecord:
-    """A row of `leases` as a record."""
-    values = {name: row[name] for name in LeaseRecord.__dataclass_fields__}
-    values["state"] = LeaseState(values["state"])
-    return LeaseRecord(**values)
+UNREADABLE = (ValueError, msgspec.MsgspecError)
+"""What is raised for columns that cannot be read."""
+GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
+"""Of `leases`: what checkpoints and the coordinator change while the lease is open."""
+_GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
+_decode_ranges = msgspec.json.Decoder(list[Range]).decode
+_decode_positions = msgspec.json.Decoder(tuple[int, ...]).decode
+_decode_figures = msgspec.json.Decoder(LeaseFigures).decode
+decode_counts = msgspec.json.Decoder(list[int]).decode
+"""Decodes counts of outcomes as they stand in columns."""
+
+
+def encode_counts(counts: Sequence[int]) -> str:
+    """Encode counts of outcomes as they stand in columns."""
+    return msgspec.json.encode(counts).decode()
+
+
+def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
+    """A row of `leases`, with its `ranges` if it has several; one of `UNREADABLE` if it cannot be read."""
+    ranges = _decode_ranges(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
+    lease = LeaseRecord(
+        id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
+        incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
+        cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
+    )  # fmt: skip
+    return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
+
+
+def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:
+    """A lease with other `GROWING_COLUMNS`; one of `UNREADABLE` if they cannot be read."""
+    limit, end, done, in_flight, sequence, outcomes, figures = columns
+    return msgspec.structs.replace(
+        lease, limit=limit, end=end, done=done, in_flight=_decode_positions(in_flight), sequence=sequence,
+        outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
+    )  # fmt: skip
+
+
+def encode_growth(lease: LeaseRecord) -> tuple[object, ...]:
+    """The values of its `GROWING_COLUMNS`."""
+    return (
+        lease.limit, lease.end, lease.done, msgspec.json.encode(lease.in_flight).decode(), lease.sequence,
+        encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
+    )  # fmt: skip

@@ -7,13 +7,16 @@ machine. One process writes at a time; it holds a `FileLock` for as long as it l
 import sqlite3
 from pathlib import Path
 
+from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
+from oku_coordinator.ledger.storage.upgrades import UPGRADES
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 9
-"""Of the tables, kept in the file. Each change of them gets a new one, and a step in `_UPGRADES`."""
+VERSION = 10
+"""Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
-_TABLES = """
+_TABLES = (
+    """
 CREATE TABLE runs (
     run TEXT PRIMARY KEY,
     name TEXT NOT NULL,
@@ -29,10 +32,12 @@ CREATE TABLE runs (
     active_s REAL NOT NULL DEFAULT 0,                -- closed windows of activity
     active_since REAL,                               -- begin of the open window
     windows INTEGER NOT NULL DEFAULT 0,
-    last_report_at REAL,
+    last_checkpoint_at REAL,
     leases_cut INTEGER NOT NULL DEFAULT 0,
     resent_at_most INTEGER NOT NULL DEFAULT 0,
     served INTEGER,
+    watched_s REAL NOT NULL DEFAULT 0,               -- seconds of workers in which the window could be full
+    underfilled_s REAL NOT NULL DEFAULT 0,           -- those of them in which it was not
     outcomes TEXT NOT NULL,
     statuses TEXT NOT NULL DEFAULT '{}',
     bytes_received INTEGER NOT NULL DEFAULT 0,       -- the lower 62 bits, as of sum_us
@@ -52,7 +57,7 @@ CREATE INDEX owing_runs ON runs (run) WHERE owes_summary = 1;
 CREATE INDEX listed_runs ON runs (created_at);
 CREATE TABLE specs (
     run TEXT PRIMARY KEY,
-    spec TEXT NOT NULL                -- apart from what changes with each report: it may be large
+    spec TEXT NOT NULL                -- apart from what changes with each checkpoint: it may be large
 );
 CREATE TABLE slices (
     run TEXT NOT NULL,
@@ -62,27 +67,9 @@ CREATE TABLE slices (
     PRIMARY KEY (run, start)
 ) WITHOUT ROWID;
 CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
-CREATE TABLE leases (
-    id TEXT PRIMARY KEY,
-    run TEXT NOT NULL,
-    start INTEGER NOT NULL,
-    stop INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    reason TEXT NOT NULL DEFAULT '',
-    cut_at REAL NOT NULL,
-    execution TEXT,
-    worker TEXT,
-    incarnation TEXT,
-    closed_at REAL,
-    covered INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE INDEX active_leases ON leases (run) WHERE state = 'active';
-CREATE INDEX expired_leases ON leases (run) WHERE state = 'expired';
-CREATE TABLE strays (
-    lease TEXT NOT NULL,
-    execution TEXT NOT NULL,
-    PRIMARY KEY (lease, execution)
-) WITHOUT ROWID;
+"""
+    + LEASE_TABLES
+    + """
 CREATE TABLE workers (
     run TEXT NOT NULL,
     worker TEXT NOT NULL,
@@ -155,45 +142,7 @@ CREATE TABLE deletions (
     run TEXT PRIMARY KEY              -- is in `runs` no more, and is being removed from the other tables
 ) WITHOUT ROWID;
 """
-TALLY_TRIGGERS = """
-CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
-    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
-CREATE TEMP TRIGGER slice_removed AFTER DELETE ON slices BEGIN
-    SELECT note_slice(-1, old.run, old.start, old.stop, old.state); END;
-CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
-    SELECT note_slice(-1, old.run, old.start, old.stop, old.state);
-    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
-CREATE TEMP TRIGGER lease_added AFTER INSERT ON leases BEGIN
-    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
-        new.execution, new.worker, new.incarnation); END;
-CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases BEGIN
-    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
-        old.execution, old.worker, old.incarnation); END;
-CREATE TEMP TRIGGER lease_changed AFTER UPDATE ON leases BEGIN
-    SELECT note_lease(-1, old.state, old.id, old.run, old.start, old.stop, old.reason, old.cut_at,
-        old.execution, old.worker, old.incarnation);
-    SELECT note_lease(1, new.state, new.id, new.run, new.start, new.stop, new.reason, new.cut_at,
-        new.execution, new.worker, new.incarnation); END;
-CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
-    SELECT note_worker(new.run, new.requests); END;
-CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
-    SELECT note_worker(old.run, -old.requests); END;
-CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
-    SELECT note_worker(old.run, -old.requests);
-    SELECT note_worker(new.run, new.requests); END;
-CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
-    SELECT forget_run(old.run); END;
-"""
-"""Tell a `Tally` of each row that this connection adds, removes or changes."""
-_FROM_VERSION_8 = """
-ALTER TABLE leases RENAME COLUMN boot TO incarnation;
-ALTER TABLE moments RENAME TO samples;
-ALTER TABLE histories RENAME COLUMN moments TO samples;
-ALTER TABLE clocks RENAME TO streams;
-ALTER TABLE outbox RENAME COLUMN told_ns TO sent_ns;
-"""
-_UPGRADES = {8: _FROM_VERSION_8}
-"""What leads from each version to the next; ledgers from before the first of them are not read."""
+)
 _BESIDE = ("-wal", "-shm")
 
 
@@ -237,7 +186,7 @@ def _prepare(database: sqlite3.Connection, path: Path, *, read_only: bool) -> No
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     if version != VERSION:
-        steps = "".join(_UPGRADES[step] for step in range(version, VERSION)) if version else _TABLES
+        steps = "".join(UPGRADES[step] for step in range(version, VERSION)) if version else _TABLES
         database.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
@@ -245,9 +194,9 @@ def _check_version(path: Path, version: int, *, read_only: bool) -> None:
     is_version = f"{path}: the ledger has version {version}, this Oku reads version {VERSION}"
     if version > VERSION:
         raise UserError(f"{is_version}: use the newer Oku that wrote it")
-    if version < min(_UPGRADES):
+    if version < min(UPGRADES):
         raise UserError(
-            f"{is_version} and upgrades from version {min(_UPGRADES)}: move the file away to begin a new one"
+            f"{is_version} and upgrades from version {min(UPGRADES)}: move the file away to begin a new one"
         )
     if read_only and version < VERSION:
         raise UserError(f"{is_version}: upgrade it with `oku runs`, or start a coordinator on it")

@@ -1,20 +1,17 @@
-"""What the slices, leases and workers of a run sum to, kept in memory and updated row by row.
+"""What the slices, leases, workers and seconds of a run sum to, kept in memory and updated row by row.
 
-Triggers of the database tell of each row that this process inserts, changes or deletes, whichever statement
-did it. So a commit is checked by what it changed, and costs the same however many leases are out. When
-another process has written, or a transaction was rolled back, the tally is made anew from all rows.
+A `RowWatch` tells it of each row. So a commit is checked by what it changed, and costs the same however many
+leases are out. When another process has written, or a transaction was rolled back, the tally is made anew
+from all rows.
 """
 
-import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.storage.schema import TALLY_TRIGGERS
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, check_replacement
-from oku_core.accounting.lease_state import LeaseState
-from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
 
@@ -23,31 +20,47 @@ class Tally:
     """The sums of one run, made from all its rows after these have been checked.
 
     Args:
-        lengths: how much of the run is in each state.
-        leases: its active leases.
+        lengths: how much of the run is in each state, as slices have it.
+        leases: its open leases, in the order in which they were dealt.
+        parts: how many requests the parts of each open lease cover.
         worker_requests: the sum of its workers' requests.
+        series: the sum of its seconds.
     """
 
-    def __init__(self, lengths: Lengths, leases: Iterable[LeaseRecord], worker_requests: int) -> None:
+    def __init__(
+        self,
+        lengths: Lengths,
+        leases: Iterable[LeaseRecord],
+        parts: Mapping[str, int],
+        worker_requests: int,
+        series: Sequence[int],
+    ) -> None:
         self._requests = sum(lengths)
         self._lengths: Counter[str] = Counter(lengths._asdict())
+        self._parts: Counter[str] = Counter(parts)
         self._worker_requests = worker_requests
-        self.leases = {lease.id: lease for lease in leases}
-        """The active leases, by id."""
-        self.held: Counter[str | None] = Counter(lease.worker for lease in self.leases.values())
-        """How many of them each worker has; those that nobody has claimed count for None."""
+        self.series = list(series)
+        """The outcomes of all seconds together."""
+        self.leases: dict[str, LeaseRecord] = {}
+        """The open leases, by id."""
+        self.fleet: dict[str, dict[str, LeaseRecord]] = {}
+        """The open leases of each process of a worker, by id and in the order in which they were dealt."""
+        self._covered = 0
         self._slices: Counter[tuple[int, int, str]] = Counter()
-        self._ranges: Counter[tuple[int, int]] = Counter()
+        self._ranges: Counter[Range] = Counter()
+        self._grown: set[str] = set()
+        for lease in leases:
+            self._add_lease(lease)
 
     @property
     def lengths(self) -> Lengths:
-        """How much of the run is in each state."""
-        return Lengths(*(self._lengths[state] for state in Lengths._fields))
+        """How much of the run is in each state; what open leases cover is accounted."""
+        return move_covered(Lengths(*(self._lengths[state] for state in Lengths._fields)), self._covered)
 
     @property
     def has_changed(self) -> bool:
         """Whether rows have changed since the last check."""
-        return bool(self._slices or self._ranges)
+        return bool(self._slices or self._ranges or self._grown)
 
     def note_slice(self, sign: int, start: int, stop: int, state: str) -> None:
         """Count a slice that was added, or with a `sign` of -1 removed."""
@@ -56,25 +69,68 @@ class Tally:
         if state == SliceState.LEASED:
             _add(self._ranges, (start, stop), sign)
 
-    def note_lease(self, sign: int, lease: LeaseRecord) -> None:
-        """Count an active lease that was added, or with a `sign` of -1 removed."""
-        _add(self._ranges, (lease.start, lease.stop), -sign)
-        _add(self.held, lease.worker, sign)
-        if sign > 0:
-            self.leases[lease.id] = lease
-        else:
-            self.leases.pop(lease.id, None)
+    def note_lease(self, lease: LeaseRecord) -> None:
+        """Count a lease that was dealt."""
+        self._add_lease(lease)
+        self._count_ranges(lease.ranges.cut(0, lease.end), -1)
+        self._grown.add(lease.id)
+
+    def _add_lease(self, lease: LeaseRecord) -> None:
+        self.leases[lease.id] = lease
+        self.fleet.setdefault(lease.incarnation, {})[lease.id] = lease
+        self._covered += lease.covered
+
+    def note_growth(self, lease: LeaseRecord) -> None:
+        """Put the newer state of an open lease in the place of the one before."""
+        before = self.leases[lease.id]
+        self.leases[lease.id] = self.fleet[lease.incarnation][lease.id] = lease
+        self._covered += lease.covered - before.covered
+        self._grown.add(lease.id)
+        if lease.end != before.end:
+            # Only the ranges from the one on that has the lower of both ends can differ.
+            lower = min(lease.end, before.end)
+            begin = lease.ranges.offset(lease.ranges.find_range(lower)) if lower < lease.length else lower
+            self._count_ranges(before.ranges.cut(begin, before.end), 1)
+            self._count_ranges(lease.ranges.cut(begin, lease.end), -1)
+
+    def note_end(self, name: str) -> None:
+        """Count a lease that is not open any more."""
+        lease = self.leases.pop(name, None)
+        if lease is None:
+            return
+        held = self.fleet[lease.incarnation]
+        del held[name]
+        if not held:
+            del self.fleet[lease.incarnation]
+        self._covered -= lease.covered
+        self._count_ranges(lease.ranges.cut(0, lease.end), 1)
+        self._grown.add(name)
+
+    def _count_ranges(self, ranges: Iterable[Range], count: int) -> None:
+        for piece in ranges:
+            _add(self._ranges, piece, count)
+
+    def note_part(self, lease: str, added: int) -> None:
+        """Count more requests that the parts of an open lease cover."""
+        _add(self._parts, lease, added)
+        self._grown.add(lease)
 
     def note_requests(self, added: int) -> None:
         """Count more requests of workers."""
         self._worker_requests += added
+
+    def note_second(self, sign: int, outcomes: Sequence[int]) -> None:
+        """Count the outcomes of a second that were added, or with a `sign` of -1 removed."""
+        for place, count in enumerate(outcomes):
+            self.series[place] += sign * count
 
     def check(self) -> Lengths:
         """Check the first law over what has changed since the last check.
 
         Raises:
             ConservationError: the slices do not partition the request space any more, the leased ones do not
-                match the active leases, or the workers' requests do not sum to what is accounted.
+                match the open leases, an open lease contradicts itself, or the workers' requests do not sum
+                to what is accounted.
         """
         lengths = self.lengths
         check_replacement(self._list_slices(-1), self._list_slices(1))
@@ -83,10 +139,13 @@ class Tally:
                 f"the slices sum to {sum(lengths)}, but the request space has {self._requests}"
             )
         for (start, stop), count in self._ranges.items():
-            fault = "is leased, but not by an active lease" if count > 0 else "has a lease, but is not leased"
+            fault = "is leased, but not by an open lease" if count > 0 else "has a lease, but is not leased"
             raise ConservationError(f"the range [{start}, {stop}) {fault}")
+        for name in self._grown:
+            check_lease(name, self.leases.get(name), self._parts[name])
         check_worker_requests(self._worker_requests, lengths)
         self._slices.clear()
+        self._grown.clear()
         return lengths
 
     def _list_slices(self, sign: int) -> Iterator[Slice]:
@@ -99,41 +158,51 @@ class Tally:
                 yield Slice(start, stop, SliceState(state))
 
 
+def move_covered(lengths: Lengths, covered: int) -> Lengths:
+    """The lengths of a run whose open leases cover so many requests of the leased slices."""
+    pending, leased, accounted = lengths
+    return Lengths(pending=pending, leased=leased - covered, accounted=accounted + covered)
+
+
+def check_lease(name: str, lease: LeaseRecord | None, in_parts: int) -> None:
+    """Check an open lease by itself.
+
+    Args:
+        name: its id.
+        lease: the lease; None if it is not open any more.
+        in_parts: how many requests its parts cover.
+
+    Raises:
+        ConservationError: its positions are out of order, or its parts or outcomes do not sum to what it
+            covers.
+    """
+    covered = 0 if lease is None else lease.covered
+    if in_parts != covered:
+        raise ConservationError(f"lease {name} covers {covered}, but its parts sum to {in_parts}")
+    if lease is None:
+        return
+    if not 0 <= lease.done <= lease.bound <= lease.end <= lease.length:
+        raise ConservationError(
+            f"lease {name} is done to {lease.done} of {lease.end}, with a limit of {lease.limit} and"
+            f" {lease.length} positions"
+        )
+    at = -1
+    for position in (*lease.in_flight, lease.done):
+        if position <= at:
+            raise ConservationError(f"the positions in flight of lease {name} do not rise below {lease.done}")
+        at = position
+    if sum(lease.outcomes) != covered:
+        raise ConservationError(
+            f"lease {name} covers {covered}, but its outcomes sum to {sum(lease.outcomes)}"
+        )
+
+
 def check_worker_requests(requests: int, lengths: Lengths) -> None:
     """Raise a `ConservationError` unless the workers' requests sum to what is accounted."""
     if requests != lengths.accounted:
         raise ConservationError(
             f"the workers' requests sum to {requests}, but {lengths.accounted} are accounted"
         )
-
-
-def watch(database: sqlite3.Connection, tallies: dict[str, Tally], specs: dict[str, Spec]) -> None:
-    """Update `tallies` with whatever this connection does to rows, and drop changed specs from `specs`."""
-
-    def note_slice(sign: int, run: str, start: int, stop: int, state: str) -> None:
-        if tally := tallies.get(run):
-            tally.note_slice(sign, start, stop, state)
-
-    def note_lease(sign: int, state: str, lease: str, run: str, *columns: Any) -> None:
-        if state == LeaseState.ACTIVE and (tally := tallies.get(run)):
-            start, stop, reason, cut_at, execution, worker, incarnation = columns
-            record = LeaseRecord(
-                id=lease, run=run, start=start, stop=stop, state=LeaseState.ACTIVE, reason=reason,
-                cut_at=cut_at, execution=execution, worker=worker, incarnation=incarnation,
-            )  # fmt: skip
-            tally.note_lease(sign, record)
-
-    def note_worker(run: str, added: int) -> None:
-        if tally := tallies.get(run):
-            tally.note_requests(added)
-
-    def forget_run(run: str) -> None:
-        tallies.pop(run, None)
-        specs.pop(run, None)
-
-    for function, arguments in ((note_slice, 5), (note_lease, 11), (note_worker, 2), (forget_run, 1)):
-        database.create_function(function.__name__, arguments, function)
-    database.executescript(TALLY_TRIGGERS)
 
 
 def _add(counter: Counter[_T], key: _T, count: int) -> None:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.ledger.storage.schema import open_database
-from oku_coordinator.ledger.storage.tally import Tally, watch
+from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
@@ -55,8 +56,10 @@ class Transaction:
         self.specs = memory.specs
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed; they are checked at the end."""
-        self.reported: set[str] = set()
+        self.folded: set[str] = set()
         """Runs whose account has changed in memory; it is written at the end."""
+        self.seconds: dict[str, dict[int, list[int]]] = {}
+        """What the seconds of runs have gained, as counts of outcomes; it is written at the end."""
 
     def execute(self, sql: str, *values: Any) -> int:
         """Change rows; gives how many were changed."""
@@ -91,7 +94,7 @@ class LedgerFile:
         self._mutex = threading.RLock()
         self._memory = Memory()
         if not read_only:
-            watch(self._database, self._memory.tallies, self._memory.specs)
+            RowWatch(self._memory.tallies, self._memory.specs).begin(self._database)
         self._version = self._read_version()
 
     def close(self) -> None:

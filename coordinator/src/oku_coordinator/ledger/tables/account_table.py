@@ -1,6 +1,6 @@
 """The accounts of runs in the ledger, with what is kept beside them: workers, processes and flags.
 
-An account is folded in memory and written once at the end of a transaction, however many reports came.
+An account is folded in memory and written once at the end of a transaction, however many checkpoints came.
 """
 
 import json
@@ -13,9 +13,8 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import is_account
-from oku_core.messaging.lease import Report
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
-from oku_core.results.validity import flag_report
+from oku_core.results.validity import LeaseFlag
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
@@ -26,7 +25,7 @@ _COLUMNS = (
 
 
 def fetch_account(transaction: Transaction, run: str) -> Account:
-    """What the reports of a run sum to, to read only; `BreachError` when its row cannot be read.
+    """What the checkpoints of a run sum to, to read only; `BreachError` when its row cannot be read.
 
     An account that is in memory is taken from there. None is put there, or the accounts of all runs that
     anybody ever looked at would stay.
@@ -42,20 +41,29 @@ def fetch_account(transaction: Transaction, run: str) -> Account:
         raise BreachError(run, f"its account cannot be read: {error}") from error
 
 
-def add_report(transaction: Transaction, run: str, report: Report, now: float) -> None:
-    """Fold a report into the account of a run."""
+def open_account(transaction: Transaction, run: str) -> Account:
+    """The account of a run, to fold into; it is written at the end of the transaction."""
     account = transaction.accounts[run] = fetch_account(transaction, run)
-    account.add(report)
-    transaction.reported.add(run)
+    transaction.folded.add(run)
     transaction.touched.add(run)
-    transaction.execute("UPDATE runs SET last_report_at = ? WHERE run = ?", now, run)
+    return account
+
+
+def add_work(
+    transaction: Transaction, run: str, worker: str, *, requests: int, cpu_s: float, peak_rss_mb: float
+) -> None:
+    """Add to what a worker has done for a run."""
     transaction.execute(
         "INSERT INTO workers (run, worker, requests, cpu_s, peak_rss_mb) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, cpu_s = cpu_s + excluded.cpu_s,"
         " peak_rss_mb = max(peak_rss_mb, excluded.peak_rss_mb)",
-        run, report.worker, report.covered, report.cpu_s, report.peak_rss_mb,
+        run, worker, requests, cpu_s, peak_rss_mb,
     )  # fmt: skip
-    for flag in flag_report(report):
+
+
+def add_flags(transaction: Transaction, run: str, flags: Iterable[LeaseFlag]) -> None:
+    """Add flags of leases to those of their run."""
+    for flag in flags:
         _add_flag(transaction, run, *flag)
 
 
@@ -80,7 +88,7 @@ def note_clock_step(transaction: Transaction, run: str, requests: int, step_s: f
 
 def write_accounts(transaction: Transaction) -> None:
     """Write the accounts that have changed in memory."""
-    for run in transaction.reported:
+    for run in transaction.folded:
         transaction.execute(
             f"UPDATE runs SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE run = ?",  # noqa: S608  # names of our own
             *build_account_columns(transaction.accounts[run]), run,

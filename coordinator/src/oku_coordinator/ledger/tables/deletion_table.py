@@ -15,7 +15,9 @@ _ROWS = {
     "slices": ("start", "run = ?1"),
     "workers": ("worker", "run = ?1"),
     # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
-    "strays": ("(lease, execution)", "lease > ?1 || '.' AND lease < ?1 || '/'"),
+    "series": ("second", "run = ?1"),
+    "lease_parts": ("(lease, phase, name)", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
+    "lease_ranges": ("lease", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
     "leases": ("id", "id > ?1 || '.' AND id < ?1 || '/' AND run = ?1"),
     "servers": ("store", "run = ?1"),
     "processes": ("process", "run = ?1"),

@@ -8,6 +8,7 @@ import msgspec
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
@@ -27,6 +28,7 @@ _MERGED_AT_ONCE = 64
 """Samples; merging them takes a few milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
+_decode_ranges = msgspec.json.Decoder(list[Range]).decode
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 
@@ -120,11 +122,20 @@ def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int)
     """
     rows = transaction.select(
         # The id of a lease is that of its run, a dot, and more; "/" is the character after the dot.
-        "SELECT id, start, stop, state, reason, worker, cut_at, closed_at FROM leases"
-        " WHERE id > ? AND id < ? AND run = ? ORDER BY id LIMIT ?",
+        "SELECT id, start, stop, ranges, state, reason, worker, covered, cut_at, closed_at FROM leases"
+        " LEFT JOIN lease_ranges ON lease = id"
+        " WHERE id > ? AND id < ? AND leases.run = ? ORDER BY id LIMIT ?",
         after or f"{run}.", f"{run}/", run, most,
     )  # fmt: skip
-    return [LeaseSpan(**dict(row) | {"state": LeaseState(row["state"])}) for row in rows]
+    return [_build_span(row) for row in rows]
+
+
+def _build_span(row: sqlite3.Row) -> LeaseSpan:
+    columns = dict(row)
+    columns["ranges"] = _decode_ranges(row["ranges"]) if row["ranges"] else []
+    columns["worker"] = row["worker"] or None
+    columns["state"] = LeaseState(row["state"])
+    return LeaseSpan(**columns)
 
 
 def _insert_samples(transaction: Transaction, run: str, samples: list[Sample]) -> None:

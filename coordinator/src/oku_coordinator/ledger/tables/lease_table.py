@@ -1,84 +1,141 @@
-"""The rows of leases in the ledger, and of the executions of a lease that do not count."""
+"""The rows of leases in the ledger, with the ranges and the parts that some of them have beside their row."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 
-from oku_coordinator.ledger.storage.records import LeaseRecord, build_lease_record
+import msgspec
+
+from oku_coordinator.ledger.storage.records import (
+    GROWING_COLUMNS,
+    LeaseOrder,
+    LeaseRecord,
+    PartName,
+    build_lease_record,
+    encode_growth,
+)
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.run_table import add_resent, fetch_run
-from oku_coordinator.ledger.tables.slice_table import cut_first_pending, sum_lengths
-from oku_core.accounting.interval import Slice
+from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state
+from oku_coordinator.ledger.tables.slice_table import PendingSupply, sum_lengths
+from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Message, build_lease_id
+from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.lease import MOST_RANGES, build_lease_id
+
+_COLUMNS = "leases.*, (SELECT ranges FROM lease_ranges WHERE lease = leases.id) AS ranges"
+_pack = msgspec.msgpack.Encoder().encode
+_unpack_part = msgspec.msgpack.Decoder(Part).decode
 
 
-def cut_leases(
-    transaction: Transaction, run: str, choices: Iterable[Callable[[int], int]], now: float
+def deal_leases(
+    transaction: Transaction, run: str, orders: Iterable[LeaseOrder], now: float
 ) -> list[LeaseRecord]:
-    """Lease the first pending indices of a run, once for each choice; none when it is not running.
-
-    A choice gives the largest size of a lease for the number of pending requests.
-    """
-    if fetch_run(transaction, run).state != RunState.RUNNING:
+    """Lease the first pending indices of a run, one order after the other; none when it is not running."""
+    if fetch_state(transaction, run) != RunState.RUNNING:
         return []
-    leases = []
-    for choose in choices:
-        pending = sum_lengths(transaction, run).pending
-        piece = cut_first_pending(transaction, run, choose(pending)) if pending else None
-        if piece is None:
+    pending = sum_lengths(transaction, run).pending
+    number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
+    supply = PendingSupply(transaction, run)
+    leases: list[LeaseRecord] = []
+    for order in orders:
+        if pending == 0:
             break
-        leases.append(_enter_lease(transaction, run, piece, now))
+        ranges = IndexRanges(supply.take(min(order.size(pending), pending), MOST_RANGES))
+        if not ranges.length:
+            continue
+        pending -= ranges.length
+        number += 1
+        lease = LeaseRecord(
+            id=build_lease_id(run, number), run=run, ranges=ranges, worker=order.worker,
+            incarnation=order.incarnation, cut_at=now, end=ranges.length,
+            limit=max(0, min(order.limit(ranges.length), ranges.length)),
+        )  # fmt: skip
+        leases.append(lease)
+    supply.write()
+    _insert_leases(transaction, leases)
+    transaction.execute("UPDATE runs SET leases_cut = ? WHERE run = ?", number, run)
     return leases
 
 
-def _enter_lease(transaction: Transaction, run: str, piece: Slice, now: float) -> LeaseRecord:
-    transaction.execute("UPDATE runs SET leases_cut = leases_cut + 1 WHERE run = ?", run)
-    number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
-    lease = build_lease_id(run, number)
-    transaction.execute(
-        "INSERT INTO leases (id, run, start, stop, state, cut_at) VALUES (?, ?, ?, ?, ?, ?)",
-        lease, run, piece.start, piece.stop, LeaseState.ACTIVE, now,
-    )  # fmt: skip
-    return LeaseRecord(
-        id=lease, run=run, start=piece.start, stop=piece.stop, state=LeaseState.ACTIVE, reason="",
-        cut_at=now, execution=None, worker=None, incarnation=None,
+def _insert_leases(transaction: Transaction, leases: Sequence[LeaseRecord]) -> None:
+    transaction.execute_each(
+        "INSERT INTO lease_ranges (lease, run, ranges) VALUES (?, ?, ?)",
+        [
+            (lease.id, lease.run, msgspec.json.encode(lease.ranges.ranges).decode())
+            for lease in leases
+            if len(lease.ranges.ranges) > 1
+        ],
+    )
+    transaction.execute_each(
+        "INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, cut_at, covered,"  # noqa: S608  # ours
+        f" {GROWING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                lease.id, lease.run, lease.start, lease.stop, lease.length, lease.worker, lease.incarnation,
+                lease.state, lease.cut_at, lease.covered, *encode_growth(lease),
+            )
+            for lease in leases
+        ],
     )  # fmt: skip
 
 
-def find_lease(transaction: Transaction, lease: str) -> LeaseRecord | None:
+def find_lease(transaction: Transaction, name: str) -> LeaseRecord | None:
     """A lease in whatever state; None when there is none with that id."""
-    # The leases of a run that is being deleted do not count any more.
-    row = transaction.select_one("SELECT leases.* FROM leases JOIN runs USING (run) WHERE id = ?", lease)
+    for tally in transaction.tallies.values():
+        if lease := tally.leases.get(name):
+            return lease
+    row = transaction.select_one(
+        # The leases of a run that is being deleted do not count any more.
+        f"SELECT {_COLUMNS} FROM leases JOIN runs USING (run) WHERE id = ?",  # noqa: S608  # names of our own
+        name,
+    )
     return build_lease_record(row) if row else None
 
 
-def fetch_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The active leases of a run."""
+def fetch_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
+    """The open leases of a run, in the order in which they were dealt."""
     if tally := transaction.tallies.get(run):
         return list(tally.leases.values())
-    return read_active_leases(transaction, run)
+    return read_open_leases(transaction, run)
 
 
-def fetch_active_ids(transaction: Transaction, run: str) -> frozenset[str]:
-    """The ids of the active leases of a run."""
+def fetch_fleet(transaction: Transaction, run: str) -> dict[str, list[LeaseRecord]]:
+    """The open leases of a run by the process that has them, each in the order in which it begins them."""
     if tally := transaction.tallies.get(run):
-        return frozenset(tally.leases)
-    return frozenset(lease.id for lease in read_active_leases(transaction, run))
+        return {incarnation: list(leases.values()) for incarnation, leases in tally.fleet.items()}
+    fleet: dict[str, list[LeaseRecord]] = {}
+    for lease in read_open_leases(transaction, run):
+        fleet.setdefault(lease.incarnation, []).append(lease)
+    return fleet
 
 
-def read_active_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The active leases of a run as its rows have them, whatever the tally says."""
-    rows = transaction.select("SELECT * FROM leases WHERE run = ? AND state = 'active'", run)
+def fetch_held(transaction: Transaction, run: str, incarnation: str) -> list[LeaseRecord]:
+    """The open leases of one process of a worker, in the order in which it begins them."""
+    if tally := transaction.tallies.get(run):
+        return list(tally.fleet.get(incarnation, {}).values())
+    return [lease for lease in read_open_leases(transaction, run) if lease.incarnation == incarnation]
+
+
+def read_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
+    """The open leases of a run as its rows have them, whatever the tally says; ordered by their ids."""
+    rows = transaction.select(
+        f"SELECT {_COLUMNS} FROM leases WHERE run = ? AND state = 'active' ORDER BY id",  # noqa: S608  # ours
+        run,
+    )
     return [build_lease_record(row) for row in rows]
 
 
-def count_held(transaction: Transaction, run: str) -> Counter[str | None]:
-    """How many active leases each worker has; those that nobody has claimed count for None."""
+def has_open_leases(transaction: Transaction, run: str) -> bool:
+    """Whether a run has open leases."""
     if tally := transaction.tallies.get(run):
-        return tally.held.copy()
-    return Counter(lease.worker for lease in read_active_leases(transaction, run))
+        return bool(tally.leases)
+    return bool(transaction.select("SELECT 1 FROM leases WHERE run = ? AND state = 'active' LIMIT 1", run))
+
+
+def count_held(transaction: Transaction, run: str) -> Counter[str]:
+    """How many open leases each worker has."""
+    return Counter(lease.worker for lease in fetch_open_leases(transaction, run))
 
 
 def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
@@ -91,45 +148,80 @@ def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def fetch_taken_back(transaction: Transaction, run: str) -> list[tuple[int, int]]:
-    """The ranges of leases of a run that were taken back and may have been sent, `[start, stop)`."""
+def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
+    """The ranges of a run that may have been sent in vain, `[start, stop)`; as many as `resent_at_most`."""
     rows = transaction.select(
-        "SELECT start, stop FROM leases INDEXED BY expired_leases"
-        " WHERE run = ? AND state = 'expired' AND reason != ?",
-        run, ExpiryReason.NOT_SENT,
-    )  # fmt: skip
-    return [(row["start"], row["stop"]) for row in rows]
+        f"SELECT {_COLUMNS} FROM leases INDEXED BY resent_leases"  # noqa: S608  # names of our own
+        " WHERE run = ? AND resent > 0",
+        run,
+    )
+    ranges: list[Range] = []
+    for row in rows:
+        lease = build_lease_record(row)
+        ranges += [(index, index + 1) for index in lease.ranges.list_indices(lease.in_flight)]
+        if lease.state == LeaseState.EXPIRED:
+            ranges += lease.ranges.cut(lease.done, lease.bound)
+    return ranges
 
 
-def adopt_execution(transaction: Transaction, lease: LeaseRecord, message: Message) -> None:
-    """The first execution of a lease that the ledger hears of is the one that counts."""
+def write_growth(transaction: Transaction, lease: LeaseRecord) -> None:
+    """Write what checkpoints and the coordinator change of an open lease."""
     transaction.execute(
-        "UPDATE leases SET execution = ?, worker = ?, incarnation = ? WHERE id = ?",
-        message.execution, message.worker, message.incarnation, lease.id,
+        f"UPDATE leases SET ({GROWING_COLUMNS}, covered) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608  # ours
+        *encode_growth(lease), lease.covered, lease.id,
     )  # fmt: skip
+    transaction.touched.add(lease.run)
 
 
-def close_reported(transaction: Transaction, lease: LeaseRecord, covered: int, now: float) -> None:
-    """Mark a lease as reported."""
+def write_end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:
+    """Write a lease that is not open any more; its parts go.
+
+    Args:
+        transaction: to write in.
+        lease: its last state.
+        resent: how many of its requests may have been sent in vain.
+        now: Unix time.
+    """
+    transaction.execute("DELETE FROM lease_parts WHERE lease = ?", lease.id)
     transaction.execute(
-        "UPDATE leases SET state = ?, closed_at = ?, covered = ? WHERE id = ?",
-        LeaseState.REPORTED, now, covered, lease.id,
+        f"UPDATE leases SET (state, reason, closed_at, resent, {GROWING_COLUMNS}, covered)"  # noqa: S608  # ours
+        " = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+        lease.state, lease.reason, now, resent, *encode_growth(lease), lease.covered, lease.id,
     )  # fmt: skip
+    transaction.touched.add(lease.run)
 
 
-def close_expired(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
-    """Mark a lease as taken back."""
+def note_sent(transaction: Transaction, lease: LeaseRecord) -> None:
+    """Note that a lease was sent that was taken back because it seemed not to be: its worker had it."""
     transaction.execute(
-        "UPDATE leases SET state = ?, reason = ?, closed_at = ? WHERE id = ?",
-        LeaseState.EXPIRED, reason, now, lease.id,
+        "UPDATE leases SET reason = ?, resent = ? WHERE id = ?", ExpiryReason.DROPPED, lease.at_risk, lease.id
+    )
+    add_resent(transaction, lease.run, lease.at_risk)
+
+
+def fetch_parts(transaction: Transaction, lease: str) -> dict[PartName, Part]:
+    """The parts of an open lease as its newest checkpoint left them."""
+    rows = transaction.select("SELECT phase, name, body FROM lease_parts WHERE lease = ?", lease)
+    return {(row["phase"], row["name"]): _unpack_part(row["body"]) for row in rows}
+
+
+def write_parts(transaction: Transaction, lease: LeaseRecord, parts: Iterable[Part]) -> None:
+    """Put the newest parts of an open lease in the place of those before."""
+    transaction.execute_each(
+        # Not INSERT OR REPLACE: what that removes, no trigger is told of.
+        "INSERT INTO lease_parts (lease, phase, name, run, requests, body) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET requests = excluded.requests, body = excluded.body",
+        [
+            (lease.id, part.phase, part.name, lease.run, sum(part.outcomes), _pack(part))
+            for part in parts
+        ],
     )  # fmt: skip
+    transaction.touched.add(lease.run)
 
 
-def note_stray(transaction: Transaction, lease: LeaseRecord, execution: str, sent: int) -> None:
-    """Note an execution that does not count: its requests were sent again."""
-    if sent == 0:
-        return
-    if transaction.execute(
-        "INSERT OR IGNORE INTO strays (lease, execution) VALUES (?, ?)", lease.id, execution
-    ):
-        add_resent(transaction, lease.run, sent)
+def sum_parts(transaction: Transaction, run: str) -> dict[str, int]:
+    """How many requests the parts of each lease of a run cover, by lease; of those that have any."""
+    rows = transaction.select(
+        "SELECT lease, sum(requests) AS requests FROM lease_parts WHERE run = ? GROUP BY lease", run
+    )
+    return {row["lease"]: row["requests"] for row in rows}

@@ -60,8 +60,7 @@ def put(
 
     Nothing is entered for a run that is not published.
     """
-    row = transaction.select_one("SELECT is_published FROM runs WHERE run = ?", run)
-    if row is None or not row["is_published"]:
+    if not is_published(transaction, run):
         return
     stream = transaction.select_one("SELECT last_ns FROM streams WHERE run = ? AND kind = ?", run, kind)
     first_ns = int(at * 1e9)
@@ -81,6 +80,12 @@ def put(
         " ON CONFLICT DO UPDATE SET last_ns = excluded.last_ns",
         run, kind, first_ns - 1,
     )  # fmt: skip
+
+
+def is_published(transaction: Transaction, run: str) -> bool:
+    """Whether lines of a run are kept for Loki."""
+    row = transaction.select_one("SELECT is_published FROM runs WHERE run = ?", run)
+    return row is not None and bool(row["is_published"])
 
 
 def take_batch(

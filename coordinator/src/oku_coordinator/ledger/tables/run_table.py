@@ -46,10 +46,11 @@ def fetch_run(transaction: Transaction, run: str) -> RunRecord:
     row = transaction.select_one(f"SELECT {_COLUMNS} FROM runs WHERE run = ?", run)  # noqa: S608  # names of our own
     if row is None:
         raise UnknownRunError(run)
-    return RunRecord(**_decode_columns(row), spec=_fetch_spec(transaction, run))
+    return RunRecord(**_decode_columns(row), spec=fetch_spec(transaction, run))
 
 
-def _fetch_spec(transaction: Transaction, run: str) -> Spec:
+def fetch_spec(transaction: Transaction, run: str) -> Spec:
+    """The spec of a run, which must be there."""
     if spec := transaction.specs.get(run):
         return spec
     row = transaction.select("SELECT spec FROM specs WHERE run = ?", run)[0]
@@ -152,6 +153,17 @@ def _select_live(transaction: Transaction, most: int) -> list[str]:
 def add_resent(transaction: Transaction, run: str, count: int) -> None:
     """Count more requests that may have been sent again."""
     transaction.execute("UPDATE runs SET resent_at_most = resent_at_most + ? WHERE run = ?", count, run)
+
+
+def add_watched(
+    transaction: Transaction, run: str, watched_s: float, underfilled_s: float, now: float
+) -> None:
+    """Note that checkpoints came, and add the seconds that they tell of."""
+    transaction.execute(
+        "UPDATE runs SET watched_s = watched_s + ?, underfilled_s = underfilled_s + ?, last_checkpoint_at = ?"
+        " WHERE run = ?",
+        watched_s, underfilled_s, now, run,
+    )  # fmt: skip
 
 
 def set_served(transaction: Transaction, run: str, served: int) -> None:

@@ -1,11 +1,17 @@
 """The slices of a run in the ledger: how its request space is cut now."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.storage.tally import move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, build_partition, cut
+from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, build_partition
+
+_PAGE = 500
+"""Pending slices; how many are read at once."""
 
 
 def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -> None:
@@ -33,40 +39,80 @@ def fetch_some_slices(transaction: Transaction, run: str, start: int, most: int)
 
 
 def sum_lengths(transaction: Transaction, run: str) -> Lengths:
-    """How much is in each state, unchecked."""
+    """How much is in each state, unchecked; what open leases cover is accounted."""
     if tally := transaction.tallies.get(run):
         return tally.lengths
     rows = transaction.select(
         "SELECT state, sum(stop - start) AS length FROM slices WHERE run = ? GROUP BY state", run
     )
     lengths = {row["state"]: row["length"] for row in rows}
-    return Lengths(
-        pending=lengths.get(SliceState.PENDING, 0),
-        leased=lengths.get(SliceState.LEASED, 0),
-        accounted=lengths.get(SliceState.ACCOUNTED, 0),
+    covered = transaction.select(
+        "SELECT coalesce(sum(covered), 0) FROM leases WHERE run = ? AND state = 'active'", run
     )
+    sums = Lengths(*(lengths.get(state, 0) for state in Lengths._fields))
+    return move_covered(sums, covered[0][0])
 
 
-def cut_first_pending(transaction: Transaction, run: str, size: int) -> Slice | None:
-    """Lease the first `size` pending indices, or fewer; None when none is pending."""
-    row = transaction.select_one(
-        # The index is named because SQLite would go through all slices in their order.
-        "SELECT start, stop FROM slices INDEXED BY pending_slices"
-        " WHERE run = ? AND state = 'pending' ORDER BY start LIMIT 1",
-        run,
-    )
-    if row is None:
-        return None
-    pieces = cut(Slice(row["start"], row["stop"], SliceState.PENDING), size)
-    transaction.execute("DELETE FROM slices WHERE run = ? AND start = ?", run, row["start"])
-    insert_slices(transaction, run, pieces)
-    transaction.touched.add(run)
-    return pieces[0]
+class PendingSupply:
+    """The pending indices of a run, to be leased from the first one on.
+
+    Slices are written at the end, by `write`: what many leases take of one slice changes it only once.
+    """
+
+    def __init__(self, transaction: Transaction, run: str) -> None:
+        self._transaction = transaction
+        self._run = run
+        self._page: deque[Range] = deque()
+        self._read_to = -1
+        self._start, self._stop = 0, 0
+        self._emptied: list[tuple[str, int]] = []
+        self._leased: list[Slice] = []
+
+    def take(self, size: int, most_ranges: int) -> list[Range]:
+        """Lease the first `size` pending indices, or fewer: in rising order, in at most so many ranges."""
+        ranges: list[Range] = []
+        while size > 0 and self._has_more():
+            if ranges and ranges[-1][1] == self._start:
+                begin = ranges.pop()[0]  # neighbours make one range
+            elif len(ranges) == most_ranges:
+                break
+            else:
+                begin = self._start
+            stop = min(self._stop, self._start + size)
+            size -= stop - self._start
+            self._start = stop
+            ranges.append((begin, stop))
+        self._leased += [Slice(start, stop, SliceState.LEASED) for start, stop in ranges]
+        return ranges
+
+    def _has_more(self) -> bool:
+        if self._start < self._stop:
+            return True
+        if not self._page:
+            rows = self._transaction.select(
+                # The index is named because SQLite would go through all slices in their order.
+                "SELECT start, stop FROM slices INDEXED BY pending_slices"
+                " WHERE run = ? AND state = 'pending' AND start > ? ORDER BY start LIMIT ?",
+                self._run, self._read_to, _PAGE,
+            )  # fmt: skip
+            self._page.extend((row["start"], row["stop"]) for row in rows)
+        if not self._page:
+            return False
+        self._start, self._stop = self._page.popleft()
+        self._read_to = self._start
+        self._emptied.append((self._run, self._start))
+        return True
+
+    def write(self) -> None:
+        """Write what was taken and what is left of the last slice."""
+        self._transaction.execute_each("DELETE FROM slices WHERE run = ? AND start = ?", self._emptied)
+        rest = Slice(self._start, self._stop, SliceState.PENDING)
+        insert_slices(self._transaction, self._run, [*self._leased, *([rest] if rest.length else [])])
+        if self._leased:
+            self._transaction.touched.add(self._run)
 
 
-def replace_leased(
-    transaction: Transaction, run: str, leased: tuple[int, int], pieces: Sequence[Slice]
-) -> None:
+def replace_leased(transaction: Transaction, run: str, leased: Range, pieces: Sequence[Slice]) -> None:
     """Put `pieces` in the place of the leased slice `[start, stop)`, joined with its neighbours.
 
     Raises:
@@ -82,7 +128,7 @@ def replace_leased(
     before = [piece for piece in around if piece.stop <= start]
     after = [piece for piece in around if piece.start >= stop]
     if around != [*before, Slice(start, stop, SliceState.LEASED), *after]:
-        raise BreachError(run, f"a lease of [{start}, {stop}) is active, but its range is not leased")
+        raise BreachError(run, f"a lease of [{start}, {stop}) is open, but its range is not leased")
     transaction.execute_each(
         "DELETE FROM slices WHERE run = ? AND start = ?", [(run, piece.start) for piece in around]
     )

@@ -45,6 +45,6 @@ def test_flags_sum_up_requests_and_keep_the_worst_figure(
 def test_the_last_report_is_remembered(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
     """There is no such time before the first report."""
     lease = cut()
-    assert ledger.runs.fetch("r1").last_report_at is None
+    assert ledger.runs.fetch("r1").last_checkpoint_at is None
     ledger.leases.apply([make_report(lease)], 5.5)
-    assert ledger.runs.fetch("r1").last_report_at == 5.5
+    assert ledger.runs.fetch("r1").last_checkpoint_at == 5.5

@@ -1,0 +1,62 @@
+"""How leases end or become shorter: what is covered becomes accounted slices, the rest is pending again."""
+
+import msgspec
+
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import lease_table, outbox_table
+from oku_coordinator.ledger.tables.run_table import add_resent
+from oku_coordinator.ledger.tables.slice_table import replace_leased
+from oku_core.accounting.interval import release, settle
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.results.lease_figures import ClosedLease
+from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
+
+
+def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
+    """Make what an open lease has beyond `end` pending again; gives the lease, whose row is written."""
+    for leased, pieces in release(lease.ranges, lease.end, end):
+        replace_leased(transaction, lease.run, leased, pieces)
+    shorter = msgspec.structs.replace(lease, end=end)
+    lease_table.write_growth(transaction, shorter)
+    return shorter
+
+
+def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
+    """End a lease whose worker has said its last word; what is still in flight was given back by it.
+
+    Its requests in flight may have been sent, and those that it has not taken were not.
+    """
+    closed = msgspec.structs.replace(lease, state=LeaseState.CLOSED)
+    _end(transaction, closed, len(lease.in_flight), now)
+
+
+def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
+    """End a lease without a word from its worker, which may have sent whatever its limit allows."""
+    expired = msgspec.structs.replace(lease, state=LeaseState.EXPIRED, reason=reason)
+    _end(transaction, expired, 0 if reason == ExpiryReason.NOT_SENT else lease.at_risk, now)
+
+
+def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:
+    for leased, pieces in settle(lease.ranges, lease.end, lease.done, lease.in_flight):
+        replace_leased(transaction, lease.run, leased, pieces)
+    if lease.covered:
+        _put_lines(transaction, lease, now)
+    lease_table.write_end(transaction, lease, resent, now)
+    if resent:
+        add_resent(transaction, lease.run, resent)
+
+
+def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
+    if not outbox_table.is_published(transaction, lease.run):
+        return
+    parts = list(lease_table.fetch_parts(transaction, lease.id).values())
+    closed = ClosedLease(
+        id=lease.id,
+        worker=lease.worker,
+        start=lease.start,
+        stop=lease.ranges.index_at(lease.done - 1) + 1,
+        figures=lease.figures,
+    )
+    outbox_table.put(transaction, lease.run, LineKind.RANGE, now, build_range_lines(closed, parts))
+    outbox_table.put(transaction, lease.run, LineKind.STATUS, now, build_status_lines(lease.worker, parts))

@@ -1,0 +1,149 @@
+"""Tells the tallies of each row that this process inserts, changes or deletes, whichever statement did it.
+
+Triggers call these methods inside of the database. A row that cannot be read makes it
+forget the tally of its run, so that all rows are checked at the end of the change.
+"""
+
+import sqlite3
+from typing import Any
+
+from oku_coordinator.ledger.storage.records import (
+    UNREADABLE,
+    build_lease_record,
+    decode_counts,
+    decode_growth,
+)
+from oku_coordinator.ledger.storage.tally import Tally
+from oku_core.accounting.lease_state import LeaseState
+from oku_core.spec.spec import Spec
+
+_LEASE_COLUMNS = (
+    "id", "run", "start", "stop", "ranges", "worker", "incarnation", "reason", "cut_at", "limit", "end",
+    "done", "in_flight", "sequence", "outcomes", "figures",
+)  # fmt: skip
+_TRIGGERS = """
+CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
+    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+CREATE TEMP TRIGGER slice_removed AFTER DELETE ON slices BEGIN
+    SELECT note_slice(-1, old.run, old.start, old.stop, old.state); END;
+CREATE TEMP TRIGGER slice_changed AFTER UPDATE ON slices BEGIN
+    SELECT note_slice(-1, old.run, old.start, old.stop, old.state);
+    SELECT note_slice(1, new.run, new.start, new.stop, new.state); END;
+CREATE TEMP TRIGGER lease_opened AFTER INSERT ON leases WHEN new.state = 'active' BEGIN
+    SELECT note_lease(new.id, new.run, new.start, new.stop,
+        (SELECT ranges FROM lease_ranges WHERE lease = new.id), new.worker, new.incarnation, new.reason,
+        new.cut_at, new."limit", new."end", new.done, new.in_flight, new.sequence, new.outcomes,
+        new.figures); END;
+CREATE TEMP TRIGGER lease_grown AFTER UPDATE OF "limit", "end", done, in_flight, sequence, outcomes, figures
+    ON leases WHEN old.state = 'active' AND new.state = 'active' BEGIN
+    SELECT note_growth(new.id, new.run, new."limit", new."end", new.done, new.in_flight, new.sequence,
+        new.outcomes, new.figures); END;
+CREATE TEMP TRIGGER lease_closed AFTER UPDATE OF state ON leases
+    WHEN old.state = 'active' AND new.state != 'active' BEGIN
+    SELECT note_end(old.id, old.run); END;
+CREATE TEMP TRIGGER lease_removed AFTER DELETE ON leases WHEN old.state = 'active' BEGIN
+    SELECT note_end(old.id, old.run); END;
+CREATE TEMP TRIGGER lease_changed AFTER UPDATE OF id, run, start, stop, length, worker, incarnation, cut_at
+    ON leases BEGIN SELECT forget_run(old.run); SELECT forget_run(new.run); END;
+CREATE TEMP TRIGGER lease_reopened AFTER UPDATE OF state ON leases
+    WHEN old.state != 'active' AND new.state = 'active' BEGIN SELECT forget_run(new.run); END;
+CREATE TEMP TRIGGER ranges_changed AFTER UPDATE ON lease_ranges BEGIN
+    SELECT forget_run(old.run); END;
+CREATE TEMP TRIGGER part_added AFTER INSERT ON lease_parts BEGIN
+    SELECT note_part(new.run, new.lease, new.requests); END;
+CREATE TEMP TRIGGER part_removed AFTER DELETE ON lease_parts BEGIN
+    SELECT note_part(old.run, old.lease, -old.requests); END;
+CREATE TEMP TRIGGER part_changed AFTER UPDATE ON lease_parts BEGIN
+    SELECT note_part(old.run, old.lease, -old.requests);
+    SELECT note_part(new.run, new.lease, new.requests); END;
+CREATE TEMP TRIGGER second_added AFTER INSERT ON series BEGIN
+    SELECT note_second(1, new.run, new.outcomes); END;
+CREATE TEMP TRIGGER second_removed AFTER DELETE ON series BEGIN
+    SELECT note_second(-1, old.run, old.outcomes); END;
+CREATE TEMP TRIGGER second_changed AFTER UPDATE OF run, outcomes ON series BEGIN
+    SELECT note_second(-1, old.run, old.outcomes);
+    SELECT note_second(1, new.run, new.outcomes); END;
+CREATE TEMP TRIGGER worker_added AFTER INSERT ON workers BEGIN
+    SELECT note_worker(new.run, new.requests); END;
+CREATE TEMP TRIGGER worker_removed AFTER DELETE ON workers BEGIN
+    SELECT note_worker(old.run, -old.requests); END;
+CREATE TEMP TRIGGER worker_changed AFTER UPDATE ON workers BEGIN
+    SELECT note_worker(old.run, -old.requests);
+    SELECT note_worker(new.run, new.requests); END;
+CREATE TEMP TRIGGER spec_changed AFTER UPDATE ON specs BEGIN
+    SELECT forget_run(old.run); END;
+"""
+"""Each row that this connection adds, removes or changes calls a method of `RowWatch`."""
+
+
+class RowWatch:
+    """Keeps `tallies` right, and drops changed specs from `specs`.
+
+    Args:
+        tallies: the tallies of runs.
+        specs: the decoded specs of runs.
+    """
+
+    def __init__(self, tallies: dict[str, Tally], specs: dict[str, Spec]) -> None:
+        self._tallies = tallies
+        self._specs = specs
+
+    def begin(self, database: sqlite3.Connection) -> None:
+        """Watch whatever this connection does to rows."""
+        for function, arguments in (
+            (self.note_slice, 5), (self.note_lease, len(_LEASE_COLUMNS)), (self.note_growth, 9),
+            (self.note_end, 2), (self.note_part, 3), (self.note_worker, 2), (self.note_second, 3),
+            (self.forget_run, 1),
+        ):  # fmt: skip
+            database.create_function(function.__name__, arguments, function)
+        database.executescript(_TRIGGERS)
+
+    def note_slice(self, sign: int, run: str, start: int, stop: int, state: str) -> None:
+        """A slice was added, or with a `sign` of -1 removed."""
+        if tally := self._tallies.get(run):
+            tally.note_slice(sign, start, stop, state)
+
+    def note_lease(self, *columns: Any) -> None:
+        """A lease was dealt."""
+        row = dict(zip(_LEASE_COLUMNS, columns, strict=True))
+        if tally := self._tallies.get(row["run"]):
+            try:
+                tally.note_lease(build_lease_record(row | {"state": LeaseState.ACTIVE}))
+            except UNREADABLE:
+                self.forget_run(row["run"])
+
+    def note_growth(self, name: str, run: str, *columns: Any) -> None:
+        """An open lease has changed."""
+        if tally := self._tallies.get(run):
+            try:
+                tally.note_growth(decode_growth(tally.leases[name], columns))
+            except (*UNREADABLE, KeyError):
+                self.forget_run(run)
+
+    def note_end(self, name: str, run: str) -> None:
+        """A lease is not open any more."""
+        if tally := self._tallies.get(run):
+            tally.note_end(name)
+
+    def note_part(self, run: str, lease: str, added: int) -> None:
+        """The parts of a lease cover more requests."""
+        if tally := self._tallies.get(run):
+            tally.note_part(lease, added)
+
+    def note_worker(self, run: str, added: int) -> None:
+        """A worker has more requests."""
+        if tally := self._tallies.get(run):
+            tally.note_requests(added)
+
+    def note_second(self, sign: int, run: str, outcomes: str) -> None:
+        """Outcomes of a second were added, or with a `sign` of -1 removed."""
+        if tally := self._tallies.get(run):
+            try:
+                tally.note_second(sign, decode_counts(outcomes))
+            except (*UNREADABLE, IndexError):
+                self.forget_run(run)
+
+    def forget_run(self, run: str) -> None:
+        """What is known of a run may not hold any more."""
+        self._tallies.pop(run, None)
+        self._specs.pop(run, None)

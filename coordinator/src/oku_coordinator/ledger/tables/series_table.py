@@ -1,0 +1,163 @@
+"""The seconds of runs in the ledger: how many requests ended in each, with which outcomes.
+
+They grow in the transaction that accounts for the requests, so together they are the account of the run,
+exactly and always. A row tells of one second; old seconds are merged, so that a long run has no more rows
+than samples. Each row also knows how much of it has been published, so that its increments add up to it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from oku_coordinator.ledger.storage.records import decode_counts, encode_counts
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.accounting.outcome import build_no_counts
+
+UNPLACED = -1
+"""The second of what an older Oku has accounted, which did not keep when it ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRow:
+    """Some seconds of a run.
+
+    Attributes:
+        second: the Unix time at which they begin; `UNPLACED` if it is not known.
+        seconds: how many they are.
+        outcomes: the counts of outcomes of the requests that ended in them.
+    """
+
+    second: int
+    seconds: int
+    outcomes: list[int]
+
+
+def collect(
+    transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]], earliest: float, latest: float
+) -> None:
+    """Collect what seconds have gained; it is written at the end of the transaction.
+
+    Seconds outside `earliest` and `latest` come from a clock that is wrong; they count for the nearer end.
+    """
+    gained = transaction.seconds.setdefault(run, {})
+    first, last = int(earliest), int(latest)
+    for second, counts in seconds.items():
+        place = max(first, min(last, second))
+        total = gained.setdefault(place, build_no_counts())
+        for index, count in enumerate(counts):
+            total[index] += count
+
+
+def write_series(transaction: Transaction) -> None:
+    """Write what was collected, with one row for each second."""
+    for run, seconds in transaction.seconds.items():
+        for second, counts in seconds.items():
+            _add(transaction, run, second, counts)
+    transaction.seconds.clear()
+
+
+def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int]) -> None:
+    row = transaction.select_one(
+        # The last row that begins by then, as far as it reaches to this second.
+        "SELECT second, seconds, outcomes FROM series WHERE run = ? AND second <= ?"
+        " ORDER BY second DESC LIMIT 1",
+        run, second,
+    )  # fmt: skip
+    if row is None or row["second"] + row["seconds"] <= second or row["second"] == UNPLACED:
+        transaction.execute(
+            "INSERT INTO series (run, second, outcomes) VALUES (?, ?, ?)", run, second, encode_counts(counts)
+        )
+        return
+    total = [a + b for a, b in zip(decode_counts(row["outcomes"]), counts, strict=True)]
+    transaction.execute(
+        "UPDATE series SET outcomes = ? WHERE run = ? AND second = ?",
+        encode_counts(total), run, row["second"],
+    )  # fmt: skip
+
+
+def fetch_series(transaction: Transaction, run: str) -> list[SeriesRow]:
+    """The seconds of a run in which requests ended, oldest first."""
+    rows = transaction.select(
+        "SELECT second, seconds, outcomes FROM series WHERE run = ? ORDER BY second", run
+    )
+    return [_build_row(*row) for row in rows]
+
+
+def take_increments(transaction: Transaction, run: str, before: float, most: int) -> list[SeriesRow]:
+    """What seconds have gained since it was last taken, oldest first; from now on it counts as published.
+
+    Args:
+        transaction: to read and write in.
+        run: its id.
+        before: only seconds that are over by then; infinity for all.
+        most: the largest number of them.
+    """
+    rows = transaction.select(
+        "SELECT second, seconds, outcomes, published FROM series INDEXED BY unpublished_series"
+        " WHERE run = ? AND outcomes != published AND second + seconds <= ? ORDER BY second LIMIT ?",
+        run, before, most,
+    )  # fmt: skip
+    transaction.execute_each(
+        "UPDATE series SET published = outcomes WHERE run = ? AND second = ?",
+        [(run, row["second"]) for row in rows],
+    )
+    return [
+        SeriesRow(
+            second=row["second"],
+            seconds=row["seconds"],
+            outcomes=[
+                now - was
+                for now, was in zip(
+                    decode_counts(row["outcomes"]), decode_counts(row["published"]), strict=True
+                )
+            ],
+        )
+        for row in rows
+    ]
+
+
+def merge_seconds(transaction: Transaction, run: str, step_s: int, since: float, until: float) -> None:
+    """Merge the rows of `[since, until)` along steps of the Unix time; those of one step become one row.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        step_s: the length of a step, in seconds; a multiple of those by which rows were merged before.
+        since: where to begin, in Unix time.
+        until: where to end; a step that is not over by then is left as it is.
+    """
+    rows = transaction.select(
+        "SELECT second, seconds, outcomes, published FROM series"
+        " WHERE run = ? AND second >= ? AND second < ? ORDER BY second",
+        run, max(0, int(since // step_s) * step_s), int(until // step_s) * step_s,
+    )  # fmt: skip
+    steps: dict[int, tuple[list[int], list[int]]] = {}
+    for row in rows:
+        counts, published = steps.setdefault(
+            row["second"] // step_s * step_s, (build_no_counts(), build_no_counts())
+        )
+        for total, column in ((counts, "outcomes"), (published, "published")):
+            for index, count in enumerate(decode_counts(row[column])):
+                total[index] += count
+    transaction.execute_each(
+        "DELETE FROM series WHERE run = ? AND second = ?", [(run, row["second"]) for row in rows]
+    )
+    transaction.execute_each(
+        "INSERT INTO series (run, second, seconds, outcomes, published) VALUES (?, ?, ?, ?, ?)",
+        [
+            (run, second, step_s, encode_counts(counts), encode_counts(published))
+            for second, (counts, published) in steps.items()
+        ],
+    )
+
+
+def sum_series(transaction: Transaction, run: str) -> list[int]:
+    """The outcomes of all seconds of a run together."""
+    total = build_no_counts()
+    for row in transaction.select("SELECT outcomes FROM series WHERE run = ?", run):
+        for index, count in enumerate(decode_counts(row["outcomes"])):
+            total[index] += count
+    return total
+
+
+def _build_row(second: int, seconds: int, outcomes: str) -> SeriesRow:
+    return SeriesRow(second=second, seconds=seconds, outcomes=decode_counts(outcomes))
