@@ -1,9 +1,9 @@
 """The worker as a process: a Celery worker with a pool of threads, an event loop, and a heartbeat.
 
 SIGTERM and SIGINT drain: no further lease, no further index, what is in flight may finish within the grace
-time, every lease is reported and acknowledged, and only then does Celery shut down. Celery's own warm
-shutdown closes its connection first, and a lease whose acknowledgement is lost comes again. A worker that
-cannot drain, for its event loop or its broker does not answer, ends some seconds after that time.
+time, the final checkpoint of every lease is confirmed, and only then does Celery shut down: its own warm
+shutdown would close the connection by which confirmations come. If nobody confirms, the worker ends some
+seconds after the grace time, and well if the broker has its last checkpoints.
 """
 
 import gc
@@ -21,16 +21,13 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 
-from oku_core.messaging.celery_app import LEASES_QUEUE, App, build_worker_app
-from oku_core.messaging.transport import (
-    find_connection_errors,
-    find_last_call_s,
-    has_last_call_returned,
-)
+from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_app
+from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
+from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
@@ -40,7 +37,7 @@ from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.health.loop_watchdog import LoopWatchdog
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.reports import WorkerIdentity
+from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 from oku_workers.loop_thread import LoopThread
 from oku_workers.settings import WorkerSettings
@@ -48,8 +45,10 @@ from oku_workers.settings import WorkerSettings
 _log = logging.getLogger(__name__)
 
 _DRAIN_POLL_S = 0.02
-_REPORTING_S = 20.0
-"""Reporting may take so long after the grace time; a pod is killed 25 s after that time."""
+_CONFIRMING_S = 20.0
+"""Confirming may take so long after the grace time; a pod is killed 25 s after that time."""
+_LAST_LEASES_S = 0.3
+"""Leases that were on their way when a worker began to leave come within this time, and are given back."""
 
 
 class Worker:
@@ -69,20 +68,22 @@ class Worker:
         self._loop_thread = LoopThread()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
         engines = EngineSwitch(supervisor, settings.local_address, settings.sources)
-        self._runner = LeaseRunner(worker, supervisor, engines, WorkerMeter(clock))
+        self._sender = CheckpointSender(self._app)
+        self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, WorkerMeter(clock))
+        lease_task = LeaseTask(self._app, self._loop_thread, self._runner)
+        lease_task.register()
         # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
-        idle_watchdog = IdleWatchdog(self._runner, settings.idle_limit_s)
+        idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
         self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
+        orders = Orders(self._loop_thread, self._runner, self._heartbeat)
+        listen_to_orders(self._app, worker, orders.obey)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
         self._loop_watchdog = LoopWatchdog(
             health, self._loop_thread, settings.loop_limit_s, settings.alive_file
         )
         self._consumer: Any = None
         self._has_signal = False
-        LeaseTask(self._app, self._loop_thread, self._runner, worker, clock.now).register()
-        orders = Orders(self._loop_thread, self._runner, self._heartbeat)
-        listen_to_orders(self._app, f"{worker.name}.{worker.incarnation}", orders.obey)
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
@@ -97,10 +98,11 @@ class Worker:
         self._loop_watchdog.start()
         self._heartbeat.start()
         signals.worker_ready.connect(self._on_ready)
-        celery_worker = _build_celery_worker(self._app, self._settings.name)
+        celery_worker = _build_celery_worker(self._app, self._settings.name, self._runner.incarnation)
         celery_worker.start()
         self._heartbeat.end()
         self._loop_thread.await_result(self._runner.close())
+        self._sender.end()
         self._loop_watchdog.end()
         self._loop_thread.end()
         return int(celery_worker.exitcode or 0)
@@ -119,45 +121,41 @@ class Worker:
             return
         self._has_signal = True
         threading.Thread(target=self._drain, name="drain", daemon=True).start()
-        deadline = threading.Timer(self._settings.grace_s + _REPORTING_S, self._give_up_draining)
+        deadline = threading.Timer(
+            self._settings.grace_s + _CONFIRMING_S + _LAST_LEASES_S, self._give_up_draining
+        )
         deadline.daemon = True
         deadline.start()
 
     def _give_up_draining(self) -> None:
-        _log.error("leases could not be reported within %.0f s after the grace time: ending", _REPORTING_S)
+        _log.error("the worker could not end within %.0f s after the grace time: ending", _CONFIRMING_S)
         os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
         _log.info("draining")
         try:
-            self._await_reports()
+            self._await_confirmations()
         finally:
             state.should_stop = 0
             self._consumer.call_soon(lambda: None)  # so that Celery looks
 
-    def _await_reports(self) -> None:
+    def _await_confirmations(self) -> None:
+        """Wait until nothing of any lease is left to say, or nobody will hear it."""
         self._say_ready(is_ready=False)
-        self._loop_thread.ask(lambda: self._runner.stop_all(self._settings.grace_s))
-        has_let_go = self._let_go_of_queue()
-        while state.reserved_requests or state.active_requests or not has_let_go():
+        grace_s = self._settings.grace_s
+        began_at = time.monotonic()
+        self._loop_thread.ask(lambda: self._runner.stop_all(grace_s))
+        self._heartbeat.hurry()  # the coordinator sends no more leases then
+        while True:
             time.sleep(_DRAIN_POLL_S)
-
-    def _let_go_of_queue(self) -> Callable[[], bool]:
-        """Take no more messages; returns whether none can come any more.
-
-        A message that a call still under way brings goes back into the queue, as long as there is a loop.
-        """
-        channels: list[Any] = []
-
-        def cancel() -> None:
-            channel = self._consumer.task_consumer.channel
-            self._consumer.cancel_task_queue(LEASES_QUEUE)
-            channels.append(channel)
-
-        self._consumer.call_soon(cancel)
-        call_ends_at = time.monotonic() + find_last_call_s(self._app)
-        # Without a broker there is no loop that cancels.
-        return lambda: any(map(has_last_call_returned, channels)) or time.monotonic() >= call_ends_at
+            waited_s = time.monotonic() - began_at
+            if waited_s >= _LAST_LEASES_S and not self._loop_thread.ask(lambda: self._runner.lease_ids):
+                return
+            if waited_s >= grace_s + _CONFIRMING_S and self._loop_thread.ask(
+                lambda: self._runner.has_sent_all
+            ):
+                _log.warning("nobody has confirmed the last checkpoints, but the broker has them")
+                return
 
     def _say_ready(self, *, is_ready: bool) -> None:
         if (file := self._settings.ready_file) is None:
@@ -173,17 +171,19 @@ def serve(settings: WorkerSettings) -> int:
     return Worker(settings).run()
 
 
-def _build_celery_worker(app: App, name: str) -> Any:
+def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:
     # Celery warns a superuser that messages may run code; ours are JSON, and are checked.
     warnings.simplefilter("ignore", SecurityWarning)
     # Celery would otherwise set up logging of its own.
     signals.setup_logging.connect(lambda **_: None, weak=False)
+    queue = build_lease_queue(incarnation)
+    app.amqp.queues.add(queue)
     worker = app.Worker(
         hostname=f"{name}@oku",
         pool="threads",
         concurrency=TASKS,
         consumer_cls=SteadyConsumer,
-        queues=[LEASES_QUEUE],
+        queues=[queue.name],
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,

@@ -11,39 +11,29 @@ from kombu.transport.pyamqp import Transport as AmqpTransport
 
 from oku_core.messaging.celery_app import LEASE_TASK
 from oku_core.messaging.codec import open_task
-from oku_core.messaging.lease import LEASE_SLOTS
 from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError
 from oku_core.messaging.signing import MessageKind
 from oku_core.messaging.transport import read_json_body
 
 _log = logging.getLogger(__name__)
 
-TASKS = 16
-"""How many tasks a worker may run at a time.
-
-It takes `LEASE_SLOTS` messages from the broker, but those from a connection that is gone do not count, and
-a lease that arrives when all slots are full must be claimed, or refused, as soon as any other.
-"""
+TASKS = 1
+"""How many messages a worker handles at a time: each takes some milliseconds, and their order is kept."""
 
 
 class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
-    """Lets a worker finish the leases under way whether the broker is there or not.
+    """Lets a worker go on with its leases whether the broker is there or not.
 
-    When a connection breaks, kombu would put the messages of leases under way back, for other workers, which
-    refuse such copies; and it acknowledges them later over the channel that is gone. Without a broker both
-    end with an AttributeError, and the process with it (Celery 5.7.0, kombu 5.7.0).
+    When a connection breaks, kombu would put messages that are not acknowledged back; and it acknowledges
+    them later over the channel that is gone. Without a broker both end with an AttributeError, and the
+    process with it (Celery 5.7.0, kombu 5.7.0). Whoever has sent a message that is lost sends it again.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **(options | {"initial_prefetch_count": self.max_prefetch_count}))
+        super().__init__(*arguments, **options)
         errors: tuple[type[Exception], ...] = self.conninfo.connection_errors
         # A broker that takes no writes, as on a full disk, answers with errors of the channel.
         self.connection_errors = (*errors, *self.conninfo.channel_errors, AttributeError)
-
-    @property
-    def max_prefetch_count(self) -> int:
-        """Messages that the broker gives before one is acknowledged; Celery's is one for each task."""
-        return LEASE_SLOTS
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:
         """A function that takes each message; one that the coordinator has not signed is dropped.
@@ -82,7 +72,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
 def is_worth_a_line(record: logging.LogRecord) -> bool:
     """Whether a line of Celery's log says something new.
 
-    Each lease that outlives its connection ends with an acknowledgement that cannot be sent any more.
+    A message that is taken as its connection ends has an acknowledgement that cannot be sent any more.
     """
     error = record.exc_info[1] if record.exc_info else None
     is_late = isinstance(error, (AttributeError, *AmqpTransport.recoverable_connection_errors))

@@ -1,4 +1,4 @@
-"""Orders of the coordinator to all workers: received beside the leases, and obeyed if they are new.
+"""Orders of the coordinator, to all workers or to this one: received beside the leases, and obeyed if new.
 
 Celery's own remote control is off. It would take some forty commands from whoever reaches the broker, among
 them to shut down and to consume other queues, and would answer to wherever the command says.
@@ -12,17 +12,18 @@ from typing import Any
 from celery import bootsteps
 from kombu.messaging import Consumer
 
-from oku_core.messaging.celery_app import App, build_orders_queue
+from oku_core.messaging.celery_app import App, build_control_queue, build_orders_queue
 from oku_core.messaging.codec import decode_order
-from oku_core.messaging.order import HeartbeatInterval, Order, Stop
+from oku_core.messaging.order import Control, Intervals, Order, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.transport import read_json_body
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.loop_thread import LoopThread
 
 _INTERVAL_HOLDS_S = 60.0
-"""A coordinator repeats the heartbeat interval every few seconds. After this long without one, any is taken:
+"""A coordinator repeats the intervals every few seconds. After this long without one, any is taken:
 the clock of a new coordinator may be behind that of the one before."""
 
 
@@ -34,6 +35,9 @@ class Orders:
         runner: has the leases, in that loop.
         heartbeat: sends progress.
         clock: monotonic seconds.
+
+    Attributes:
+        count: how many orders have come.
     """
 
     def __init__(
@@ -47,33 +51,39 @@ class Orders:
         self._runner = runner
         self._heartbeat = heartbeat
         self._clock = clock
+        self.count = 0
         self._interval_number = 0
         self._interval_set_at = -math.inf
 
     def obey(self, order: Order) -> None:
-        """Do as told."""
-        if isinstance(order, Stop):
-            self._loop_thread.ask(lambda: self._runner.stop(order))
-        else:
-            self._take_interval(order)
+        """Do as told; nobody waits until it is done."""
+        self.count += 1
+        match order:
+            case Stop():
+                self._loop_thread.post(lambda: self._runner.stop(order))
+            case Control():
+                self._loop_thread.post(lambda: self._runner.control(order))
+            case Intervals():
+                self._take_intervals(order)
 
-    def _take_interval(self, interval: HeartbeatInterval) -> None:
+    def _take_intervals(self, order: Intervals) -> None:
         now = self._clock()
-        if interval.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
+        if order.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
         if self._interval_number == 0:
             # The coordinator may have begun to listen after this worker had said that it is here.
             self._heartbeat.hurry()
-        self._interval_number, self._interval_set_at = interval.number, now
-        self._heartbeat.set_interval(interval.interval_s)
+        self._interval_number, self._interval_set_at = order.number, now
+        self._heartbeat.set_interval(order.heartbeat_s)
+        self._loop_thread.post(lambda: self._runner.set_checkpoint_interval(order.checkpoint_s))
 
 
-def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None:
+def listen_to_orders(app: App, worker: WorkerIdentity, obey: Callable[[Order], None]) -> None:
     """Have the Celery worker of an application listen to orders, over the connection that it has.
 
     Args:
         app: the application.
-        name: of the queue; no two processes may share one.
+        worker: whom the orders are for.
         obey: called with each order of the coordinator.
     """
 
@@ -89,8 +99,11 @@ def listen_to_orders(app: App, name: str, obey: Callable[[Order], None]) -> None
         """Listens on each connection until it is lost."""
 
         def get_consumers(self, channel: Any) -> list[Consumer]:
-            """The consumer of the orders."""
-            queue = build_orders_queue(name)
-            return [Consumer(channel, [queue], on_message=take, no_ack=True, accept=["json"])]
+            """The consumer of the orders to all, and of those to this process."""
+            queues = [
+                build_orders_queue(f"{worker.name}.{worker.incarnation}"),
+                build_control_queue(worker.incarnation),
+            ]
+            return [Consumer(channel, queues, on_message=take, no_ack=True, accept=["json"])]
 
     app.steps["consumer"].add(OrderStep)

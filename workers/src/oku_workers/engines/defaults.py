@@ -1,4 +1,4 @@
-"""Defaults of every engine where the spec is silent: targets see no difference between engines."""
+"""Defaults of every engine where the spec is silent: nobody sees a difference between engines."""
 
 DEFAULT_HEADERS = {
     "Accept": "*/*",
@@ -11,3 +11,5 @@ METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Requests of other methods say that their body is empty when there is none: nobody waits for it then."""
 KEEPALIVE_S = 15.0
 """Idle connections are closed after this, before most servers close them."""
+STUCK_S = 5.0
+"""A request that does not end so long after it was cut off never will, as far as anybody can say."""

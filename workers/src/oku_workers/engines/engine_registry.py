@@ -4,7 +4,7 @@ This loads every engine, and aiohttp with one of them.
 """
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from oku_core.process.supervision import Supervisor
@@ -16,7 +16,13 @@ from oku_workers.executions.feed import Feed
 
 
 class EngineProtocol(Protocol):
-    """Keeps at most `spec.concurrency` requests of a feed in flight, in the running event loop."""
+    """Keeps at most `window` requests of a feed in flight, in the running event loop.
+
+    Attributes:
+        window: the `concurrency` of the spec, or less where the system or the run does not allow it.
+    """
+
+    window: int
 
     @property
     def in_flight(self) -> int:
@@ -31,8 +37,15 @@ class EngineProtocol(Protocol):
         """Drop the requests of an execution that are in flight and give their indices back."""
         ...
 
+    def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
+        """The indices that were taken and have not ended, for each execution that has any."""
+        ...
+
     def sweep(self) -> None:
-        """End the requests that have taken longer than the limit; an engine does it itself all the time."""
+        """End the requests that have taken longer than the limit; an engine does it itself all the time.
+
+        A request that does not end `STUCK_S` seconds after it was cut off is given back.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,14 +1,13 @@
-"""What happened in the last second: the difference between two looks at the executions under way.
+"""What happened in the last second: the difference between two looks at the executions in hand.
 
 Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
 """
 
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import build_no_counts
 from oku_workers.executions.execution import Execution
 
 _SHORTEST_S = 1e-6
@@ -29,23 +28,30 @@ class ProgressDelta:
 class _Seen:
     """What was counted of an execution at the last look."""
 
-    outcomes: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
+    outcomes: list[int] = field(default_factory=build_no_counts)
     bytes_received: int = 0
     sum_us: int = 0
     counts: dict[int, int] = field(default_factory=dict)
 
 
 class ProgressMeter:
-    """Takes the differences; an execution that leaves between two looks is looked at once more."""
+    """Takes the differences; an execution that leaves between two looks is looked at once more.
 
-    def __init__(self) -> None:
+    Args:
+        measure_cpu_s: processor time of this process.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, measure_cpu_s: Callable[[], float], clock: Callable[[], float]) -> None:
+        self._measure_cpu_s = measure_cpu_s
+        self._clock = clock
         self._seen: dict[Execution, _Seen] = {}
         self._left: list[Execution] = []
         self._cpu_s = self._at = 0.0
 
     def start(self) -> None:
         """Begin to measure."""
-        self._cpu_s, self._at = time.process_time(), time.monotonic()
+        self._cpu_s, self._at = self._measure_cpu_s(), self._clock()
 
     def forget(self, execution: Execution) -> None:
         """An execution leaves; the next look is the last at it."""
@@ -53,11 +59,13 @@ class ProgressMeter:
 
     def take(self, executions: Iterable[Execution]) -> ProgressDelta:
         """What happened since the last call of this."""
-        outcomes = [0] * len(OUTCOMES)
+        outcomes = build_no_counts()
         counts: dict[int, int] = {}
         received = sum_us = 0
         for execution in (*executions, *self._left):
             seen = self._seen.setdefault(execution, _Seen())
+            if seen.outcomes == execution.outcomes:
+                continue
             for index, count in enumerate(execution.outcomes):
                 outcomes[index] += count - seen.outcomes[index]
             received += execution.bytes_received - seen.bytes_received
@@ -74,7 +82,7 @@ class ProgressMeter:
         return self._take_times(outcomes, received, _build_latency(counts, sum_us))
 
     def _take_times(self, outcomes: list[int], received: int, latency: HistogramSnapshot) -> ProgressDelta:
-        cpu_s, at = time.process_time(), time.monotonic()
+        cpu_s, at = self._measure_cpu_s(), self._clock()
         seconds = max(at - self._at, _SHORTEST_S)
         delta = ProgressDelta(
             seconds=seconds,
@@ -88,9 +96,8 @@ class ProgressMeter:
 
 
 def _add_new_counts(counts: dict[int, int], execution: Execution, seen: dict[int, int]) -> None:
-    buckets = execution.bucket_range()
-    for bucket, count in zip(buckets, execution.counts[buckets.start : buckets.stop], strict=True):
-        if count and (new := count - seen.get(bucket, 0)):
+    for bucket, count in execution.list_counts():
+        if new := count - seen.get(bucket, 0):
             counts[bucket] = counts.get(bucket, 0) + new
             seen[bucket] = count
 

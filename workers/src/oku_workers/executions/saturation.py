@@ -61,7 +61,7 @@ class SaturationMeter:
         self._last = _NOTHING_KNOWN
 
     def look(self, executions: Collection[Execution], late_s: float) -> None:
-        """One look at the executions under way, by an event loop that was so late."""
+        """One look at the executions in hand, by an event loop that was so late."""
         if not any(execution.in_flight for execution in executions):
             self._since, self._last = None, _NOTHING_KNOWN
             return
@@ -86,7 +86,7 @@ class SaturationMeter:
 
 
 def _count(execution: Execution, strain: _Strain) -> None:
-    covered = execution.ended - len(execution.unfinished)
+    covered = execution.ended - len(execution.given_back)
     new, execution.judged = covered - execution.judged, covered
     if not new:
         return

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, App
+from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_control_queue, build_lease_queue
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.transport import build_heartbeat_transport_options
@@ -35,7 +35,7 @@ class Heartbeat(threading.Thread):
         health: of this thread.
         loop_thread: the event loop.
         runner: makes the progress, in that loop.
-        watchdog: hears how many leases wait.
+        watchdog: hears how many messages wait for this process.
         shortest_interval_s: between two heartbeats, unless the coordinator asks for a longer one.
     """
 
@@ -95,7 +95,7 @@ class Heartbeat(threading.Thread):
                     return
                 if time.monotonic() >= next_look:
                     next_look = time.monotonic() + queue_look_s
-                    self._watchdog.look(_count_waiting(connection), time.monotonic())
+                    self._watchdog.look(self._count_waiting(connection), time.monotonic())
                 next_heartbeat = max(next_heartbeat + self.interval_s, time.monotonic())
                 if self._hurrying.wait(next_heartbeat - time.monotonic()):
                     self._hurrying.clear()
@@ -111,9 +111,14 @@ class Heartbeat(threading.Thread):
             _log.warning("the event loop has not answered for %.0f s", _LOOP_TIMEOUT_S)
             return None
 
+    def _count_waiting(self, connection: Any) -> int:
+        queues = (build_lease_queue(self._runner.incarnation), build_control_queue(self._runner.incarnation))
+        return sum(_measure_length(connection, queue.name) for queue in queues)
 
-def _count_waiting(connection: Any) -> int:
-    try:
-        return int(connection.default_channel.queue_declare(LEASES_QUEUE, passive=True).message_count)
-    except connection.channel_errors:
-        return 0  # on Redis an empty queue does not exist
+
+def _measure_length(connection: Any, queue: str) -> int:
+    with connection.channel() as channel:  # which a queue that does not exist closes
+        try:
+            return int(channel.queue_declare(queue, passive=True).message_count)
+        except connection.channel_errors:
+            return 0  # on Redis an empty queue does not exist

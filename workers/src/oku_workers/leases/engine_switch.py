@@ -7,9 +7,8 @@ finished; then their engine is closed and one for the new spec takes its place.
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
@@ -26,6 +25,12 @@ _FILES_TIMEOUT_S = 10.0
 """A file system that is away never answers; other runs have to go on."""
 
 
+RunBlocking = Callable[
+    [Callable[[], tuple[Spec, ssl.SSLContext | None]]], Awaitable[tuple[Spec, ssl.SSLContext | None]]
+]
+"""Calls a function elsewhere and gives its result."""
+
+
 class EngineSwitch:
     """Feeds executions to the engine of their spec; belongs to the thread of the event loop.
 
@@ -34,6 +39,10 @@ class EngineSwitch:
         local_address: what to send from; the system chooses unless given.
         sources: has the files and secrets that specs name.
         build: makes an engine.
+        run_blocking: calls a function that may block, elsewhere than in the event loop.
+
+    Attributes:
+        feed: gives the engine its indices.
     """
 
     def __init__(
@@ -42,13 +51,15 @@ class EngineSwitch:
         local_address: str | None = None,
         sources: SpecSources = NO_SOURCES,
         build: Callable[..., EngineProtocol] = build_engine,
+        run_blocking: RunBlocking = asyncio.to_thread,
     ) -> None:
         self._supervisor = supervisor
         self._files_health = supervisor.enlist("open files")
         self._local_address = local_address
         self._sources = sources
         self._build = build
-        self._feed = Feed()
+        self._run_blocking = run_blocking
+        self.feed = Feed()
         self._served: set[Execution] = set()
         self._engine: EngineProtocol | None = None
         self._key: _EngineKey | None = None
@@ -59,6 +70,15 @@ class EngineSwitch:
         """Requests sent and not yet answered."""
         return self._engine.in_flight if self._engine else 0
 
+    @property
+    def window(self) -> int:
+        """How many requests are in flight at most; 0 without an engine."""
+        return self._engine.window if self._engine else 0
+
+    def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
+        """The indices in flight of each execution that has any."""
+        return self._engine.group_in_flight() if self._engine else {}
+
     async def serve(self, execution: Execution) -> None:
         """Send the requests of an execution; returns when all of them have ended.
 
@@ -67,7 +87,8 @@ class EngineSwitch:
         """
         try:
             await self._prepare(execution)
-            self._feed.add(execution)
+            if not execution.finished.done():
+                self.feed.add(execution)
             await execution.finished
         except BaseException:
             self.withdraw(execution)
@@ -77,7 +98,7 @@ class EngineSwitch:
 
     def withdraw(self, execution: Execution) -> None:
         """Take no further index of an execution; what is in flight may end."""
-        self._feed.withdraw(execution)
+        self.feed.withdraw(execution)
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of an execution that are in flight and give their indices back."""
@@ -97,7 +118,7 @@ class EngineSwitch:
 
     async def _prepare(self, execution: Execution) -> None:
         """Have an engine for the spec of an execution; one for another spec first finishes what it serves."""
-        spec, key = execution.lease.spec, _build_key(execution.lease)
+        spec, key = execution.spec, _build_key(execution)
         async with self._changing:
             # An execution that is stopped meanwhile needs no engine.
             while (others := self._list_others(key)) and not execution.finished.done():
@@ -108,14 +129,14 @@ class EngineSwitch:
                 await self._close_engine()
                 self._warn_of_lowered_window(spec)
                 filled, tls = await self._read_sources(spec)
-                self._engine = self._build(filled, self._feed, self._supervisor, self._local_address, tls)
+                self._engine = self._build(filled, self.feed, self._supervisor, self._local_address, tls)
                 self._key = key
                 self._engine.start()
             self._served.add(execution)
 
     def _list_others(self, key: "_EngineKey") -> list[asyncio.Future[None]]:
         # Executions that wait for an engine themselves are not among them: two would wait for each other.
-        return [execution.finished for execution in self._served if _build_key(execution.lease) != key]
+        return [execution.finished for execution in self._served if _build_key(execution) != key]
 
     def _warn_of_lowered_window(self, spec: Spec) -> None:
         """In the log, and to those who watch the run, for as long as it is so."""
@@ -133,7 +154,7 @@ class EngineSwitch:
 
         try:
             async with asyncio.timeout(_FILES_TIMEOUT_S):
-                return await asyncio.to_thread(read)
+                return await self._run_blocking(read)
         except SecretError as error:
             raise EngineError(str(error)) from error
         except TimeoutError:
@@ -151,5 +172,5 @@ _EngineKey = tuple[Spec, str]
 """An engine serves leases of one spec and, if the spec names files or secrets of this worker, of one run."""
 
 
-def _build_key(lease: Lease) -> _EngineKey:
-    return lease.spec, lease.run if reads_sources(lease.spec) else ""
+def _build_key(execution: Execution) -> _EngineKey:
+    return execution.spec, execution.lease.run if reads_sources(execution.spec) else ""

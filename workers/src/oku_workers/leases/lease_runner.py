@@ -1,32 +1,43 @@
 """Runs the leases of a worker, all of them in one event loop.
 
-A lease comes in by `run`, becomes an execution that the engine is fed with, and leaves as its report. `stop`
-ends leases early: no further index is sent, what is in flight may finish within the grace time, and the rest
-is given back.
+A lease comes in by `take`, becomes an execution that the engine is fed with, and is told of by checkpoints
+until the coordinator has confirmed the final one. `control` and `stop` are what the coordinator decides
+meanwhile: how far a lease may go, where it ends, and which checkpoints need not be repeated.
 """
 
 import asyncio
-import threading
+import logging
+import zlib
+from collections.abc import Iterable
 
 from oku_core.accounting.histogram import coarsen
-from oku_core.messaging.lease import Lease, Report, read_lease_number
-from oku_core.messaging.order import Stop
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
+from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
-from oku_core.process.memory import measure_rss_mb
-from oku_core.process.supervision import Supervisor
+from oku_core.process.supervision import Supervisor, cancel
+from oku_core.spec.spec import Spec
+from oku_workers.engines.engine_error import EngineError
 from oku_workers.executions.execution import Execution
+from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
 from oku_workers.leases.engine_switch import EngineSwitch
-from oku_workers.leases.reports import WorkerIdentity, build_report
+from oku_workers.leases.intake import Intake
+from oku_workers.leases.open_lease import OpenLease
+from oku_workers.leases.run_watch import RunWatch
+from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
+
+_log = logging.getLogger(__name__)
 
 
 class LeaseRunner:
-    """Has the leases that are under way; all but `fill_slot` belongs to the thread of the event loop.
+    """Has the leases in hand; belongs to the thread of the event loop.
 
     Args:
         worker: whose leases they are.
         supervisor: knows the troubles of this process.
         engines: sends the requests.
+        send: gives checkpoints to the broker.
         meter: measures meanwhile.
     """
 
@@ -35,86 +46,97 @@ class LeaseRunner:
         worker: WorkerIdentity,
         supervisor: Supervisor,
         engines: EngineSwitch,
+        send: Send,
         meter: WorkerMeter | None = None,
     ) -> None:
         self._worker = worker
         self._supervisor = supervisor
         self._engines = engines
         self._meter = meter or WorkerMeter()
-        self._executions: dict[str, Execution] = {}
+        self._intake = Intake(worker.incarnation, self._meter.clock.now)
+        spread = zlib.crc32(worker.incarnation.encode()) / 2**32
+        self._checkpointer = Checkpointer(send, self._collect, self._note_sent, spread)
+        self._watch = RunWatch(engines.feed, lambda: engines.window, self._checkpointer.begin_run)
+        engines.feed.on_low = self._checkpointer.want
+        self._leases: dict[str, OpenLease] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self._sending: asyncio.Task[None] | None = None
         self._progress_count = 0
-        self.is_stopping = False
-        self._is_leaving = threading.Event()
-        self.refused: set[str] = set()
-        """Leases that were refused some seconds ago, and still fill a slot."""
 
     def start(self) -> None:
-        """Begin to measure."""
-        self._meter.start()
+        """Begin to measure, and to send checkpoints."""
+        self._meter.start(self._watch.look)
+        self._sending = self._supervisor.start("checkpoints", self._checkpointer.keep_sending)
+
+    @property
+    def incarnation(self) -> str:
+        """The id of this process."""
+        return self._worker.incarnation
 
     @property
     def lease_ids(self) -> list[str]:
-        """The leases under way, those included whose report has not reached the broker."""
-        return list(self._executions)
+        """The leases in hand, those included whose final checkpoint is not confirmed."""
+        return list(self._leases)
 
-    async def run(self, lease: Lease, execution_id: str) -> Report | None:
-        """Send the requests of a lease; None when it is under way already.
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it takes no more leases."""
+        return self._intake.is_leaving
 
-        The lease counts as under way until `forget`.
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether the broker has the newest checkpoint of every lease."""
+        return not any(lease.has_news for lease in self._leases.values())
 
-        Raises:
-            EngineError: its spec cannot be carried out here; it is not under way any more.
-        """
-        if lease.id in self._executions:
-            return None
-        finished = asyncio.get_running_loop().create_future()
-        execution = self._executions[lease.id] = Execution(lease, finished, self._meter.clock.now)
-        self._meter.add(execution)
-        if self.is_stopping:
-            execution.withdraw()
-        try:
-            await self._engines.serve(execution)
-        except BaseException:
-            # The coordinator misses the lease then, and gives it to another worker.
-            self.forget(lease.id)
-            raise
-        self._meter.settle(execution)
-        return build_report(self._worker, execution, execution_id)
+    def take(self, batch: LeaseBatch) -> None:
+        """Begin with leases; those that were here before are passed over."""
+        for lease, spec, objection in self._intake.accept(batch):
+            if lease.id in self._leases:
+                continue
+            try:
+                execution = self._build_execution(lease, spec)
+            except ValueError as error:
+                _log.error("lease %s is dropped: %s", lease.id, error, extra=_build_context(lease))
+                continue
+            if objection is None:
+                self._begin(OpenLease(execution))
+            else:
+                _log.info("lease %s is given back: %s", lease.id, objection, extra=_build_context(lease))
+                self._give_back(execution)
 
-    def forget(self, lease: str) -> None:
-        """The report of a lease has reached the broker."""
-        execution = self._executions.pop(lease, None)
-        if execution is not None:
-            self._meter.forget(execution)
-
-    def fill_slot(self, lease: str, seconds: float) -> None:
-        """Block with a lease that was refused, until the worker is about to leave; for Celery's threads."""
-        self.refused.add(lease)
-        self._is_leaving.wait(seconds)
-        self.refused.discard(lease)
+    def control(self, control: Control) -> None:
+        """Do what the coordinator has decided about single leases."""
+        if control.incarnation != self._worker.incarnation:
+            return
+        for lease_id, sequence in control.confirmed.items():
+            if (lease := self._leases.get(lease_id)) is not None:
+                lease.confirm(sequence)
+                if lease.is_forgettable:
+                    self._forget(lease)
+        if all(lease.is_confirmed for lease in self._leases.values()):
+            self._checkpointer.note_all_confirmed()
+        known = self._leases
+        raised = {known[each].execution: limit for each, limit in control.limits.items() if each in known}
+        if raised:
+            self._engines.feed.raise_limits(raised)
+        for lease_id, end in control.ends.items():
+            self._shorten(lease_id, end)
 
     def stop(self, order: Stop) -> None:
-        """End leases early, as ordered."""
-        self._stop_executions(
-            [each for each in self._executions.values() if _is_meant(each.lease, order)], order.grace_s
-        )
+        """End the leases of a run early, as ordered."""
+        self._intake.stop(order)
+        self._watch.stop(order.run)
+        meant = [lease for lease in self._leases.values() if _is_meant(lease.execution.lease, order)]
+        self._stop_leases(meant, order.grace_s)
 
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
-        self.is_stopping = True
-        self._is_leaving.set()
-        self._stop_executions(list(self._executions.values()), grace_s)
+        self._intake.is_leaving = True
+        self._stop_leases(self._leases.values(), grace_s)
 
-    def _stop_executions(self, executions: list[Execution], grace_s: float) -> None:
-        stopped = [execution for execution in executions if not execution.finished.done()]
-        for execution in stopped:
-            self._engines.withdraw(execution)
-        if stopped:
-            asyncio.get_running_loop().call_later(grace_s, self._cut_off, stopped)
-
-    def _cut_off(self, executions: list[Execution]) -> None:
-        for execution in executions:
-            self._engines.cut_off(execution)
+    def set_checkpoint_interval(self, interval_s: float) -> None:
+        """Send checkpoints so often from now on."""
+        self._checkpointer.set_interval(interval_s)
 
     def build_progress(self, *, coarse: bool = False) -> Progress:
         """What happened since the last call of this; coarse latencies make a shorter message."""
@@ -126,14 +148,15 @@ class LeaseRunner:
             at=self._meter.clock.now(),
             sequence=self._progress_count,
             seconds=max(round(delta.seconds, 3), 0.001),
-            leases={lease: list(execution.outcomes) for lease, execution in self._executions.items()},
+            leases={lease.id: lease.build_progress() for lease in self._leases.values()},
+            specs=self._intake.specs,
             in_flight=self._engines.in_flight,
             outcomes=delta.outcomes,
             bytes_received=delta.bytes_received,
             latency=coarsen(delta.latency) if coarse else delta.latency,
             lag_s=round(lag_s, 4),
             cpu_share=round(delta.cpu_share, 3),
-            rss_mb=round(measure_rss_mb(), 1),
+            rss_mb=round(self._meter.gauges.rss_mb(), 1),
             stopping=self.is_stopping,
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
         )
@@ -142,10 +165,136 @@ class LeaseRunner:
         """End every lease at once and close every connection."""
         self.stop_all(0)
         self._meter.stop()
+        if self._sending is not None:
+            self._sending.cancel()
         await self._engines.close()
+        await cancel(self._serving)
+
+    def _build_execution(self, lease: Lease, spec: Spec) -> Execution:
+        finished = asyncio.get_running_loop().create_future()
+        return Execution(lease, spec, finished, self._meter.clock.now)
+
+    def _begin(self, lease: OpenLease) -> None:
+        self._leases[lease.id] = lease
+        self._meter.add(lease)
+        serving = asyncio.get_running_loop().create_task(self._serve(lease))
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+
+    async def _serve(self, lease: OpenLease) -> None:
+        try:
+            await self._engines.serve(lease.execution)
+        except EngineError as error:
+            context = _build_context(lease.execution.lease)
+            _log.error("lease %s cannot be carried out here: %s", lease.id, error, extra=context)
+            lease.refusal = str(error)
+            self._refuse(lease.run, lease.refusal)
+        except Exception as error:  # noqa: BLE001  # it is logged
+            # Nobody can say what became of it; the coordinator misses it, and takes it back.
+            context = _build_context(lease.execution.lease)
+            _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
+            self._forget(lease)
+            return
+        self._meter.settle(lease)
+        self._checkpointer.want(COALESCE_S)
+
+    def _refuse(self, run: str, reason: str) -> None:
+        """Give back what is not begun of a run: it would meet the same error."""
+        for lease in self._leases.values():
+            if lease.run == run and lease.is_open and not lease.execution.taken:
+                lease.refusal = reason
+                self._engines.withdraw(lease.execution)
+
+    def _give_back(self, execution: Execution) -> None:
+        """Tell by a final checkpoint that nothing of a lease was taken, or will be."""
+        execution.shorten(0)
+        lease = self._leases[execution.lease.id] = OpenLease(execution)
+        self._meter.add(lease)
+        self._checkpointer.want(COALESCE_S)
+
+    def _shorten(self, lease_id: str, end: int) -> None:
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            if end <= 0 and self._intake.end_unknown(lease_id):
+                run = lease_id.rpartition(".")[0].rpartition(".")[0]
+                self._give_back(
+                    self._build_execution(Lease(id=lease_id, run=run, ranges=[], limit=0), Spec())
+                )
+            return
+        if lease.is_open and end < lease.execution.end:
+            lease.is_asked = True
+            self._engines.feed.shorten(lease.execution, end)
+        if lease.has_news:
+            self._checkpointer.want()
+
+    def _forget(self, lease: OpenLease) -> None:
+        self._leases.pop(lease.id, None)
+        self._meter.forget(lease)
+
+    def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        cut_at = loop.time() + grace_s
+        cut = []
+        for lease in leases:
+            execution = lease.execution
+            if lease.is_open:
+                self._engines.withdraw(execution)
+                if cut_at < execution.cut_at:
+                    execution.cut_at = cut_at
+                    cut.append(execution)
+        if cut:
+            self._checkpointer.want(COALESCE_S)
+            loop.call_later(grace_s, self._cut_off, cut)
+
+    def _cut_off(self, executions: list[Execution]) -> None:
+        for execution in executions:
+            self._engines.cut_off(execution)
+
+    def _collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # the checkpointer calls it
+        """The checkpoints of all leases that have news, or, if told so, are not confirmed."""
+        told = [
+            lease
+            for lease in self._leases.values()
+            if (lease.has_news or (is_repeat and not lease.is_confirmed)) and not lease.execution.is_abandoned
+        ]
+        if not told and (starved := self._find_starved()) is not None:
+            starved.is_asked = True
+            told = [starved]
+        if not told:
+            return None
+        now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
+        self._meter.charge_cpu()
+        self._meter.look_at_runs()
+        in_flight = self._engines.group_in_flight()
+        newest = self._watch.newest
+        return CheckpointBatch(
+            worker=self._worker.name,
+            incarnation=self._worker.incarnation,
+            run=newest.run if newest else "",
+            taken=newest.taken if newest else 0,
+            rate_rps=round(newest.rate_rps, 3) if newest else 0.0,
+            checkpoints=[
+                lease.build_checkpoint(now, in_flight.get(lease.execution, ()), peak_rss_mb) for lease in told
+            ],
+        )
+
+    def _find_starved(self) -> OpenLease | None:
+        """A lease that its limit keeps from going on while nothing else can be taken."""
+        first = self._engines.feed.find_first()
+        if first is None or self._engines.feed.current is not None:
+            return None
+        return self._leases.get(first.lease.id)
+
+    def _note_sent(self, batch: CheckpointBatch) -> None:
+        for checkpoint in batch.checkpoints:
+            if (lease := self._leases.get(checkpoint.lease)) is not None:
+                lease.note_sent(checkpoint.sequence)
 
 
 def _is_meant(lease: Lease, order: Stop) -> bool:
-    if lease.id in order.leases:
-        return True
     return lease.run == order.run and read_lease_number(lease.id) <= order.up_to
+
+
+def _build_context(lease: Lease) -> dict[str, str]:
+    """What a program can look for in a log."""
+    return {"run": lease.run, "lease": lease.id}

@@ -1,19 +1,24 @@
 """What a worker measures of itself while it has leases.
 
-How late its event loop is, how busy its process, and whether somebody has set the machine's clock: each
-execution gets the worst of its time, and each progress what is new since the one before.
+How late its event loop is, how busy its process, and whether somebody has set the machine's clock: each lease
+gets the worst of its time, and each progress what is new since the one before.
 """
 
 import logging
-import time
+from collections.abc import Callable
 
 from oku_core.process.clock import SteadyClock
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.progress_meter import ProgressDelta, ProgressMeter
 from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.leases.lag_meter import LagMeter
+from oku_workers.leases.open_lease import OpenLease
+from oku_workers.leases.process_gauges import ProcessGauges
 
 _log = logging.getLogger(__name__)
+
+OnLook = Callable[[float, dict[Execution, OpenLease]], None]
+"""Takes monotonic seconds and the leases in hand."""
 
 
 class WorkerMeter:
@@ -21,6 +26,7 @@ class WorkerMeter:
 
     Args:
         clock: of this process.
+        gauges: of this process.
         saturation: finds the requests that suffered from a busy worker.
         lag: measures how late the event loop is; it has to call `look`.
     """
@@ -28,18 +34,22 @@ class WorkerMeter:
     def __init__(
         self,
         clock: SteadyClock | None = None,
+        gauges: ProcessGauges | None = None,
         saturation: SaturationMeter | None = None,
         lag: LagMeter | None = None,
     ) -> None:
         self.clock = clock or SteadyClock()
-        self._saturation = saturation or SaturationMeter()
-        self._lag = lag or LagMeter(self.look)
-        self._progress = ProgressMeter()
-        self._executions: dict[Execution, None] = {}
-        self._reported_cpu_s = 0.0
+        self.gauges = gauges or ProcessGauges()
+        self._saturation = saturation or SaturationMeter(clock=self.gauges.monotonic)
+        self._lag = lag or LagMeter(self.look, self.gauges.monotonic)
+        self._progress = ProgressMeter(self.gauges.cpu_s, self.gauges.monotonic)
+        self._leases: dict[Execution, OpenLease] = {}
+        self._on_look: OnLook = lambda _now, _leases: None
+        self._charged_cpu_s = 0.0
 
-    def start(self) -> None:
-        """Begin to measure."""
+    def start(self, on_look: OnLook) -> None:
+        """Begin to measure; `on_look` is called with each look."""
+        self._on_look = on_look
         self._lag.start()
         self._progress.start()
 
@@ -47,36 +57,59 @@ class WorkerMeter:
         """End."""
         self._lag.stop()
 
-    def add(self, execution: Execution) -> None:
-        """An execution is under way from now on."""
-        if not self._executions:
+    def add(self, lease: OpenLease) -> None:
+        """A lease is in hand from now on."""
+        if not any(other.is_open for other in self._leases.values()):
             # Start-up and idle time belong to no run.
-            self._reported_cpu_s = time.process_time()
-        self._executions[execution] = None
+            self._charged_cpu_s = self.gauges.cpu_s()
+        self._leases[lease.execution] = lease
 
-    def forget(self, execution: Execution) -> None:
-        """An execution is not under way any more; the next progress is the last that it has a part in."""
-        self._executions.pop(execution, None)
-        self._progress.forget(execution)
+    def forget(self, lease: OpenLease) -> None:
+        """A lease is not in hand any more; the next progress is the last that it has a part in."""
+        self._leases.pop(lease.execution, None)
+        self._progress.forget(lease.execution)
 
     def look(self, late_s: float) -> None:
-        """One look at all executions, by an event loop that was so late."""
-        self._saturation.look(self._executions, late_s)
+        """One look at all leases, by an event loop that was so late."""
+        unix_time = self.clock.now()
+        under_way = [execution for execution in self._leases if execution.is_under_way]
+        for execution in under_way:
+            self._leases[execution].count_seconds(unix_time)
+        self._saturation.look(under_way, late_s)
+        self.look_at_runs()
 
-    def settle(self, execution: Execution) -> None:
-        """An execution has ended: write into it what was measured in its time."""
+    def look_at_runs(self) -> None:
+        """One look at what has changed, by whoever was named at the start."""
+        self._on_look(self.gauges.monotonic(), self._leases)
+
+    def settle(self, lease: OpenLease) -> None:
+        """A lease has ended: write into it what was measured in its time."""
+        execution = lease.execution
         self._saturation.settle(execution)
         self._note_clock_step()
         execution.max_lag_s = max(execution.max_lag_s, self._lag.worst_s)
-        execution.cpu_s = time.process_time() - self._reported_cpu_s
-        self._reported_cpu_s += execution.cpu_s
+
+    def charge_cpu(self) -> None:
+        """Charge the processor time since the last call to the leases, by what has ended of each."""
+        spent_s = self.gauges.cpu_s() - self._charged_cpu_s
+        self._charged_cpu_s += spent_s
+        new = {
+            lease: execution.ended - lease.charged_ended
+            for execution, lease in self._leases.items()
+            if execution.started_at and (execution.is_under_way or execution.ended != lease.charged_ended)
+        }
+        total = sum(new.values())
+        for lease, ended in new.items():
+            lease.charged_ended += ended
+            lease.cpu_s += spent_s * ended / total if total else spent_s / len(new)
 
     def take_progress(self) -> tuple[ProgressDelta, float]:
         """What is new since the last call of this, and the largest lateness in that time, in seconds."""
-        delta, lag_s = self._progress.take(self._executions), self._lag.take_worst_s()
+        delta, lag_s = self._progress.take(self._leases), self._lag.take_worst_s()
         self._note_clock_step()
-        for execution in self._executions:
-            execution.max_lag_s = max(execution.max_lag_s, lag_s)
+        for execution in self._leases:
+            if not execution.finished.done():
+                execution.max_lag_s = max(execution.max_lag_s, lag_s)
         return delta, lag_s
 
     def _note_clock_step(self) -> None:
@@ -84,5 +117,5 @@ class WorkerMeter:
         if step_s is None:
             return
         _log.warning("the clock of this machine was set by %+.1f s", step_s)
-        for execution in self._executions:
+        for execution in self._leases:
             execution.clock_step_s = max(execution.clock_step_s, abs(step_s))

@@ -5,6 +5,7 @@ the next index. docs/decisions/0005-aiohttp-engine.md says what each setting is 
 """
 
 import asyncio
+import logging
 import ssl
 from functools import partial
 from time import perf_counter_ns
@@ -17,6 +18,7 @@ from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.request import build_arguments, build_urls
 from oku_workers.engines.aiohttp.session import build_session
+from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.window import choose_window
 from oku_workers.executions.execution import TIMEOUT, Execution
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
-_GIVEN_BACK = -1
-"""The ending, beside the outcomes, of a request that is cut off: its index is given back."""
+_GIVEN_BACK, _STUCK = -1, -2
+"""The endings, beside the outcomes, of a request that is cut off: its index is given back, and now by its
+slot, or before by the engine, since it did not end when it was cut off."""
+
+_log = logging.getLogger(__name__)
+
 _SWEEP_S = 0.25
 _SHORTEST_SWEEP_S = 0.005
 
@@ -39,26 +45,32 @@ class _Slot:
     Attributes:
         task: sends it.
         execution: what its index belongs to.
+        index: the index.
         sent_ns: when it was sent.
+        is_open: whether it may take another index.
         ending: how a request that is being cut off is to be accounted for; an outcome, or given back.
+        cut_ns: when it was cut off.
     """
 
-    __slots__ = ("ending", "execution", "sent_ns", "task")
+    __slots__ = ("cut_ns", "ending", "execution", "index", "is_open", "sent_ns", "task")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.execution: Execution | None = None
-        self.sent_ns = 0
+        self.index = self.sent_ns = self.cut_ns = 0
         self.ending: int | None = None
+        self.is_open = True
 
     def cut(self, ending: int) -> None:
         """End the request that is in flight; its slot accounts for it with `ending`."""
         if self.task is not None and self.sent_ns and self.ending is None:
             self.ending = ending
+            self.cut_ns = perf_counter_ns()
             self.task.cancel()
 
     def close(self) -> None:
         """End, whatever is in flight."""
+        self.is_open = False
         if self.sent_ns:
             self.cut(_GIVEN_BACK)
         elif self.task is not None:
@@ -80,6 +92,9 @@ class AiohttpEngine:
         self._supervisor = supervisor
         self._health = supervisor.enlist("requests")
         """The health of all slots together."""
+        self._stuck_health = supervisor.enlist("stuck requests")
+        self._stuck: list[_Slot] = []
+        """Slots that did not end when they were told to."""
         self._resting = 0
         """Slots that have failed and will begin again."""
         self._method = spec.method
@@ -87,7 +102,7 @@ class AiohttpEngine:
         self._expected = list_codes(spec.expect_status)
         self._build_url = build_urls(spec)
         self._build_arguments = build_arguments(spec)
-        self._window = choose_window(spec)
+        self.window = choose_window(spec)
         self._slots: list[_Slot] = []
         self._filler: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -106,6 +121,14 @@ class AiohttpEngine:
         self._filler = self._supervisor.start("slots", self._fill_slots)
         self._sweeper = self._supervisor.start("timeouts", self._keep_sweeping)
 
+    def group_in_flight(self) -> dict[Execution, list[int]]:
+        """The indices that were taken and have not ended, for each execution that has any."""
+        groups: dict[Execution, list[int]] = {}
+        for slot in self._slots:
+            if slot.sent_ns and slot.execution is not None:
+                groups.setdefault(slot.execution, []).append(slot.index)
+        return groups
+
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
         for slot in self._slots:
@@ -118,18 +141,22 @@ class AiohttpEngine:
         chores = [task for task in (self._sweeper, self._filler) if task is not None]
         for chore in chores:
             chore.cancel()
-        for slot in self._slots:
+        for slot in (*self._slots, *self._stuck):
             slot.close()
-        tasks = (*chores, *(slot.task for slot in self._slots))
-        await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+        tasks = [*chores, *(slot.task for slot in self._slots if slot.task is not None)]
+        if tasks:
+            await asyncio.wait(tasks, timeout=STUCK_S)
+        for slot in [slot for slot in self._slots if slot.sent_ns]:
+            self._replace(slot)
         await self._session.close()
         self._supervisor.dismiss(self._health)
+        self._supervisor.dismiss(self._stuck_health)
 
     async def _fill_slots(self, health: Health) -> None:
         """Have a slot for each index that can be taken, and no more: a million slots take 1.6 GB."""
-        while len(self._slots) < self._window:
+        while len(self._slots) < self.window:
             idle = len(self._slots) - self.in_flight - self._resting
-            missing = min(self._window - len(self._slots), self._feed.remaining - idle)
+            missing = min(self.window - len(self._slots), self._feed.remaining - idle)
             for _ in range(missing):
                 self._slots.append(_Slot())
                 self._start_slot(self._slots[-1])
@@ -144,7 +171,7 @@ class AiohttpEngine:
 
     def _end_slot(self, slot: _Slot, task: asyncio.Task[None]) -> None:
         """The task of a slot has ended; an error is a fault of our own, and the lease must not hang."""
-        if task.cancelled() or (error := task.exception()) is None:
+        if task.cancelled() or (error := task.exception()) is None or slot.ending == _STUCK:
             return
         slot.sent_ns, slot.ending = 0, None
         if slot.execution is not None:
@@ -163,12 +190,12 @@ class AiohttpEngine:
         feed, method, expected = self._feed, self._method, self._expected
         request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
         build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
-        while not self._is_closing:
+        while slot.is_open:
             execution = feed.current
             if execution is None:
                 await feed.wait()
                 continue
-            index = feed.take(execution)
+            slot.index = index = feed.take(execution)
             slot.execution = execution
             slot.sent_ns = sent_ns = perf_counter_ns()
             try:
@@ -183,16 +210,14 @@ class AiohttpEngine:
                         await response.content.readany()
                     finally:
                         response.close()
-            except asyncio.CancelledError:
-                if slot.ending is None:  # the event loop itself ends
-                    execution.give_back(index)
+            except (Exception, asyncio.CancelledError) as error:  # every request ends in an outcome
+                if not self._account_failure(slot, execution, index, error):
                     raise
-                self._account_cut(slot, execution, index)
-            except Exception as error:  # noqa: BLE001  # every request ends in an outcome, whatever is raised
-                self._account_error(slot, execution, index, error)
                 slot.sent_ns = 0
                 await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
             else:
+                if slot.ending == _STUCK:
+                    return
                 latency_ns = perf_counter_ns() - sent_ns
                 if latency_ns > limit_ns:
                     execution.fail(TIMEOUT)
@@ -202,15 +227,22 @@ class AiohttpEngine:
             slot.sent_ns = 0
             slot.ending = None
 
-    def _account_error(self, slot: _Slot, execution: Execution, index: int, error: Exception) -> None:
+    def _account_failure(self, slot: _Slot, execution: Execution, index: int, error: BaseException) -> bool:
+        """Account for a request that ended with an error; False if the event loop itself ends."""
+        if slot.ending == _STUCK:
+            return True
         if slot.ending is not None:
-            # aiohttp made something else of the cancellation.
+            # aiohttp may have made something else of the cancellation.
             self._account_cut(slot, execution, index)
-            return
+            return True
+        if not isinstance(error, Exception):
+            execution.give_back(index)
+            return False
         is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
         self._errors.report(outcome, error)
         execution.fail(outcome)
+        return True
 
     @staticmethod
     def _account_cut(slot: _Slot, execution: Execution, index: int) -> None:
@@ -223,10 +255,31 @@ class AiohttpEngine:
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit."""
-        oldest_ns = perf_counter_ns() - self._limit_ns
+        now_ns = perf_counter_ns()
+        oldest_ns = now_ns - self._limit_ns
+        stuck: list[_Slot] = []
         for slot in self._slots:
-            if 0 < slot.sent_ns < oldest_ns:
+            if slot.ending is not None and now_ns - slot.cut_ns > STUCK_S * 1e9:
+                stuck.append(slot)
+            elif 0 < slot.sent_ns < oldest_ns:
                 slot.cut(TIMEOUT)
+        for slot in stuck:
+            self._replace(slot)
+
+    def _replace(self, stuck: _Slot) -> None:
+        """Give back what did not end when it was cut off, and go on with another slot."""
+        assert stuck.execution is not None
+        self._slots.remove(stuck)
+        self._stuck.append(stuck)
+        stuck.ending, stuck.sent_ns, stuck.is_open = _STUCK, 0, False
+        stuck.execution.give_back(stuck.index)
+        self._stuck_health.trouble = (
+            f"requests: {len(self._stuck)} did not end when they were cut off; they were given back"
+        )
+        _log.error("%s", self._stuck_health.trouble)
+        if not self._is_closing:
+            self._slots.append(_Slot())
+            self._start_slot(self._slots[-1])
 
     async def _keep_sweeping(self, health: Health) -> None:
         """One timer serves all requests: aiohttp's own timers, one for each, cost 10 % of a request."""

@@ -19,7 +19,7 @@ from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.expected_status import list_codes
 from oku_core.spec.values.header import asks_to_close
-from oku_workers.engines.defaults import KEEPALIVE_S
+from oku_workers.engines.defaults import KEEPALIVE_S, STUCK_S
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
@@ -62,12 +62,12 @@ class HttptoolsEngine:
         self.keeps_connections = not asks_to_close(spec.headers)
         self.known = ResponseCache()
         self.feed = feed
-        self._window = self._free = choose_window(spec)
+        self.window = self._free = choose_window(spec)
         self._urls = _build_urls(spec, local_address, tls)
         self._turns = len(self._urls)
         self.build = self._urls[0][0] if self._turns == 1 else None
         self._origins = list({origin for _, origin in self._urls if origin is not None})
-        self._most_connections = _choose_most_connections(self._window, len(self._origins))
+        self._most_connections = _choose_most_connections(self.window, len(self._origins))
         self._connections: set[Connection] = set()
         self._connecting: dict[Connection, asyncio.Task[None]] = {}
         self._errors = FirstErrors()
@@ -78,12 +78,20 @@ class HttptoolsEngine:
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
-        return self._window - self._free
+        return self.window - self._free
 
     def start(self) -> None:
         """Begin to take from the feed."""
         start = self._supervisor.start
         self._chores = [start("feed", self._follow_feed), start("timeouts", self._keep_sweeping)]
+
+    def group_in_flight(self) -> dict[Execution, list[int]]:
+        """The indices that were taken and have not ended, for each execution that has any."""
+        groups: dict[Execution, list[int]] = {}
+        for connection in self._connections:
+            if connection.execution is not None:
+                groups.setdefault(connection.execution, []).append(connection.index)
+        return groups
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their indices back."""
@@ -105,10 +113,11 @@ class HttptoolsEngine:
                 self._give_back(connection)
             else:
                 connection.close()
-        await asyncio.gather(*self._chores, *connecting, return_exceptions=True)
+        if ending := [*self._chores, *connecting]:
+            await asyncio.wait(ending, timeout=STUCK_S)
         if self._connections:
             self._all_gone = asyncio.get_running_loop().create_future()
-            await self._all_gone
+            await asyncio.wait([self._all_gone], timeout=STUCK_S)
 
     # The connections call these.
 

@@ -1,0 +1,81 @@
+"""Finds the seconds in which a worker did not keep its window full although there was something to send.
+
+Only whole seconds are judged in which the target answered. A second in which a worker had nothing to take is
+judged when it gets more of the same run: then something was there to be taken, by somebody.
+"""
+
+UNDERFILLED_SHARE = 0.97
+"""A second with a smaller share of the window in flight, on average, is underfilled."""
+_WHOLE_S = 1.0
+
+
+class WindowMeter:
+    """Judges one run on one worker, look by look.
+
+    Args:
+        window: how many requests may be in flight.
+        now: monotonic seconds.
+    """
+
+    def __init__(self, window: int, now: float) -> None:
+        self._window = window
+        self._looked_at = now
+        self._in_flight = self._ended = 0
+        self._seconds = self._flown = 0.0
+        self._had_untaken = True
+        self._is_stopped = False
+        self._gap_watched_s = self._gap_underfilled_s = 0.0
+        self._watched_s = self._underfilled_s = 0.0
+
+    def look(self, now: float, in_flight: int, ended: int, *, has_untaken: bool) -> None:
+        """Take note of what is in flight now, and how many requests have ended since the last look.
+
+        `has_untaken` says whether the worker has anything left to take, now or once a limit allows it.
+        """
+        passed_s = now - self._looked_at
+        self._looked_at = now
+        self._seconds += passed_s
+        self._flown += passed_s * self._in_flight
+        self._ended += ended
+        self._in_flight = in_flight
+        if has_untaken:
+            self._close_gap()
+        if has_untaken != self._had_untaken:
+            self._begin()
+            self._had_untaken = has_untaken
+        elif self._seconds >= _WHOLE_S:
+            self._judge(is_gap=not has_untaken)
+            self._begin()
+
+    def stop(self) -> None:
+        """The run was stopped: that there is nothing to take is as it should be, until there is again."""
+        self._is_stopped = True
+        self._gap_watched_s = self._gap_underfilled_s = 0.0
+
+    def take(self) -> tuple[float, float]:
+        """The seconds watched and, of those, the underfilled ones, since the last call of this."""
+        found = self._watched_s, self._underfilled_s
+        self._watched_s = self._underfilled_s = 0.0
+        return found
+
+    def _begin(self) -> None:
+        self._seconds = self._flown = 0.0
+        self._ended = 0
+
+    def _judge(self, *, is_gap: bool) -> None:
+        is_idle = is_gap and not self._flown
+        if not self._ended and not is_idle:
+            return
+        lacking_s = self._seconds if self._flown / self._seconds < UNDERFILLED_SHARE * self._window else 0.0
+        if is_gap and not self._is_stopped:
+            self._gap_watched_s += self._seconds
+            self._gap_underfilled_s += lacking_s
+        elif not is_gap:
+            self._watched_s += self._seconds
+            self._underfilled_s += lacking_s
+
+    def _close_gap(self) -> None:
+        self._watched_s += self._gap_watched_s
+        self._underfilled_s += self._gap_underfilled_s
+        self._gap_watched_s = self._gap_underfilled_s = 0.0
+        self._is_stopped = False

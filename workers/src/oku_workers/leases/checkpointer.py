@@ -1,0 +1,136 @@
+"""When a worker sends checkpoints: often early in a run, then at an interval, and at once when asked.
+
+What they say is another's business. A checkpoint that is not confirmed is followed by another one, with
+growing pauses: it tells the newest state, so nothing is lost with it.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.process.supervision import Health
+
+Send = Callable[[CheckpointBatch], Awaitable[None]]
+"""Gives checkpoints to the broker; an error that passes is raised."""
+
+DEFAULT_INTERVAL_S = 3.0
+_SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.05, 600.0
+COALESCE_S = 0.05
+"""What happens within this time goes into one message, and no two messages are closer."""
+_EARLY_S = (0.5, 1.0, 2.0)
+"""After the first request of a run, for the coordinator knows nothing of it yet."""
+_FIRST_REPEAT_S = 1.0
+_LONGEST_RETRY_S = 1.0
+
+
+class Checkpointer:
+    """Sends checkpoints from `keep_sending` on; belongs to the event loop, whose clock it reads.
+
+    Args:
+        send: gives a message to the broker.
+        collect: builds a message of all that is new, or, if told so, of all that is not confirmed either;
+            None if there is nothing to say.
+        note_sent: hears which message the broker has.
+        spread: from 0 to 1; which part of an interval passes before the first one, so that many workers do
+            not speak at once.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        collect: Callable[[bool], CheckpointBatch | None],
+        note_sent: Callable[[CheckpointBatch], None],
+        spread: float = 0.0,
+    ) -> None:
+        self._send = send
+        self._collect = collect
+        self._note_sent = note_sent
+        self._spread = spread
+        self._interval_s = DEFAULT_INTERVAL_S
+        self._repeat_s = _FIRST_REPEAT_S
+        self._sent_at = -math.inf
+        self._wanted_at = self._regular_at = self._repeat_at = math.inf
+        self._early_at: list[float] = []
+        self._woken: asyncio.Future[None] | None = None
+
+    @property
+    def interval_s(self) -> float:
+        """The time from one regular checkpoint to the next."""
+        return self._interval_s
+
+    def set_interval(self, interval_s: float) -> None:
+        """Send checkpoints so often."""
+        self._interval_s = min(max(interval_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
+        if self._regular_at < math.inf:
+            self._regular_at = min(self._regular_at, _now() + self._interval_s)
+        self._wake()
+
+    def want(self, within_s: float = 0.0) -> None:
+        """Send one soon: this much later at most."""
+        self._wanted_at = min(self._wanted_at, _now() + within_s)
+        self._wake()
+
+    def begin_run(self) -> None:
+        """The first index of a run was taken."""
+        self._early_at = [_now() + early_s for early_s in _EARLY_S]
+        self._wake()
+
+    def note_all_confirmed(self) -> None:
+        """Nothing has to be repeated."""
+        self._repeat_at, self._repeat_s = math.inf, _FIRST_REPEAT_S
+
+    async def keep_sending(self, health: Health) -> None:
+        """Send checkpoints when they are due, until cancelled."""
+        self._regular_at = _now() + self._interval_s * self._spread
+        while True:
+            await self._wait_until_due()
+            batch = self._collect(self._plan_next())
+            if batch is None:
+                self.note_all_confirmed()
+                continue
+            try:
+                await self._send(batch)
+            except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
+                self.want(min(health.note_failure(error), _LONGEST_RETRY_S))
+                continue
+            health.note_well()
+            self._note_sent(batch)
+
+    async def _wait_until_due(self) -> None:
+        loop = asyncio.get_running_loop()
+        while (pause_s := self._find_due() - loop.time()) > 0:
+            self._woken = loop.create_future()
+            timer = loop.call_later(pause_s, self._wake)
+            try:
+                await self._woken
+            finally:
+                timer.cancel()
+                self._woken = None
+
+    def _find_due(self) -> float:
+        early_at = self._early_at[0] if self._early_at else math.inf
+        due = min(self._wanted_at, self._regular_at, self._repeat_at, early_at)
+        return max(due, self._sent_at + COALESCE_S)
+
+    def _plan_next(self) -> bool:
+        """A message is due: plan when to send the next; whether this one repeats what is not confirmed."""
+        self._sent_at = now = _now()
+        self._wanted_at = math.inf
+        self._early_at = [at for at in self._early_at if at > now]
+        if self._regular_at <= now:
+            self._regular_at = max(self._regular_at + self._interval_s, now + _SHORTEST_INTERVAL_S)
+        is_repeat = self._repeat_at <= now
+        if is_repeat:
+            self._repeat_s = min(2 * self._repeat_s, max(self._interval_s, _FIRST_REPEAT_S))
+        if is_repeat or self._repeat_at == math.inf:
+            self._repeat_at = now + self._repeat_s
+        return is_repeat
+
+    def _wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,116 @@
+"""Decides about leases that arrive: each is taken once, in time, and with a spec that is known.
+
+A message may be lost, doubled, late or for another process. What this worker can't begin any more it gives
+back, so that its coordinator need not wait for it.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
+from oku_core.messaging.order import Stop
+from oku_core.spec.spec import Spec
+
+MOST_SPECS = 4
+"""Of so many runs a worker remembers the spec."""
+REMEMBERED_S = 3600.0
+"""So long a worker refuses a lease that was ended before it came."""
+
+
+class Objection(StrEnum):
+    """Why a lease is given back unbegun."""
+
+    STALE = "its message is stale"
+    ENDED = "it was ended before it came"
+    STOPPED = "its run was stopped"
+    LEAVING = "the worker is about to leave"
+
+
+class Arrival(NamedTuple):
+    """A lease that has arrived, with what there is against it."""
+
+    lease: Lease
+    spec: Spec
+    objection: Objection | None
+
+
+class Intake:
+    """Remembers what has arrived.
+
+    Args:
+        incarnation: the id of this process.
+        now: gives Unix time, by the clock that also stands in progress.
+    """
+
+    def __init__(self, incarnation: str, now: Callable[[], float]) -> None:
+        self._incarnation = incarnation
+        self._now = now
+        self._known: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+        self._specs: dict[str, Spec] = {}
+        self._stopped: dict[str, int] = {}
+        self.is_leaving = False
+
+    @property
+    def specs(self) -> list[str]:
+        """The runs whose spec is known, the newest last."""
+        return list(self._specs)
+
+    def accept(self, batch: LeaseBatch) -> list[Arrival]:
+        """The leases of a message that were not there before; none if it can't be understood here."""
+        if batch.incarnation != self._incarnation:
+            return []
+        spec = self._find_spec(batch)
+        if spec is None:
+            return []
+        self._forget_old()
+        arrivals = []
+        for lease in batch.leases:
+            if lease.id not in self._known:
+                self._known[lease.id] = batch.start_by
+                arrivals.append(Arrival(lease, spec, self._find_objection(lease, batch)))
+        return arrivals
+
+    def end_unknown(self, lease: str) -> bool:
+        """Refuse a lease from now on; False if it is known, and so nothing is to be said about it."""
+        if lease in self._known or lease in self._ended:
+            return False
+        self._ended[lease] = self._now() + REMEMBERED_S
+        return True
+
+    def stop(self, order: Stop) -> None:
+        """Refuse the leases that are meant, should they still arrive."""
+        up_to = max(order.up_to, self._stopped.pop(order.run, -1))
+        self._stopped[order.run] = up_to
+        _keep_newest(self._stopped)
+
+    def _find_spec(self, batch: LeaseBatch) -> Spec | None:
+        spec = batch.spec or self._specs.get(batch.run)
+        if spec is not None:
+            self._specs.pop(batch.run, None)
+            self._specs[batch.run] = spec
+            _keep_newest(self._specs)
+        return spec
+
+    def _find_objection(self, lease: Lease, batch: LeaseBatch) -> Objection | None:
+        if self.is_leaving:
+            return Objection.LEAVING
+        if lease.id in self._ended:
+            return Objection.ENDED
+        if read_lease_number(lease.id) <= self._stopped.get(lease.run, -1):
+            return Objection.STOPPED
+        if self._now() > batch.start_by:
+            return Objection.STALE
+        return None
+
+    def _forget_old(self) -> None:
+        now = self._now()
+        for remembered in (self._known, self._ended):
+            for lease in [lease for lease, until in remembered.items() if until < now]:
+                del remembered[lease]
+
+
+def _keep_newest(by_run: dict[str, Spec] | dict[str, int]) -> None:
+    while len(by_run) > MOST_SPECS:
+        del by_run[next(iter(by_run))]

@@ -1,0 +1,163 @@
+"""One lease that a worker has in hand, from its intake until its final checkpoint is confirmed.
+
+Each checkpoint is the whole state of the lease, but for what did not change since one that was confirmed. As
+long as nothing changes, the same checkpoint is sent again, with the same number.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from oku_core.accounting.outcome import build_no_counts
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, Part
+from oku_core.messaging.progress import LeaseProgress
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.second_counts import SecondCounts
+
+
+class _State(NamedTuple):
+    """What a checkpoint tells of, as far as it decides whether there is anything new."""
+
+    taken: int
+    ended: int
+    end: int
+    is_final: bool
+
+
+class OpenLease:
+    """A lease with its execution and what the coordinator knows of it.
+
+    Args:
+        execution: counts the requests.
+
+    Attributes:
+        refusal: why the worker cannot begin with it.
+        cpu_s: the processor time of the worker for it.
+        watched_s: seconds in which it was the one to take from and the target answered.
+        underfilled_s: those of them in which the window was not full.
+        is_asked: whether the coordinator waits for a checkpoint although nothing may have changed.
+        looked_taken: how many positions were taken at the last look.
+        looked_ended: how many had ended at the last look.
+        charged_ended: how many had ended when processor time was last charged.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.refusal = ""
+        self.cpu_s = self.watched_s = self.underfilled_s = 0.0
+        self.is_asked = False
+        self.looked_taken = self.looked_ended = self.charged_ended = 0
+        self._seconds = SecondCounts()
+        self._sequence = self._confirmed = self._sent = 0
+        self._counted: list[int] = build_no_counts()
+        self._part_sequence = 0
+        self._last: Checkpoint | None = None
+        self._last_state = _State(0, 0, execution.ranges.length, is_final=False)
+        self._final_sequence = 0
+
+    @property
+    def id(self) -> str:
+        """The id of the lease."""
+        return self.execution.lease.id
+
+    @property
+    def run(self) -> str:
+        """The id of its run."""
+        return self.execution.lease.run
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to take, or in flight."""
+        return not self.execution.finished.done()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything that the broker has not got yet."""
+        return self._sent < self._sequence or self._read_state() != self._last_state or self.is_asked
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the coordinator has dealt with the newest checkpoint."""
+        return self._confirmed >= self._sequence
+
+    @property
+    def is_forgettable(self) -> bool:
+        """Whether its final checkpoint is confirmed."""
+        return 0 < self._final_sequence <= self._confirmed
+
+    def count_seconds(self, now: float, *, is_due: bool = False) -> None:
+        """Assign what has ended to its second, if one is over or a checkpoint is due; `now` is Unix time."""
+        if is_due or self._seconds.is_over(now):
+            self._seconds.count(self.execution.outcomes, now, self._sequence + 1)
+
+    def build_checkpoint(self, now: float, in_flight: Sequence[int], peak_rss_mb: float) -> Checkpoint:
+        """Build the checkpoint of this instant.
+
+        Args:
+            now: Unix time.
+            in_flight: the indices that are in flight.
+            peak_rss_mb: the peak memory of the worker.
+        """
+        state = self._read_state()
+        if self._last is not None and state == self._last_state and not self.is_asked:
+            return self._last
+        self.is_asked = False
+        self.count_seconds(now, is_due=True)
+        execution = self.execution
+        self._sequence += 1
+        if state.is_final and not self._final_sequence:
+            self._final_sequence = self._sequence
+        if execution.outcomes != self._counted:
+            self._counted, self._part_sequence = list(execution.outcomes), self._sequence
+            execution.ended_at = execution.ended_at if state.is_final else now
+        positions = [execution.ranges.position_of(index) for index in in_flight]
+        self._last_state = state
+        self._last = Checkpoint(
+            lease=self.id,
+            sequence=self._sequence,
+            done=state.taken,
+            end=state.end,
+            in_flight=sorted((*positions, *execution.given_back)),
+            is_final=state.is_final,
+            parts=[self._build_part()] if self._part_sequence > self._confirmed else [],
+            started_at=execution.started_at if state.taken else 0.0,
+            ended_at=execution.ended_at if state.taken else 0.0,
+            cpu_s=self.cpu_s,
+            peak_rss_mb=peak_rss_mb,
+            max_lag_s=execution.max_lag_s,
+            busy_share=execution.max_busy_share,
+            saturated=execution.saturated,
+            lagged=execution.lagged,
+            clock_step_s=execution.clock_step_s,
+            watched_s=self.watched_s,
+            underfilled_s=self.underfilled_s,
+            refusal="" if state.taken else self.refusal[:LONGEST_REFUSAL],
+        )
+        return self._last
+
+    def note_sent(self, sequence: int) -> None:
+        """The broker has a checkpoint."""
+        self._sent = max(self._sent, sequence)
+
+    def confirm(self, sequence: int) -> None:
+        """The coordinator has dealt with a checkpoint."""
+        self._confirmed = max(self._confirmed, min(sequence, self._sequence))
+        self._seconds.confirm(self._confirmed)
+
+    def build_progress(self) -> LeaseProgress:
+        """How far it is."""
+        execution = self.execution
+        return LeaseProgress(execution.taken, execution.end, list(execution.outcomes))
+
+    def _read_state(self) -> _State:
+        execution = self.execution
+        return _State(execution.taken, execution.ended, execution.end, execution.finished.done())
+
+    def _build_part(self) -> Part:
+        execution = self.execution
+        return Part(
+            outcomes=list(execution.outcomes),
+            statuses={str(status): count for status, count in execution.statuses.items()},
+            bytes_received=execution.bytes_received,
+            latency=execution.build_latency(),
+            per_second=self._seconds.list_unconfirmed(),
+        )

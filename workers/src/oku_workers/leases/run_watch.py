@@ -1,0 +1,83 @@
+"""What a worker measures of the runs that it works on: their rates, and whether the window was full."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import Feed
+from oku_workers.executions.run_meter import RunMeter
+from oku_workers.executions.window_meter import WindowMeter
+from oku_workers.leases.open_lease import OpenLease
+
+_MOST_RUNS = 4
+
+
+@dataclass
+class _Run:
+    """One run, with what is new of it since the last look."""
+
+    rate: RunMeter
+    window: WindowMeter
+    taken: int = 0
+    ended: int = 0
+    in_flight: int = 0
+    last: OpenLease | None = field(default=None, repr=False)
+
+
+class RunWatch:
+    """Looks at the leases in hand, some twenty times a second.
+
+    Args:
+        feed: says what comes next.
+        read_window: how many requests are in flight at a time, by the engine at work.
+        on_begin: called when the first index of a run is about to be taken.
+    """
+
+    def __init__(self, feed: Feed, read_window: Callable[[], int], on_begin: Callable[[], None]) -> None:
+        self._feed = feed
+        self._read_window = read_window
+        self._on_begin = on_begin
+        self._runs: dict[str, _Run] = {}
+        self.newest: RunMeter | None = None
+        """What was measured of the run that an index was last taken of."""
+
+    def look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
+        """Take note of what is new; `now` is in monotonic seconds."""
+        for run in self._runs.values():
+            run.taken = run.ended = run.in_flight = 0
+        for execution, lease in leases.items():
+            taken, ended = execution.taken, execution.ended
+            if taken != ended or taken != lease.looked_taken or ended != lease.looked_ended:
+                run = self._find_run(lease.run, now)
+                run.taken += taken - lease.looked_taken
+                run.ended += ended - lease.looked_ended
+                run.in_flight += taken - ended
+                lease.looked_taken, lease.looked_ended = taken, ended
+        first, current = self._feed.find_first(), self._feed.current
+        for name, run in self._runs.items():
+            has_untaken = first is not None and first.lease.run == name
+            if has_untaken and first is not None:
+                run.last = leases.get(first, run.last)
+            has_work = has_untaken and current is not None
+            run.rate.look(now, run.taken, run.ended, run.in_flight, has_work=has_work)
+            if run.taken:
+                self.newest = run.rate
+            run.window.look(now, run.in_flight, run.ended, has_untaken=has_untaken)
+            if run.last is not None:
+                watched_s, underfilled_s = run.window.take()
+                run.last.watched_s += watched_s
+                run.last.underfilled_s += underfilled_s
+
+    def stop(self, name: str) -> None:
+        """A run was stopped: nothing of it is to be taken."""
+        if name in self._runs:
+            self._runs[name].window.stop()
+
+    def _find_run(self, name: str, now: float) -> _Run:
+        if name not in self._runs:
+            window = self._read_window()
+            self._runs[name] = _Run(RunMeter(name, window, now), WindowMeter(window, now))
+            while len(self._runs) > _MOST_RUNS:
+                del self._runs[next(iter(self._runs))]
+            self._on_begin()
+        return self._runs[name]
