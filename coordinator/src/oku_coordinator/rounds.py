@@ -98,7 +98,7 @@ class Rounds:
 
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
-        if self.ticker.record(heard):
+        if self.ticker.record(heard, time.monotonic()):
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
             for progress in heard:
                 self.dispatcher.note_news(progress.worker)

@@ -1,8 +1,10 @@
 """The history of the runs of a ledger: samples, events, and what became of leases and slices."""
 
 import functools
+import math
 from collections.abc import Iterable, Iterator
 
+from oku_coordinator.ledger.rules import tick_lines
 from oku_coordinator.ledger.storage.records import History
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import account_table, history_table, outbox_table, slice_table
@@ -29,11 +31,26 @@ class LedgerHistory:
         sample: Sample,
         lines: Iterable[tuple[LineKind, Iterable[Fields]]] = (),
         events: Iterable[Event] = (),
+        *,
+        state: str = "",
+        settled_to: float = -math.inf,
     ) -> None:
-        """Keep a second of a run, with the lines that were made of it, and events."""
+        """Keep a second of a run, with the lines that were made of it, and events.
+
+        Args:
+            run: its id.
+            sample: the second; outcomes that it has count in addition to those of the series.
+            lines: those that are made of it at once.
+            events: what happened in it.
+            state: that the run is in.
+            settled_to: samples that end by this time get their ticks now, with all that the series has of
+                their seconds.
+        """
 
         def keep(transaction: Transaction) -> None:
-            history_table.keep_sample(transaction, run, sample)
+            history_table.keep_sample(transaction, run, sample, state)
+            tick_lines.put_settled(transaction, run, settled_to)
+            history_table.thin_out(transaction, run)
             for kind, fields in lines:
                 outbox_table.put(transaction, run, kind, sample.at, fields)
             for event in events:

@@ -1,7 +1,9 @@
 """The outbox of a ledger: the lines that wait for Loki, and the summaries that it is still owed."""
 
+import math
 from collections.abc import Iterable, Sequence
 
+from oku_coordinator.ledger.rules import tick_lines
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import history_table, outbox_table, run_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, OutboxSize
@@ -18,12 +20,15 @@ class LedgerOutbox:
     def put_summary(self, run: str, fields: Fields, events: Iterable[Event], now: float) -> bool:
         """Put the summary of a run at rest, and its flags as events, into the outbox, once for each rest.
 
+        So are the ticks of its last seconds, if the coordinator that made these could not put them there.
+
         Returns whether it was owed: the run is published, and its summary was not there yet.
         """
 
         def put(transaction: Transaction) -> bool:
             if not run_table.settle_summary(transaction, run):
                 return False
+            tick_lines.put_settled(transaction, run, math.inf)
             outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
             for event in events:
                 history_table.note(transaction, run, event)

@@ -1,9 +1,10 @@
 """Records each second of an active run, its workers and its coverage, for reports and for Loki.
 
-Nothing here is exact, because it is made from progress, which may be lost. What must be exact, such as ranges
-and statuses, the ledger puts into the outbox itself.
+Nothing here is exact, because it is made from progress, which may be lost. What must be exact, such as
+ranges, statuses and the outcomes of each second, the ledger takes from checkpoints and puts into the outbox.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import coarsen
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import Progress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (
@@ -18,9 +20,9 @@ from oku_core.results.lines import (
     LineKind,
     build_coverage_lines,
     build_latency_lines,
-    build_tick_line,
     build_worker_line,
 )
+from oku_core.results.sample import build_rates
 from oku_core.results.tick import Tick
 
 WORKER_LINES_PER_S = 100
@@ -69,17 +71,34 @@ class HistoryRecorder:
         activity.cpu_s += progress.cpu_share * progress.seconds
         activity.lag_s = max(activity.lag_s, progress.lag_s)
 
-    def keep_tick(self, tick: Tick, *, is_last: bool = False) -> None:
+    def keep_tick(self, tick: Tick, *, settled_to: float = -math.inf, is_last: bool = False) -> None:
         """Keep the sample of a tick, and write its lines.
+
+        The line of the tick itself waits until its second is settled. Outcomes are not kept: the series of
+        the run has them.
 
         Args:
             tick: of an active run, or of one that has just come to rest.
-            is_last: whether the run has come to rest.
+            settled_to: until when the checkpoints of all workers are in the ledger.
+            is_last: whether the run has come to rest, so that everything is settled.
         """
         # All is read before the transaction that keeps it begins.
         lines = list(self._build_lines(tick, is_last=is_last)) if self._publishes else []
-        kept = msgspec.structs.replace(tick.sample, latency=coarsen(tick.sample.latency))
-        self._ledger.history.keep_sample(tick.run, kept, lines, merge_events(self._events))
+        nothing = build_no_counts()
+        kept = msgspec.structs.replace(
+            tick.sample,
+            latency=coarsen(tick.sample.latency),
+            outcomes=nothing,
+            **build_rates(tick.sample.seconds, nothing),
+        )
+        self._ledger.history.keep_sample(
+            tick.run,
+            kept,
+            lines,
+            merge_events(self._events),
+            state=tick.state,
+            settled_to=math.inf if is_last else settled_to,
+        )
         self._events.clear()
         if is_last:
             self._coverage_at = 0.0
@@ -94,7 +113,6 @@ class HistoryRecorder:
 
     def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
         sample = tick.sample
-        yield LineKind.TICK, [build_tick_line(tick)]
         yield LineKind.LATENCY, build_latency_lines(sample.latency)
         yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
         if is_last or sample.at - self._coverage_at >= COVERAGE_S:

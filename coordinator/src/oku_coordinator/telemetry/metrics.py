@@ -18,7 +18,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._messages = Counter(
             "oku_messages",
-            "Claims and reports by the ledger's verdict.",
+            "Checkpoints by the ledger's verdict.",
             ["verdict"],
             registry=self._registry,
         )
@@ -93,7 +93,7 @@ class Metrics:
         for part in ("accounted", "leased", "pending", "resent_at_most"):
             self._requests.labels(part).set(getattr(tick.sample, part))
         self._rate.set(tick.sample.rate_rps)
-        self._in_flight.set(tick.sample.in_flight)
+        self._in_flight.set(tick.sample.in_flight or 0)
 
     def count_lines(self, verdict: str, lines: int) -> None:
         """Count lines that were `accepted` or `refused` by Loki, or `dropped`."""

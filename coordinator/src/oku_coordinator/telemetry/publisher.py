@@ -79,7 +79,7 @@ class Publisher:
         for run, lines in all_lines.items():
             self._dropped += lines
             self._metrics.count_lines("dropped", lines)
-            text = f"the outbox was full: {lines:,} lines of ticks and the like are lost"
+            text = f"the outbox was full: {lines:,} lines of latencies, workers and coverage are lost"
             _log.warning("%s, of run %s", text, run, extra={"run": run})
             self._note(run, Event(at=now, type=EventType.LINES_DROPPED, text=text, requests=None))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from oku_coordinator.ledger.storage.records import Standing
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.results.sample import build_sample
 from oku_core.results.tick import Tick
 
@@ -17,7 +17,7 @@ class TickMaker:
 
     def __init__(self) -> None:
         self._in_flight: dict[str, int] = {}
-        self._leases: dict[str, list[int]] = {}
+        self._leases: dict[str, LeaseProgress] = {}
         self._lag_s = 0.0
         self._at: float | None = None
         """The time of the last tick."""
@@ -44,14 +44,17 @@ class TickMaker:
         """The tick of the progress since the last one.
 
         Args:
-            standing: of the run in the ledger; only progress of its active leases counts as under way.
+            standing: of the run in the ledger; what is under way is what progress says of its open leases
+                beyond their last checkpoints.
             workers: how many live.
             now: Unix time.
             notices: what the run waits for, and what goes wrong.
         """
-        self._leases = {lease: counts for lease, counts in self._leases.items() if lease in standing.leases}
+        self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
-        under_way = _sum_up(self._leases.values())
+        under_way = _sum_up(
+            _exceed(seen.outcomes, standing.leases[lease]) for lease, seen in self._leases.items()
+        )
         sample = build_sample(
             at=now,
             seconds=self._measure_s(now),
@@ -91,6 +94,11 @@ class TickMaker:
         self._bytes_received = 0
         self._lag_s = 0.0
         self._told_s: dict[str, float] = {}
+
+
+def _exceed(seen: Sequence[int], committed: Sequence[int]) -> list[int]:
+    """What was seen live beyond what is in the account; progress may be the older of the two."""
+    return [max(0, live - accounted) for live, accounted in zip(seen, committed, strict=True)]
 
 
 def _sum_up(accounts: Iterable[Sequence[int]]) -> list[int]:

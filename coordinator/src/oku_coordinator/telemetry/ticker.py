@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_coordinator.workers.replay_guard import ReplayGuard
@@ -21,7 +22,7 @@ from oku_core.results.tick import Tick
 _log = logging.getLogger(__name__)
 
 _LATE_S = 0.25
-"""If a tick is later than this, the next one is a second after it."""
+"""If a tick is later than this, there is none at the next second."""
 
 
 class Ticker:
@@ -52,26 +53,32 @@ class Ticker:
         self._metrics = metrics
         self._clock = clock
         self._ticks = TickMaker()
+        self._settled = SettledSeconds()
         self._replays = ReplayGuard()
         self._active: str | None = None
 
-    def record(self, progress: Sequence[Progress]) -> bool:
-        """Take in the progress of workers; whether one of them is new."""
-        return sum(map(self._record, progress)) > 0
+    def record(self, progress: Sequence[Progress], now: float) -> bool:
+        """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
+        return sum([self._record(each, now) for each in progress]) > 0
 
-    def _record(self, progress: Progress) -> bool:
-        if not self._replays.admits(progress, time.monotonic()):
+    def note_checkpoints(self, workers: Iterable[str], checkpoint_s: float) -> None:
+        """The ledger has the checkpoints of these workers; each sends some every `checkpoint_s` or so."""
+        self._settled.note_checkpoints(workers, checkpoint_s, self._clock())
+
+    def _record(self, progress: Progress, now: float) -> bool:
+        if not self._replays.admits(progress, now):
             return False
         self._metrics.count_progress()
         is_new = not self._roster.is_current(progress.worker, progress.incarnation)
         replaced = self._roster.find_replaced(progress.worker, progress.incarnation)
-        self._roster.record(progress, time.monotonic(), self._clock())
+        self._roster.record(progress, now, self._clock())
         if replaced is not None:
             self._note_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
             self._note_worker(EventType.WORKER_JOINED, progress.worker)
         self._ticks.add(progress)
+        self._settled.note_progress(progress, self._clock())
         self._recorder.record(progress)
         return is_new
 
@@ -79,6 +86,7 @@ class Ticker:
         """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
         for worker in self._roster.remove_silent(now):
             self._ticks.forget_worker(worker.name)
+            self._settled.forget_worker(worker.name)
             _log_silent(worker, now)
             self._note_gone(worker)
 
@@ -96,10 +104,8 @@ class Ticker:
 
     async def run(self, health: Health) -> None:
         """Make a tick each second, even while the main loop waits for the broker or for delay servers."""
-        due = time.monotonic()
         while True:
-            await asyncio.sleep(due - time.monotonic())
-            due = find_next_due(due, time.monotonic())
+            await asyncio.sleep(find_pause_s(self._clock()))
             try:
                 self.tick()
             except BreachError as error:
@@ -118,7 +124,7 @@ class Ticker:
         self._metrics.show_tick(tick)
         self._runs.followers.publish(tick)
         if run.is_active:
-            self._recorder.keep_tick(tick)
+            self._recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
         for waiting in self._runs.followers.runs - {run.run}:
             self._runs.followers.publish(self._build_tick(waiting, TickMaker()))
 
@@ -138,13 +144,14 @@ class Ticker:
         self._recorder.note_worker(what, worker, self._clock(), is_active=self._active is not None)
 
 
-def find_next_due(due: float, now: float) -> float:
-    """When the next tick is due, after one that was due at `due` and began at `now`.
+def find_pause_s(now: float) -> float:
+    """How long to wait for the next tick, at `now` in Unix seconds.
 
-    Ticks are due each second. After a late one, too, the next is due a second later: a short second may have
-    no progress, or that of a whole one.
+    Ticks are due at whole seconds, so that each stands for one second of the series. After a late one, the
+    next second is left out: a short one may have no progress, or that of a whole one.
     """
-    return due + 1.0 if now - due < _LATE_S else now + 1.0
+    pause_s = math.floor(now) + 1 - now
+    return pause_s if pause_s > 1 - _LATE_S else pause_s + 1
 
 
 def _log_silent(worker: WorkerState, now: float) -> None:

@@ -1,7 +1,7 @@
 """Pure builders of the lines for Loki; docs/metrics.md describes their fields."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +16,6 @@ from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.sample import QUANTILES, Sample, build_latencies_ms
 from oku_core.results.summary import Summary
-from oku_core.results.tick import Tick
 
 Fields = Mapping[str, Any]
 
@@ -105,9 +104,25 @@ def _round(figure: float | None, digits: int) -> float | None:
     return None if figure is None else round(figure, digits)
 
 
-def build_tick_line(tick: Tick) -> Fields:
-    """The line of one second of a run."""
-    return {"state": tick.state, **build_sample_fields(tick.sample)}
+def build_tick_line(state: str, sample: Sample) -> Fields:
+    """The line of one second of a run that is in this state."""
+    return {"state": state or None, **build_sample_fields(sample)}
+
+
+def build_late_tick_line(outcomes: Sequence[int], seconds: int, active_s: float | None) -> Fields:
+    """The line of counts that came after the line of their second, or of a second without a sample.
+
+    Args:
+        outcomes: of the requests that ended in the second, in the order of `OUTCOMES`.
+        seconds: 0 if another line has the length of the second, or else this length.
+        active_s: how long the run had been active at the end of this length.
+    """
+    return {
+        "seconds": seconds,
+        "active_s": None if active_s is None else round(active_s, 3),
+        "requests_ended": sum(outcomes),
+        **build_outcome_counts(outcomes),
+    }
 
 
 def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:

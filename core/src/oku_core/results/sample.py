@@ -5,6 +5,7 @@ the run (`oku_core.results.series`), which sums to the account; the rest stays w
 has fewer and longer samples (`merge_steps`), which merge everything that the shorter ones counted.
 """
 
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -130,14 +131,22 @@ def choose_step_s(ends: Sequence[float], most: int) -> int:
     into longer ones.
     """
     step_s = 2
-    while len({int(end // step_s) for end in ends}) > most // 2:
+    while len({find_step(end, step_s) for end in ends}) > most // 2:
         step_s *= 2
     return step_s
 
 
+def find_step(end: float, step_s: int) -> int:
+    """The number of the step of Unix time in which the last second is of a sample that ends by then.
+
+    Samples end with their seconds, or a little later.
+    """
+    return (math.floor(end + 0.5) - 1) // step_s
+
+
 def merge_steps(samples: Iterable[Sample], step_s: int) -> list[Sample]:
-    """The same samples, in order of time, with those merged that end in the same step."""
-    return [merge(list(group)) for _, group in groupby(samples, lambda sample: int(sample.at // step_s))]
+    """The same samples, in order of time, with those merged whose last second is in the same step."""
+    return [merge(list(group)) for _, group in groupby(samples, lambda sample: find_step(sample.at, step_s))]
 
 
 def merge(samples: Sequence[Sample]) -> Sample:

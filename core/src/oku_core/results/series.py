@@ -6,24 +6,35 @@ Samples are made from progress, which may be lost; their outcomes are taken from
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
-from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.sample import Sample, build_rates
 
-Series = Mapping[int, Sequence[int]]
-"""Counts of outcomes in the order of `OUTCOMES`, by the Unix second in which the requests ended."""
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRow:
+    """Some seconds of a run.
+
+    Attributes:
+        second: the Unix time at which they begin, by the coordinator's clock.
+        seconds: how many they are: one, or those of a step along which old seconds were merged.
+        outcomes: the requests that ended in them, in the order of `OUTCOMES`.
+        is_new: of an increment, whether it is the first one.
+    """
+
+    second: int
+    seconds: int = 1
+    outcomes: Sequence[int]
+    is_new: bool = False
+
+
 _GAP_S = 0.75
 """Samples that are further apart than this do not share the second between them."""
 _LATE_S = 3.0
 """A longer time from one sample to the next is no late tick, but a pause or a merged sample."""
-
-
-def add(series: dict[int, list[int]], second: int, outcomes: Sequence[int]) -> None:
-    """Add counts to a second."""
-    series[second] = add_counts(series[second], outcomes) if second in series else list(outcomes)
 
 
 def add_counts(first: Sequence[int], second: Sequence[int]) -> list[int]:
@@ -31,26 +42,30 @@ def add_counts(first: Sequence[int], second: Sequence[int]) -> list[int]:
     return [a + b for a, b in zip(first, second, strict=True)]
 
 
-def place(series: Series, *, started_at: float, cut_at: float, now: float) -> dict[int, list[int]]:
-    """Place seconds of a worker's clock on that of the coordinator.
+def place(
+    per_second: Mapping[int, Sequence[int]], *, started_at: float, cut_at: float, now: float
+) -> dict[int, list[int]]:
+    """Place the seconds of a worker's clock on that of the coordinator.
 
     A lease begins after it was cut and nothing of it ends after now, so a worker's clock that contradicts
     this is wrong, and its seconds are shifted as far as they must be. Clocks that agree are left alone.
 
     Args:
-        series: by the worker's clock.
+        per_second: counts of outcomes by Unix seconds of the worker's clock.
         started_at: when the lease began, by the worker's clock; 0 if nothing of it was sent.
         cut_at: when it was cut, by the coordinator's clock.
         now: by the coordinator's clock.
     """
-    if not series:
+    if not per_second:
         return {}
-    first, last = math.floor(cut_at), max(math.floor(cut_at), math.floor(now))
+    first = math.floor(cut_at)
+    last = max(first, math.floor(now))
     behind_s = max(0, first - math.floor(started_at)) if started_at else 0
-    shift_s = min(behind_s, last - max(series))
+    shift_s = min(behind_s, last - max(per_second))
     placed: dict[int, list[int]] = {}
-    for second, outcomes in series.items():
-        add(placed, min(last, max(first, second + shift_s)), outcomes)
+    for second, counts in per_second.items():
+        at = min(last, max(first, second + shift_s))
+        placed[at] = add_counts(placed[at], counts) if at in placed else list(counts)
     return placed
 
 
@@ -74,7 +89,7 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
     return seconds
 
 
-def join(samples: Sequence[Sample], series: Series, requests: int) -> list[Sample]:
+def join(samples: Sequence[Sample], rows: Iterable[SeriesRow], requests: int) -> list[Sample]:
     """Add the counts of a series to the samples of the seconds in which the requests ended.
 
     Seconds without a sample, for which the coordinator was away, get samples with what is known of them. So
@@ -82,71 +97,78 @@ def join(samples: Sequence[Sample], series: Series, requests: int) -> list[Sampl
 
     Args:
         samples: of a run, in order of time.
-        series: of the same run.
+        rows: the series of the same run, in order of time.
         requests: the size of its request space.
     """
-    if not series:
-        return list(samples)
     spans = find_seconds(samples)
-    firsts = [first for first, _ in spans]
-    by_sample: dict[int, list[int]] = {}
-    unseen: dict[int, list[tuple[int, Sequence[int]]]] = {}
-    for second in sorted(series):
-        number = bisect_right(firsts, second) - 1
-        if number >= 0 and second < spans[number][1]:
-            by_sample.setdefault(number, build_no_counts())
-            by_sample[number] = add_counts(by_sample[number], series[second])
-        else:
-            unseen.setdefault(number, []).append((second, series[second]))
-    joined = list(_fill(None, unseen.get(-1, []), requests))
+    seen, unseen = assign(spans, rows)
+    joined = list(_fill(None, unseen.get(0, []), requests))
     for number, sample in enumerate(samples):
-        joined.append(_count(sample, by_sample.get(number), spans[number], joined[-1] if joined else None))
-        joined += _fill(joined[-1], unseen.get(number, []), requests)
+        before = joined[-1] if joined else None
+        joined.append(_count(sample, seen.get(number, []), spans[number], before))
+        joined += _fill(joined[-1], unseen.get(number + 1, []), requests)
     return joined
+
+
+def assign(
+    spans: Sequence[tuple[int, int]], rows: Iterable[SeriesRow]
+) -> tuple[dict[int, list[SeriesRow]], dict[int, list[SeriesRow]]]:
+    """The rows of a series for each span of seconds, and those before each span that are in none.
+
+    Rows behind the last span have its number and one.
+    """
+    stops = [stop for _, stop in spans]
+    seen: dict[int, list[SeriesRow]] = {}
+    unseen: dict[int, list[SeriesRow]] = {}
+    for row in rows:
+        number = bisect_right(stops, row.second)
+        is_seen = number < len(spans) and spans[number][0] < row.second + row.seconds
+        (seen if is_seen else unseen).setdefault(number, []).append(row)
+    return seen, unseen
 
 
 def _are_adjacent(sample: Sample, follower: Sample) -> bool:
     return follower.at - follower.seconds - sample.at < _GAP_S
 
 
-def _count(
-    sample: Sample, outcomes: Sequence[int] | None, span: tuple[int, int], before: Sample | None
-) -> Sample:
+def _count(sample: Sample, rows: Sequence[SeriesRow], span: tuple[int, int], before: Sample | None) -> Sample:
     """A sample with more outcomes; one after a late tick is as long as the seconds that it stands for."""
-    if outcomes is None:
+    if not rows:
         return sample
-    total = add_counts(sample.outcomes, outcomes)
+    outcomes = sample.outcomes
+    for row in rows:
+        outcomes = add_counts(outcomes, row.outcomes)
     since_s = math.inf if before is None else sample.at - before.at
     seconds = sample.seconds if since_s > _LATE_S else max(sample.seconds, min(since_s, span[1] - span[0]))
-    return msgspec.structs.replace(sample, seconds=seconds, outcomes=total, **build_rates(seconds, total))
+    return msgspec.structs.replace(
+        sample, seconds=seconds, outcomes=outcomes, **build_rates(seconds, outcomes)
+    )
 
 
-def _fill(
-    before: Sample | None, unseen: Sequence[tuple[int, Sequence[int]]], requests: int
-) -> Iterator[Sample]:
+def _fill(before: Sample | None, rows: Iterable[SeriesRow], requests: int) -> Iterator[Sample]:
     """Samples of seconds of which nothing but the outcomes is known."""
-    if before is None:
-        before = Sample(
-            at=-math.inf, seconds=0.0, requests_total=requests, accounted=0, leased=0, pending=requests,
-            done=0, resent_at_most=0, workers=None, in_flight=None, lag_s=None,
-        )  # fmt: skip
-    for second, outcomes in unseen:
-        passed_s = 1.0 if math.isinf(before.at) else second + 1 - before.at
-        before = Sample(
-            at=float(second + 1),
-            seconds=1.0,
-            requests_total=requests,
-            accounted=before.accounted,
-            leased=before.leased,
-            pending=before.pending,
-            done=min(requests, before.done + sum(outcomes)),
-            resent_at_most=before.resent_at_most,
-            active_s=before.active_s + passed_s,
-            outcomes_so_far=add_counts(before.outcomes_so_far, outcomes),
-            workers=None,
-            in_flight=None,
-            outcomes=list(outcomes),
-            lag_s=None,
-            **build_rates(1.0, outcomes),
-        )
+    for row in rows:
+        before = _build_unseen(before, row, requests)
         yield before
+
+
+def _build_unseen(before: Sample | None, row: SeriesRow, requests: int) -> Sample:
+    at, seconds = float(row.second + row.seconds), float(row.seconds)
+    counted = list(row.outcomes)
+    return Sample(
+        at=at,
+        seconds=seconds,
+        requests_total=requests,
+        accounted=before.accounted if before else 0,
+        leased=before.leased if before else 0,
+        pending=before.pending if before else requests,
+        done=min(requests, (before.done if before else 0) + sum(counted)),
+        resent_at_most=before.resent_at_most if before else 0,
+        active_s=before.active_s + at - before.at if before else seconds,
+        outcomes_so_far=add_counts(before.outcomes_so_far, counted) if before else counted,
+        workers=None,
+        in_flight=None,
+        outcomes=counted,
+        lag_s=None,
+        **build_rates(seconds, counted),
+    )

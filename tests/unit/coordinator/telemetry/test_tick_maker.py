@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
 
 
@@ -26,8 +27,8 @@ def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
     return Progress(worker=worker, **values | changes)
 
 
-def build_standing(*leases: str, leased: int = 100) -> Standing:
-    """A run that has been active since 10 s, with 300 requests accounted."""
+def build_standing(leases: Mapping[str, list[int]] = {}, leased: int = 100) -> Standing:
+    """A run that has been active since 10 s, with 300 requests accounted, some of them of open leases."""
     record = RunRecord(
         run="r1", name="", requests=1000, engine="aiohttp", target="",
         spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
@@ -37,7 +38,7 @@ def build_standing(*leases: str, leased: int = 100) -> Standing:
     )  # fmt: skip
     return Standing(
         record=record, lengths=Lengths(pending=1000 - 300 - leased, leased=leased, accounted=300),
-        leases=frozenset(leases),
+        leases=leases,
     )  # fmt: skip
 
 
@@ -138,22 +139,40 @@ def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
     assert quantiles == [(9.0, 9.0), (1.0, 1.0)]
 
 
+def see(*outcomes: int) -> LeaseProgress:
+    """What progress says of a lease."""
+    return LeaseProgress(taken=sum(outcomes), end=100, outcomes=[*outcomes])
+
+
+NOTHING = [0, 0, 0, 0, 0, 0]
+
+
 def test_what_is_under_way_counts_until_it_is_accounted(ticks: TickMaker) -> None:
-    """A lease that is not active any more is in the ledger by now, or was taken back."""
-    ticks.add(build_progress("w1", leases={"l1": [30, 0, 1, 0, 0, 0], "l2": [5, 0, 0, 0, 0, 0]}))
-    ticks.add(build_progress("w2", leases={"l3": [0, 2, 0, 0, 0, 0]}))
-    sample = ticks.build_tick(build_standing("l1", "l3"), workers=2, now=15.0).sample
+    """A lease that is not open any more is in the ledger by now, or was taken back."""
+    ticks.add(build_progress("w1", leases={"l1": see(30, 0, 1, 0, 0, 0), "l2": see(5, 0, 0, 0, 0, 0)}))
+    ticks.add(build_progress("w2", leases={"l3": see(0, 2, 0, 0, 0, 0)}))
+    sample = ticks.build_tick(build_standing({"l1": NOTHING, "l3": NOTHING}), workers=2, now=15.0).sample
     assert sample.done == 333
     assert sample.outcomes_so_far == [320, 12, 1, 0, 0, 0]
-    sample = ticks.build_tick(build_standing("l3"), workers=2, now=16.0).sample
+    sample = ticks.build_tick(build_standing({"l3": NOTHING}), workers=2, now=16.0).sample
     assert sample.outcomes_so_far == [290, 12, 0, 0, 0, 0]
     assert len(sample.outcomes_so_far) == len(OUTCOMES)
 
 
+def test_what_a_checkpoint_has_accounted_counts_once(ticks: TickMaker) -> None:
+    """Progress tells of a lease from its start; it may also be older than the checkpoint."""
+    ticks.add(build_progress("w1", leases={"l1": see(30, 0, 1, 0, 0, 0), "l2": see(5, 0, 0, 0, 0, 0)}))
+    committed = {"l1": [25, 0, 0, 0, 0, 0], "l2": [9, 1, 0, 0, 0, 0]}
+    sample = ticks.build_tick(build_standing(committed), workers=1, now=15.0).sample
+    assert sample.done == 306
+    assert sample.outcomes_so_far == [295, 10, 1, 0, 0, 0]
+
+
 def test_no_more_has_ended_than_is_leased(ticks: TickMaker) -> None:
     """A worker that reports more is not believed."""
-    ticks.add(build_progress(leases={"l1": [500, 0, 0, 0, 0, 0]}))
-    assert ticks.build_tick(build_standing("l1", leased=100), workers=1, now=15.0).sample.done == 400
+    ticks.add(build_progress(leases={"l1": see(500, 0, 0, 0, 0, 0)}))
+    standing = build_standing({"l1": NOTHING}, leased=100)
+    assert ticks.build_tick(standing, workers=1, now=15.0).sample.done == 400
 
 
 def test_a_dead_worker_has_nothing_in_flight(ticks: TickMaker) -> None:

@@ -1,17 +1,11 @@
 import pytest
 
-from oku_coordinator.telemetry.ticker import find_next_due
+from oku_coordinator.telemetry.ticker import find_pause_s
 
 
 @pytest.mark.parametrize(
-    ("due", "now", "next_due"),
-    [
-        (10.0, 10.0, 11.0),
-        (10.0, 10.2, 11.0),
-        (10.0, 10.3, 11.3),
-        (10.0, 25.0, 26.0),
-    ],
+    ("now", "pause_s"), [(10.0, 1.0), (10.2, 0.8), (10.3, 1.7), (25.004, 0.996), (9.999, 1.001)]
 )
-def test_ticks_are_a_second_apart_and_never_close(due: float, now: float, next_due: float) -> None:
-    """A slightly late tick does not shift the next; a very late one is not followed at once."""
-    assert find_next_due(due, now) == pytest.approx(next_due)
+def test_ticks_are_due_at_whole_seconds_and_never_close(now: float, pause_s: float) -> None:
+    """A slightly late tick does not shift the next; after a very late one a second is left out."""
+    assert find_pause_s(now) == pytest.approx(pause_s)

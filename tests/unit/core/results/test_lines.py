@@ -12,6 +12,7 @@ from oku_core.messaging.lease import Report
 from oku_core.messaging.progress import Progress
 from oku_core.results.lines import (
     BOUNDS_MS,
+    build_late_tick_line,
     build_latency_lines,
     build_range_line,
     build_status_lines,
@@ -20,7 +21,6 @@ from oku_core.results.lines import (
     format_bound,
 )
 from oku_core.results.sample import Sample, build_sample
-from oku_core.results.tick import Tick
 
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
@@ -69,13 +69,21 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
         at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
         resent_at_most=0, workers=2, in_flight=4, outcomes=[3, 1, 0, 0, 0, 0], latency=build_latency([1000]),
     )  # fmt: skip
-    line = build_tick_line(Tick(run="r1", state=RunState.RUNNING, sample=sample))
+    line = build_tick_line(RunState.RUNNING, sample)
     counts = {outcome: line[outcome] for outcome in OUTCOMES}
     assert line["state"] == "running"
     assert list(counts.values()) == sample.outcomes
     names = line.keys() - counts.keys() - {"state"}
     assert names == set(Sample.__struct_fields__) - {"at", "outcomes", "outcomes_so_far", "latency"}
     assert {name: line[name] for name in names} == {name: getattr(sample, name) for name in names}
+
+
+def test_counts_that_come_late_have_a_line_without_a_length() -> None:
+    """Sums over all lines of a second stay right, and so does what is divided by its length."""
+    assert build_late_tick_line([3, 0, 1, 0, 0, 0], seconds=0, active_s=4.0004) == {
+        "seconds": 0, "active_s": 4.0, "requests_ended": 4, "ok": 3, "unexpected_status": 0, "timeout": 1,
+        "connect_error": 0, "disconnected": 0, "protocol_error": 0,
+    }  # fmt: skip
 
 
 def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:

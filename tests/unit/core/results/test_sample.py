@@ -98,7 +98,7 @@ def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, 
 def test_merging_again_keeps_what_was_merged_together() -> None:
     """A history that keeps growing is always merged along even steps, each a power of two."""
     samples: list[Sample] = []
-    for at in range(1000):
+    for at in range(1, 1001):
         samples.append(build_sample(float(at)))
         if len(samples) > 16:
             samples = merge_steps(samples, choose_step_s([sample.at for sample in samples], most=16))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.sample import Sample, build_sample, merge_steps
-from oku_core.results.series import find_seconds, join, place
+from oku_core.results.series import SeriesRow, find_seconds, join, place
 
 REQUESTS = 10**9
 
@@ -34,6 +34,17 @@ def all_samples(draw: st.DrawFn) -> list[Sample]:
     return samples
 
 
+def build_rows(series: Mapping[int, Sequence[int]], step_s: int = 1) -> list[SeriesRow]:
+    """The rows of a series, merged along steps."""
+    steps: dict[int, list[Sequence[int]]] = {}
+    for second in sorted(series):
+        steps.setdefault(second // step_s, []).append(series[second])
+    return [
+        SeriesRow(second=step * step_s, seconds=step_s, outcomes=sum_up(merged))
+        for step, merged in steps.items()
+    ]
+
+
 def sum_up(outcomes: Sequence[Sequence[int]]) -> list[int]:
     """The sum of accounts of outcomes."""
     return [sum(column) for column in zip(*outcomes, strict=True)] or [0] * len(OUTCOMES)
@@ -49,7 +60,7 @@ def test_samples_and_series_together_lose_nothing(
     samples: list[Sample], series: Mapping[int, list[int]]
 ) -> None:
     """Whatever the coordinator saw, each request of the series is in one sample."""
-    joined = join(samples, series, REQUESTS)
+    joined = join(samples, build_rows(series), REQUESTS)
     assert sum_samples(joined) == sum_up([sum_samples(samples), *series.values()])
     assert all(sample.requests_ended == sum(sample.outcomes) for sample in joined)
     assert [sample.at for sample in joined] == sorted({sample.at for sample in joined})
@@ -60,17 +71,30 @@ def test_samples_and_series_together_lose_nothing(
 def test_merged_samples_lose_nothing(
     samples: list[Sample], series: Mapping[int, list[int]], power: int
 ) -> None:
-    """It does not matter whether a series is joined before or after the samples are merged."""
-    first = merge_steps(join(samples, series, REQUESTS), 2**power)
-    last = join(merge_steps(samples, 2**power), series, REQUESTS)
-    assert sum_samples(first) == sum_samples(last) == sum_up([sum_samples(samples), *series.values()])
+    """The rows of the series are merged along the same steps as the samples, or not yet."""
+    thin = merge_steps(samples, 2**power)
+    for step_s in (1, 2**power):
+        joined = join(thin, build_rows(series, step_s), REQUESTS)
+        assert sum_samples(joined) == sum_up([sum_samples(samples), *series.values()])
+        assert [sample.at for sample in joined] == sorted({sample.at for sample in joined})
+
+
+def test_merged_rows_meet_merged_samples() -> None:
+    """A sample that ends with a step of time has the counts of this step."""
+    samples = [see(at + 0.003) for at in range(11, 22)]
+    series = {second: [second, 0, 0, 0, 0, 0] for second in range(10, 21)}
+    joined = join(merge_steps(samples, 4), build_rows(series, 4), REQUESTS)
+    assert [(round(sample.at), sample.outcomes[0]) for sample in joined] == [
+        (12, 10 + 11), (16, 12 + 13 + 14 + 15), (20, 16 + 17 + 18 + 19), (21, 20),
+    ]  # fmt: skip
 
 
 def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
     """Ticks come a few milliseconds after the second, the last one when the run comes to rest."""
     samples = [see(11.002), see(12.004), see(13.001), see(13.3, 0.3)]
     assert find_seconds(samples) == [(10, 11), (11, 12), (12, 13), (13, 14)]
-    joined = join(samples, {second: [second, 0, 0, 0, 0, 1] for second in range(10, 14)}, REQUESTS)
+    series = {second: [second, 0, 0, 0, 0, 1] for second in range(10, 14)}
+    joined = join(samples, build_rows(series), REQUESTS)
     assert [sample.outcomes[0] for sample in joined] == [10, 11, 12, 13]
     assert [sample.rate_rps for sample in joined[:3]] == [11.0, 12.0, 13.0]
     assert joined[-1].rate_rps == 14.0
@@ -78,7 +102,8 @@ def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
 
 def test_a_second_without_a_sample_gets_one() -> None:
     """While the coordinator was away its ledger did not change, and nobody saw what was in flight."""
-    joined = join([see(11.0), see(15.0)], {12: [5, 0, 0, 0, 0, 0], 14: [1, 0, 0, 0, 0, 0]}, REQUESTS)
+    rows = build_rows({12: [5, 0, 0, 0, 0, 0], 14: [1, 0, 0, 0, 0, 0]})
+    joined = join([see(11.0), see(15.0)], rows, REQUESTS)
     assert [(sample.at, sample.requests_ended) for sample in joined] == [(11.0, 0), (13.0, 5), (15.0, 1)]
     filled = joined[1]
     assert (filled.workers, filled.in_flight, filled.lag_s, filled.p50_ms) == (None, None, None, None)
@@ -87,14 +112,15 @@ def test_a_second_without_a_sample_gets_one() -> None:
 
 def test_a_run_without_samples_has_its_series() -> None:
     """It was over before the first tick, and its coordinator died before the last one."""
-    (sample,) = join([], {12: [5, 0, 0, 1, 0, 0]}, 6)
+    (sample,) = join([], build_rows({12: [5, 0, 0, 1, 0, 0]}), 6)
     assert (sample.at, sample.requests_ended, sample.pending, sample.done) == (13.0, 6, 6, 6)
-    assert join([], {}, 6) == []
+    assert join([], [], 6) == []
 
 
 def test_a_late_tick_is_as_long_as_its_seconds() -> None:
     """The rate of two seconds is not that of one."""
-    joined = join([see(11.0), see(12.6)], {11: [30, 0, 0, 0, 0, 0], 12: [18, 0, 0, 0, 0, 0]}, REQUESTS)
+    rows = build_rows({11: [30, 0, 0, 0, 0, 0], 12: [18, 0, 0, 0, 0, 0]})
+    joined = join([see(11.0), see(12.6)], rows, REQUESTS)
     assert (joined[1].seconds, joined[1].requests_ended) == (joined[1].at - 11.0, 48)
 
 

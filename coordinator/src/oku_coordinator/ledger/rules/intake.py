@@ -24,6 +24,7 @@ from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, find_fault
 from oku_core.results.lease_figures import read_figures
+from oku_core.results.series import place
 from oku_core.results.validity import flag_growth
 from oku_core.spec.spec import Spec
 
@@ -144,7 +145,9 @@ class _Intake:
         account = open_account(self._transaction, lease.run)
         for growth in growths:
             account.add(growth.outcomes, growth.statuses, growth.bytes_received, growth.latency)
-            series_table.collect(self._transaction, lease.run, growth.seconds, lease.cut_at, self._now)
+            started_at = grown.figures.started_at
+            placed = place(growth.seconds, started_at=started_at, cut_at=lease.cut_at, now=self._now)
+            series_table.collect(self._transaction, lease.run, placed)
         before, after = lease.figures, grown.figures
         add_work(
             self._transaction, lease.run, worker,

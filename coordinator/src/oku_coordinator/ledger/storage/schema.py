@@ -104,12 +104,15 @@ CREATE TABLE histories (
     events INTEGER NOT NULL DEFAULT 0,      -- how many there were, also those that were too many to be kept
     step_s INTEGER NOT NULL DEFAULT 0,      -- samples are being merged along such steps; 0 when they are not
     merged_to REAL NOT NULL DEFAULT 0,      -- those that end by then have been
-    merge_until REAL NOT NULL DEFAULT 0     -- and those by then will be
+    merge_until REAL NOT NULL DEFAULT 0,    -- and those by then will be
+    published_to REAL NOT NULL DEFAULT 0,   -- samples that end by then are in lines
+    late_lines INTEGER NOT NULL DEFAULT 0   -- how many lines had counts that came after those of their second
 ) WITHOUT ROWID;
 CREATE TABLE samples (
     run TEXT NOT NULL,
     at REAL NOT NULL,
-    body BLOB NOT NULL,               -- a Sample, packed
+    body BLOB NOT NULL,               -- a Sample, packed; its outcomes are in the series
+    state TEXT NOT NULL DEFAULT '',   -- of the run
     PRIMARY KEY (run, at)
 ) WITHOUT ROWID;
 CREATE TABLE events (
@@ -127,7 +130,7 @@ CREATE TABLE outbox (
     is_late INTEGER,                  -- into which stream it goes; decided when it is first sent
     sent_ns INTEGER                   -- its time by the wall clock, decided then as well
 );
-CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('tick', 'latency', 'worker', 'coverage');
+CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('latency', 'worker', 'coverage');
 CREATE INDEX outbox_of_runs ON outbox (run);
 CREATE TABLE outbox_size (lines INTEGER NOT NULL, bytes INTEGER NOT NULL);
 INSERT INTO outbox_size VALUES (0, 0);

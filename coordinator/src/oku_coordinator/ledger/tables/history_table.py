@@ -6,8 +6,9 @@ import sqlite3
 import msgspec
 
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table
+from oku_coordinator.ledger.tables import outbox_table, series_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
+from oku_coordinator.ledger.tables.series_table import UNPLACED
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.results.event import Event
@@ -21,6 +22,7 @@ from oku_core.results.sample import (
     encode_kept,
     merge_steps,
 )
+from oku_core.results.series import join
 
 MOST_EVENTS = 10_000
 """Kept for one run. Loki gets further ones all the same."""
@@ -45,17 +47,20 @@ def note(transaction: Transaction, run: str, event: Event) -> None:
     outbox_table.put(transaction, run, LineKind.EVENT, event.at, [fields])
 
 
-def keep_sample(transaction: Transaction, run: str, sample: Sample) -> None:
-    """Keep a sample.
-
-    When a run has too many, they are merged into half as many, a few with each sample that comes: to merge
-    all of them at once would take half a second.
-    """
-    _insert_samples(transaction, run, [sample])
+def keep_sample(transaction: Transaction, run: str, sample: Sample, state: str) -> None:
+    """Keep a sample of a run that is in this state; the series has the outcomes that it does not have."""
+    _insert_samples(transaction, run, [sample], state)
     transaction.execute(
         "INSERT INTO histories (run, samples) VALUES (?, 1) ON CONFLICT DO UPDATE SET samples = samples + 1",
         run,
     )
+
+
+def thin_out(transaction: Transaction, run: str) -> None:
+    """Merge a few samples of a run that has too many, until there are half as many.
+
+    The seconds of its series are merged along the same steps. To merge all at once would take half a second.
+    """
     history = _fetch_history(transaction, run)
     if history["step_s"]:
         _merge_some(transaction, run, history)
@@ -81,6 +86,8 @@ def _merge_some(transaction: Transaction, run: str, history: sqlite3.Row) -> Non
         run, history["merged_to"], history["merge_until"], _MERGED_AT_ONCE,
     )  # fmt: skip
     merged = merge_steps((decode_kept(row["body"]) for row in rows), history["step_s"])
+    since, until = max(0.0, history["merged_to"]), rows[-1]["at"]
+    series_table.merge_seconds(transaction, run, history["step_s"], since, until)
     transaction.execute_each(
         "DELETE FROM samples WHERE run = ? AND at = ?", [(run, row["at"]) for row in rows]
     )
@@ -100,9 +107,13 @@ def _fetch_history(transaction: Transaction, run: str) -> sqlite3.Row:
 
 
 def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
-    """The samples of a run, oldest first."""
+    """The samples of a run, oldest first, with the outcomes of its series."""
     rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
-    return [decode_kept(row["body"]) for row in rows]
+    samples = [decode_kept(row["body"]) for row in rows]
+    row = transaction.select_one("SELECT requests FROM runs WHERE run = ?", run)
+    # What an older Oku has accounted has no seconds; its samples have outcomes of their own.
+    series = [each for each in series_table.fetch_series(transaction, run) if each.second != UNPLACED]
+    return join(samples, series, row["requests"] if row else 0)
 
 
 def fetch_events(transaction: Transaction, run: str) -> list[Event]:
@@ -138,8 +149,8 @@ def _build_span(row: sqlite3.Row) -> LeaseSpan:
     return LeaseSpan(**columns)
 
 
-def _insert_samples(transaction: Transaction, run: str, samples: list[Sample]) -> None:
+def _insert_samples(transaction: Transaction, run: str, samples: list[Sample], state: str = "") -> None:
     transaction.execute_each(
-        "INSERT OR REPLACE INTO samples (run, at, body) VALUES (?, ?, ?)",
-        [(run, sample.at, encode_kept(sample)) for sample in samples],
+        "INSERT OR REPLACE INTO samples (run, at, body, state) VALUES (?, ?, ?, ?)",
+        [(run, sample.at, encode_kept(sample), state) for sample in samples],
     )

@@ -66,15 +66,10 @@ def put(
     first_ns = int(at * 1e9)
     if stream and first_ns <= stream["last_ns"] <= first_ns + FUTURE_NS:
         first_ns = stream["last_ns"] + 1
-    rows: list[tuple[str, LineKind, int, str]] = []
-    for line in lines:
-        text = msgspec.json.encode({name: value for name, value in line.items() if value is not None})
-        rows.append((run, kind, first_ns, text.decode()))
-        first_ns += 1
-    if not rows:
+    entered = enter(transaction, run, kind, enumerate(lines, first_ns))
+    if not entered:
         return
-    transaction.execute_each("INSERT INTO outbox (run, kind, at_ns, line) VALUES (?, ?, ?, ?)", rows)
-    _change_size(transaction, len(rows), sum(len(text) for _, _, _, text in rows))
+    first_ns += entered
     transaction.execute(
         "INSERT INTO streams (run, kind, last_ns) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET last_ns = excluded.last_ns",
@@ -82,10 +77,24 @@ def put(
     )  # fmt: skip
 
 
+def enter(
+    transaction: Transaction, run: str, kind: LineKind, lines: Iterable[tuple[int, Mapping[str, Any]]]
+) -> int:
+    """Enter lines with their times in ns, which no other line of their stream has; gives how many."""
+    rows = [(run, kind, at_ns, _encode(line)) for at_ns, line in lines]
+    transaction.execute_each("INSERT INTO outbox (run, kind, at_ns, line) VALUES (?, ?, ?, ?)", rows)
+    _change_size(transaction, len(rows), sum(len(text) for _, _, _, text in rows))
+    return len(rows)
+
+
 def is_published(transaction: Transaction, run: str) -> bool:
     """Whether lines of a run are kept for Loki."""
     row = transaction.select_one("SELECT is_published FROM runs WHERE run = ?", run)
     return row is not None and bool(row["is_published"])
+
+
+def _encode(line: Mapping[str, Any]) -> str:
+    return msgspec.json.encode({name: value for name, value in line.items() if value is not None}).decode()
 
 
 def take_batch(
@@ -221,7 +230,7 @@ def drop_oldest(transaction: Transaction, most_bytes: int) -> dict[str, int]:
     # The index is named because SQLite would look at lines that are never dropped, which may be many.
     rows = transaction.select(
         "SELECT id, run, length(line) AS size FROM outbox INDEXED BY losable_lines"
-        " WHERE kind IN ('tick', 'latency', 'worker', 'coverage') ORDER BY id LIMIT ?",
+        " WHERE kind IN ('latency', 'worker', 'coverage') ORDER BY id LIMIT ?",
         _DROPPED_AT_ONCE,
     )
     dropped: dict[str, int] = {}

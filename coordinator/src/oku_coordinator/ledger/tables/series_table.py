@@ -6,43 +6,21 @@ than samples. Each row also knows how much of it has been published, so that its
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from oku_coordinator.ledger.storage.records import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.outcome import build_no_counts
+from oku_core.results.series import SeriesRow
 
 UNPLACED = -1
 """The second of what an older Oku has accounted, which did not keep when it ended."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeriesRow:
-    """Some seconds of a run.
-
-    Attributes:
-        second: the Unix time at which they begin; `UNPLACED` if it is not known.
-        seconds: how many they are.
-        outcomes: the counts of outcomes of the requests that ended in them.
-    """
-
-    second: int
-    seconds: int
-    outcomes: list[int]
-
-
-def collect(
-    transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]], earliest: float, latest: float
-) -> None:
-    """Collect what seconds have gained; it is written at the end of the transaction.
-
-    Seconds outside `earliest` and `latest` come from a clock that is wrong; they count for the nearer end.
-    """
+def collect(transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]]) -> None:
+    """Collect what seconds have gained; it is written at the end of the transaction."""
     gained = transaction.seconds.setdefault(run, {})
-    first, last = int(earliest), int(latest)
     for second, counts in seconds.items():
-        place = max(first, min(last, second))
-        total = gained.setdefault(place, build_no_counts())
+        total = gained.setdefault(second, build_no_counts())
         for index, count in enumerate(counts):
             total[index] += count
 
@@ -82,19 +60,18 @@ def fetch_series(transaction: Transaction, run: str) -> list[SeriesRow]:
     return [_build_row(*row) for row in rows]
 
 
-def take_increments(transaction: Transaction, run: str, before: float, most: int) -> list[SeriesRow]:
+def take_increments(transaction: Transaction, run: str, before: float) -> list[SeriesRow]:
     """What seconds have gained since it was last taken, oldest first; from now on it counts as published.
 
     Args:
         transaction: to read and write in.
         run: its id.
         before: only seconds that are over by then; infinity for all.
-        most: the largest number of them.
     """
     rows = transaction.select(
         "SELECT second, seconds, outcomes, published FROM series INDEXED BY unpublished_series"
-        " WHERE run = ? AND outcomes != published AND second + seconds <= ? ORDER BY second LIMIT ?",
-        run, before, most,
+        " WHERE run = ? AND outcomes != published AND second + seconds <= ? ORDER BY second",
+        run, before,
     )  # fmt: skip
     transaction.execute_each(
         "UPDATE series SET published = outcomes WHERE run = ? AND second = ?",
@@ -110,6 +87,7 @@ def take_increments(transaction: Transaction, run: str, before: float, most: int
                     decode_counts(row["outcomes"]), decode_counts(row["published"]), strict=True
                 )
             ],
+            is_new=not any(decode_counts(row["published"])),
         )
         for row in rows
     ]

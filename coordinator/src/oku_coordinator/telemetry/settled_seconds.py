@@ -1,0 +1,44 @@
+"""Which seconds of a run are settled: every worker that has leases has reported on them since."""
+
+from collections.abc import Iterable
+
+from oku_core.messaging.progress import Progress
+
+LONGEST_HOLD_S = 20.0
+"""Nothing is held back for longer, however seldom very many workers report."""
+_HOLD_CHECKPOINTS = 2
+_USUAL_CHECKPOINT_S = 3.0
+_ON_THE_WAY_S = 0.5
+"""Checkpoints tell of the time before they were sent, which is about this much before they are stored."""
+
+
+class SettledSeconds:
+    """Notes when workers have reported. Every time is Unix time by the coordinator's clock."""
+
+    def __init__(self) -> None:
+        self._reported_at: dict[str, float] = {}
+        """Of each worker that has leases; before it had any, there was nothing to report."""
+        self._longest_s = _HOLD_CHECKPOINTS * _USUAL_CHECKPOINT_S
+
+    def note_progress(self, progress: Progress, now: float) -> None:
+        """A worker has said which leases it has."""
+        if progress.leases:
+            self._reported_at.setdefault(progress.worker, now)
+        else:
+            self._reported_at.pop(progress.worker, None)
+
+    def note_checkpoints(self, workers: Iterable[str], checkpoint_s: float, now: float) -> None:
+        """The checkpoints of these workers are stored; each sends some every `checkpoint_s` or so."""
+        self._longest_s = min(LONGEST_HOLD_S, _HOLD_CHECKPOINTS * checkpoint_s)
+        for worker in workers:
+            if worker in self._reported_at:
+                self._reported_at[worker] = now
+
+    def forget_worker(self, worker: str) -> None:
+        """A worker that is gone reports no more."""
+        self._reported_at.pop(worker, None)
+
+    def find_end(self, now: float) -> float:
+        """Until when all is settled. What is still missing after the longest hold may come later."""
+        reported_to = min(self._reported_at.values(), default=now) - _ON_THE_WAY_S
+        return max(reported_to, now - self._longest_s)
