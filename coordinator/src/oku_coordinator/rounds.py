@@ -93,12 +93,14 @@ class Rounds:
                     self.roster.forget_lease(batch.worker, batch.incarnation, checkpoint.lease)
                 elif verdict == MessageVerdict.ACCOUNTED:
                     self.reaper.expiry.note_named(checkpoint.lease, now)
+        workers = [receipt.batch.worker for receipt in receipts]
+        self.ticker.note_checkpoints(workers, self.pace.checkpoint_s)
         self.breaker.note_receipts(receipts, now)
         self.wake()
 
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
-        if self.ticker.record(heard, time.monotonic()):
+        if self.ticker.record(heard, self.monotonic()):
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
             for progress in heard:
                 self.dispatcher.note_news(progress.worker)
