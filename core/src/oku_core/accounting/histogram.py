@@ -223,7 +223,7 @@ def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
 
 
 def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramSnapshot:
-    """What was recorded between two snapshots of one histogram; its buckets are in no order.
+    """What was recorded between two snapshots of one histogram.
 
     Added to a histogram that holds the earlier one, it makes that hold the later one: minimum and maximum are
     those of the later one.
@@ -231,18 +231,18 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
     Raises:
         ValueError: the later one does not contain the earlier one.
     """
-    before = dict(zip(earlier.buckets[0::2], earlier.buckets[1::2], strict=True))
-    after = dict(zip(later.buckets[0::2], later.buckets[1::2], strict=True))
-    changed = after.items() - before.items()
+    pairs = iter(earlier.buckets)
+    before = dict(zip(pairs, pairs, strict=True))
+    take = before.pop
     buckets: list[int] = []
-    for index, count in changed:
-        added = count - before.get(index, 0)
-        if added < 0:
-            raise ValueError(f"bucket {index} has fallen by {-added}")
-        buckets += (index, added)
-    if not before.keys() <= after.keys():
-        raise ValueError("buckets have been emptied")
-    if before and not (later.min_us <= earlier.min_us and earlier.max_us <= later.max_us):
+    pairs = iter(later.buckets)
+    for index, count in zip(pairs, pairs, strict=True):
+        added = count - take(index, 0)
+        if added:
+            buckets += (index, added)
+    if before or min(buckets[1::2], default=0) < 0:
+        raise ValueError("a bucket holds fewer than before")
+    if earlier.buckets and not (later.min_us <= earlier.min_us and earlier.max_us <= later.max_us):
         raise ValueError("the minimum has risen or the maximum has fallen")
     if later.sum_us < earlier.sum_us:
         raise ValueError("the sum has fallen")
