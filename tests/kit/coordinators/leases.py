@@ -1,9 +1,85 @@
-"""Leases that a test wants to have in a ledger."""
+"""Leases that a test wants to have in a ledger, and what their workers say of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
+from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 
 
-def cut_lease(ledger: Ledger, run: str, size: int, now: float) -> LeaseRecord | None:
-    """Lease the first `size` pending indices of a run, or fewer; None when there is nothing to lease."""
-    return next(iter(ledger.leases.cut(run, [lambda _: size], now)), None)
+def deal_lease(
+    ledger: Ledger, run: str, size: int, now: float, *, worker: str = "w1", limit: int | None = None
+) -> LeaseRecord | None:
+    """Lease the first `size` pending indices of a run, or fewer; None when there is nothing to lease.
+
+    The lease is for the process `b1` of worker `w1`, or `b2` of `w2` and so on; its worker may take all of it
+    unless there is a limit.
+    """
+    order = LeaseOrder(
+        worker, build_incarnation(worker), lambda _: size, lambda size: size if limit is None else limit
+    )
+    return next(iter(ledger.leases.deal(run, [order], now)), None)
+
+
+def build_incarnation(worker: str) -> str:
+    """The id of the process of a worker: `b1` for `w1`."""
+    return f"b{worker.removeprefix('w')}"
+
+
+def build_checkpoint(
+    lease: LeaseRecord, done: int | None = None, in_flight: Sequence[int] = (), **changes: Any
+) -> Checkpoint:
+    """The checkpoint of a lease whose requests were ok, in a millisecond and in second 3, changed as wanted.
+
+    It is final, of all of the lease, unless it is said otherwise.
+    """
+    done = lease.end if done is None else done
+    checkpoint = Checkpoint(
+        lease=lease.id,
+        sequence=lease.sequence + 1,
+        done=done,
+        end=lease.end,
+        in_flight=list(in_flight),
+        is_final=True,
+        parts=[build_part(done - len(in_flight))],
+        started_at=3.0 if done else 0.0,
+        ended_at=4.0 if done else 0.0,
+        cpu_s=0.5,
+        peak_rss_mb=80.0,
+    )
+    return msgspec.structs.replace(checkpoint, **changes)
+
+
+def build_part(covered: int, second: int = 3, latency_us: int = 1000) -> Part:
+    """What came of so many requests that were ok."""
+    latency = Histogram()
+    for _ in range(covered):
+        latency.record(latency_us)
+    return Part(
+        outcomes=[covered, 0, 0, 0, 0, 0],
+        statuses={"200": covered} if covered else {},
+        bytes_received=13 * covered,
+        latency=latency.build_latency(),
+        per_second={second: [covered, 0, 0, 0, 0, 0]} if covered else {},
+    )
+
+
+def build_batch(lease: LeaseRecord, *checkpoints: Checkpoint, **changes: Any) -> CheckpointBatch:
+    """The message of the worker that has a lease, changed as wanted."""
+    batch = CheckpointBatch(
+        worker=lease.worker, incarnation=lease.incarnation, run=lease.run, checkpoints=list(checkpoints)
+    )
+    return msgspec.structs.replace(batch, **changes)
+
+
+def apply_batches(
+    ledger: Ledger, batches: Sequence[CheckpointBatch], now: float, allowance: int = 0
+) -> list[MessageVerdict]:
+    """Take in what workers say; gives the verdicts on all of it."""
+    receipts = ledger.leases.apply(batches, lambda _batch, _spec: allowance, now)
+    return [verdict for receipt in receipts for verdict in receipt.verdicts]

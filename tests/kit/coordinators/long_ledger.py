@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import Histogram
@@ -60,7 +60,7 @@ def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
     """Carry out one lease of so many requests, reported by one worker."""
     ledger.runs.create(run, spec, _BEGIN)
     ledger.runs.change_state(run, RunState.RUNNING, _BEGIN + 1)
-    lease = cut_lease(ledger, run, requests, _BEGIN + 1)
+    lease = deal_lease(ledger, run, requests, _BEGIN + 1)
     assert lease is not None
     histogram = Histogram()
     histogram.record(12_345)

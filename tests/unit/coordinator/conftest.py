@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import settings
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.settings import CoordinatorSettings
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
 
 settings.register_profile("oku", deadline=None)
@@ -48,62 +47,39 @@ def begin_run(ledger: Ledger) -> Callable[..., RunRecord]:
 
 
 @pytest.fixture
-def cut(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> Callable[..., LeaseRecord]:
-    """Cuts a lease at 2 s, of a run that is made when it is not there."""
+def deal(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> Callable[..., LeaseRecord]:
+    """Deals a lease at 2 s to worker w1, of a run that is made when it is not there."""
 
-    def cut(size: int = 10, run: str = "r1", requests: int = 100, now: float = 2.0) -> LeaseRecord:
+    def deal(
+        size: int = 10, run: str = "r1", requests: int = 100, now: float = 2.0, **order: Any
+    ) -> LeaseRecord:
         if run not in {record.run for record in ledger.runs.fetch_page()}:
             begin_run(run, requests)
-        lease = cut_lease(ledger, run, size, now)
+        lease = deal_lease(ledger, run, size, now, **order)
         assert lease is not None
         return lease
 
-    return cut
+    return deal
 
 
 @pytest.fixture
-def make_claim() -> Callable[..., Claim]:
-    """Makes the claim of a lease, by worker w1 at 3 s, changed as wanted."""
+def make_batch() -> Callable[..., CheckpointBatch]:
+    """Makes the message of a worker with one checkpoint of a lease: by default its last, and all was ok."""
 
-    def make(lease: LeaseRecord, /, **changes: Any) -> Claim:
-        claim = Claim(lease=lease.id, execution="e1", worker="w1", incarnation="b1", at=3.0)
-        return msgspec.structs.replace(claim, **changes)
+    def make(lease: LeaseRecord, /, **changes: Any) -> CheckpointBatch:
+        return build_batch(lease, build_checkpoint(lease, **changes))
 
     return make
 
 
 @pytest.fixture
-def make_report() -> Callable[..., Report]:
-    """Makes the report of worker w1 on a lease: all was ok, in a millisecond each; changed as wanted."""
+def apply(ledger: Ledger) -> Callable[..., list[MessageVerdict]]:
+    """Takes in messages of workers and gives the verdicts; workers may take no more than they may."""
 
-    def make(
-        lease: LeaseRecord, /, done: int | None = None, unfinished: Sequence[int] = (), **changes: Any
-    ) -> Report:
-        done = lease.stop if done is None else done
-        covered = done - lease.start - len(unfinished)
-        latency = Histogram()
-        for _ in range(covered):
-            latency.record(1000)
-        report = Report(
-            lease=lease.id,
-            execution="e1",
-            worker="w1",
-            incarnation="b1",
-            start=lease.start,
-            done=done,
-            unfinished=list(unfinished),
-            outcomes=[covered, 0, 0, 0, 0, 0],
-            statuses={"200": covered} if covered else {},
-            bytes_received=13 * covered,
-            latency=latency.build_latency(),
-            started_at=3.0,
-            ended_at=4.0,
-            cpu_s=0.5,
-            peak_rss_mb=80.0,
-        )
-        return msgspec.structs.replace(report, **changes)
+    def apply(batches: Sequence[CheckpointBatch], now: float, allowance: int = 0) -> list[MessageVerdict]:
+        return apply_batches(ledger, batches, now, allowance)
 
-    return make
+    return apply
 
 
 @pytest.fixture

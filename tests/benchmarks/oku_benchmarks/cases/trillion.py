@@ -10,7 +10,7 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_benchmarks.cases.ledger import count_leases
 from oku_benchmarks.error import BenchmarkError
@@ -129,7 +129,7 @@ def _measure_holes(path: Path) -> Holes:
     ledger = Ledger(path)
     ledger.runs.create("holes", Spec(requests=requests), 0.0)
     ledger.runs.change_state("holes", RunState.RUNNING, 1.0)
-    lease = cut_lease(ledger, "holes", requests, 2.0)
+    lease = deal_lease(ledger, "holes", requests, 2.0)
     if lease is None:
         raise BenchmarkError("the ledger gave no lease")
     unfinished = list(range(0, 10 * _HOLES, 10))

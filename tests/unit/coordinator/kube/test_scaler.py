@@ -2,7 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
 from oku_coordinator.kube import deletion_cost as costs_module
@@ -427,7 +427,7 @@ def make_two_of_three_busy(world: World, kubernetes: Kubernetes) -> None:
     world.submit(workers=3)
     world.change(RunState.RUNNING)
     for worker in ("w-1", "w-3"):
-        lease = cut_lease(world.ledger, "r1", 2, world.now)
+        lease = deal_lease(world.ledger, "r1", 2, world.now)
         assert lease is not None
         claim = Claim(lease=lease.id, execution=worker, worker=worker, incarnation=worker, at=world.now)
         world.ledger.leases.apply([claim], world.now)

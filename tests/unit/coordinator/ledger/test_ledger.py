@@ -2,7 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -34,7 +34,7 @@ def test_the_whole_request_space_of_a_new_run_is_pending(ledger: Ledger) -> None
         lambda ledger: ledger.runs.fetch_snapshot("r9"),
         lambda ledger: ledger.check("r9"),
         lambda ledger: ledger.runs.change_state("r9", RunState.RUNNING, 0.0),
-        lambda ledger: cut_lease(ledger, "r9", 10, 0.0),
+        lambda ledger: deal_lease(ledger, "r9", 10, 0.0),
         lambda ledger: ledger.runs.set_served("r9", 10),
     ],
 )

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord, Snapshot
@@ -172,7 +172,7 @@ class LedgerLaws(RuleBasedStateMachine):
         if run not in self.counted:
             return
         may_cut = self.state(run) == RunState.RUNNING and self.ledger.leases.count_pending(run) > 0
-        lease = cut_lease(self.ledger, run, size, self.tick())
+        lease = deal_lease(self.ledger, run, size, self.tick())
         assert (lease is not None) == may_cut
         if lease is not None:
             assert 1 <= lease.length <= size

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
@@ -60,7 +60,7 @@ CALLS: dict[str, Callable[[Ledger], Any]] = {
     "one run": lambda ledger: ledger.runs.fetch(LONG_RUN),
     "a standing": lambda ledger: ledger.runs.fetch_standing(LONG_RUN),
     "a snapshot": lambda ledger: ledger.runs.fetch_snapshot(LONG_RUN),
-    "a lease": lambda ledger: cut_lease(ledger, LONG_RUN, 10, LATER),
+    "a lease": lambda ledger: deal_lease(ledger, LONG_RUN, 10, LATER),
     "a sample": lambda ledger: ledger.history.keep_sample(LONG_RUN, build_sample(LATER + 1)),
     "an event": lambda ledger: ledger.history.note(LONG_RUN, [build_event()]),
     "a lease that is taken back": take_back,

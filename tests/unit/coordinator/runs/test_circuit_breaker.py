@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import fail
@@ -40,13 +40,13 @@ class World:
 
     def refuse(self, worker: str, now: float = 0.0) -> None:
         """Let a worker refuse a lease."""
-        lease = cut_lease(self.ledger, "r1", 10, 2.0)
+        lease = deal_lease(self.ledger, "r1", 10, 2.0)
         assert lease is not None
         self.take_in(lease, worker, now, done=lease.start, refusal=REFUSAL)
 
     def account(self) -> None:
         """Let a worker account for ten requests."""
-        lease = cut_lease(self.ledger, "r1", 10, 2.0)
+        lease = deal_lease(self.ledger, "r1", 10, 2.0)
         assert lease is not None
         self.take_in(lease)
 

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
@@ -83,7 +83,7 @@ def pending(ledger: Ledger) -> RunRecord:
 def running(ledger: Ledger, pending: RunRecord) -> RunRecord:
     """A running run that has its turn and an active lease."""
     record = ledger.runs.change_state(pending.run, RunState.RUNNING, 1.0)
-    cut_lease(ledger, pending.run, 10, 2.0)
+    deal_lease(ledger, pending.run, 10, 2.0)
     return record
 
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -111,7 +111,7 @@ def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
     for step in ways[state]:
         ledger.runs.change_state(run, step, NOW)
         if step == RunState.RUNNING:
-            cut_lease(ledger, run, 10, NOW)  # so that it does not come to rest at once
+            deal_lease(ledger, run, 10, NOW)  # so that it does not come to rest at once
     assert ledger.runs.fetch(run).state == state
     return run
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.inbound import take_in
 from oku_coordinator.ledger import Ledger
@@ -104,7 +104,7 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda ledger, _: cut_lease(ledger, "r1", 10, 6.0),
+        lambda ledger, _: deal_lease(ledger, "r1", 10, 6.0),
         lambda ledger, lease: ledger.leases.expire([lease], ExpiryReason.WORKER_LOST, 6.0),
         lambda ledger, _: ledger.runs.change_state("r1", RunState.PAUSING, 6.0),
     ],

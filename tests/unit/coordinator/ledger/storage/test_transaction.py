@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -105,7 +105,7 @@ def test_threads_take_turns(
     is_over = threading.Event()
 
     def deal() -> None:
-        while lease := cut_lease(ledger, "r1", 7, 2.0):
+        while lease := deal_lease(ledger, "r1", 7, 2.0):
             out.append(lease)
 
     def take_in() -> None:

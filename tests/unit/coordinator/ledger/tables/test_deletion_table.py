@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
@@ -87,7 +87,7 @@ def test_nothing_is_left_of_a_deleted_run(
         with closing(Ledger(file, publishes=True)) as ledger:
 
             def cut(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
-                lease = cut_lease(ledger, run, size, 2.0)
+                lease = deal_lease(ledger, run, size, 2.0)
                 assert lease is not None
                 return lease
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.kit.coordinators.leases import cut_lease
+from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
@@ -32,7 +32,7 @@ def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, cut: Cut) ->
     cut(99)
     assert cut(50).length == 1
     assert ledger.leases.count_pending("r1") == 0
-    assert cut_lease(ledger, "r1", 50, 3.0) is None
+    assert deal_lease(ledger, "r1", 50, 3.0) is None
 
 
 def test_a_lease_does_not_reach_over_what_is_accounted(
@@ -89,7 +89,7 @@ def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut
     lead_to(ledger, state, cut())
     before = ledger.leases.fetch_slices("r1")
     assert ledger.leases.count_pending("r1") > 0
-    assert cut_lease(ledger, "r1", 10, 6.0) is None
+    assert deal_lease(ledger, "r1", 10, 6.0) is None
     assert ledger.leases.fetch_slices("r1") == before
 
 
