@@ -80,6 +80,7 @@ def _build_rate() -> Panel:
         "Requests that ended",
         lambda ticks: f"({ticks.sum('requests_ended', SPAN, _BY)} / {ticks.sum('seconds', SPAN, _BY)})",
         "locale",
+        Exactness.SERIES,
     )
 
 
@@ -89,7 +90,11 @@ def _build_failures() -> Panel:
         return f"({failures} / {ticks.sum('seconds', SPAN, _BY)})"
 
     return _build_overlay(
-        "Not ok, per second", "Requests that ended with an outcome other than `ok`", build_expr, "locale"
+        "Not ok, per second",
+        "Requests that ended with an outcome other than `ok`",
+        build_expr,
+        "locale",
+        Exactness.SERIES,
     )
 
 
@@ -99,10 +104,13 @@ def _build_quantile(name: str) -> Panel:
         f"The {LATENCIES[name]} of the responses, of each step the largest of its seconds",
         lambda ticks: ticks.max(f"{name}_ms", SPAN, _BY),
         "ms",
+        Exactness.PROGRESS,
     )
 
 
-def _build_overlay(title: str, shows: str, build_expr: Callable[[Lines], str], unit: str) -> Panel:
+def _build_overlay(
+    title: str, shows: str, build_expr: Callable[[Lines], str], unit: str, exactness: Exactness
+) -> Panel:
     """Both runs in one bar for each step: what both have, and on top what one has more than the other."""
     needs = ("active_s", "seconds")
     a, b = (build_expr(Lines(whose, LineKind.TICK, where=_CLOCK, needs=needs)) for whose in (_RUN_A, _RUN_B))
@@ -112,7 +120,7 @@ def _build_overlay(title: str, shows: str, build_expr: Callable[[Lines], str], u
         shows=f"{shows}, by time since the start of each run, without pauses. Grey is what both runs have;"
         " on top of it is what A or B has more. If a bar has only one colour, the other run had ended or had"
         " nothing.",
-        exactness=Exactness.PROGRESS,
+        exactness=exactness,
         queries=[
             Query(f"({a} <= {b}) or ({b} < {a})", "both", is_instant=True),
             Query(f"({a} - {b} > 0) or ({a} unless {b}) or ({a} * 0)", "A more", is_instant=True),

@@ -95,7 +95,10 @@ class Lines:
 
 
 def rate(ticks: Lines, field: str, window: str = STEP) -> str:
-    """The sum of a field per second of the ticks, which is right for any number of ticks in a step."""
+    """The sum of a field per second of the ticks, which is right for any number of ticks in a step.
+
+    It is right for several lines of one second, too: the length of the second is in one of them alone.
+    """
     return f"{ticks.sum(field, window)} / {ticks.sum('seconds', window)}"
 
 

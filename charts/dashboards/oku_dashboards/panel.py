@@ -26,6 +26,7 @@ class Exactness(StrEnum):
     EXACT = "Exact within the time range: made from what the ledger accounted for."
     RECORDED = "Exact: made from what the ledger recorded when it happened."
     LEDGER = "From the ledger, as of the latest tick in the time range."
+    SERIES = "Exact once the run is at rest: until then some counts of its seconds are still to come."
     PROGRESS = "Not exact: made from the workers' progress, which may be lost."
 
 

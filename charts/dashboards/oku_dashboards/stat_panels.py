@@ -24,8 +24,8 @@ LATENCIES = {
 }
 """The fields of the summary, and how they are shown."""
 _NO_RUN = "no run"
-_NOW = "10s"
-"""How much time a figure of now covers, so that one late tick does not make it vanish."""
+_NOW = "30s"
+"""How much time a figure of now covers: the line of a tick waits for the checkpoints of its second."""
 _NOTHING_NOW = "at rest"
 _PER_SECOND = "suffix: req/s"
 """Grafana's own unit rounds 8,788 to 9K."""
@@ -92,8 +92,8 @@ class StatPanels:
         """The rate of the last ticks."""
         return stat(
             title="Rate now",
-            shows="Requests that ended per second, over the last ten seconds of the time range.",
-            exactness=Exactness.PROGRESS,
+            shows="Requests that ended per second, over the last 30 seconds of the time range.",
+            exactness=Exactness.SERIES,
             queries=[Query(rate(self.ticks, "requests_ended", _NOW), "requests", is_instant=True)],
             unit=_PER_SECOND,
             decimals=0,
@@ -125,7 +125,7 @@ class StatPanels:
         """The p99 of the last ticks."""
         return stat(
             title="p99 now",
-            shows="99 of 100 responses arrived within this time: the worst second of the last ten in the"
+            shows="99 of 100 responses arrived within this time: the worst second of the last 30 in the"
             " time range.",
             exactness=Exactness.PROGRESS,
             queries=[Query(self.ticks.max("p99_ms", _NOW), "p99", is_instant=True)],

@@ -33,7 +33,7 @@ class TimeSeriesPanels:
             lines(
                 title="Rate",
                 shows="Requests that ended per second. If a step is longer than a second, the mean.",
-                exactness=Exactness.PROGRESS,
+                exactness=Exactness.SERIES,
                 queries=[Query(rate(self._ticks, "requests_ended"), "requests")],
                 unit="reqps",
             ).colour({"requests": PLAIN})
@@ -61,7 +61,7 @@ class TimeSeriesPanels:
                 custom=STACKED,
                 title="Outcomes",
                 shows="Requests that ended per second, stacked by outcome.",
-                exactness=Exactness.PROGRESS,
+                exactness=Exactness.SERIES,
                 queries=[Query(rate(self._ticks, outcome), outcome) for outcome in OUTCOMES],
                 unit="reqps",
             ).colour({str(outcome): colour for outcome, colour in OUTCOME_COLOURS.items()})
@@ -74,7 +74,7 @@ class TimeSeriesPanels:
                 title="Not ok",
                 shows="The same without `ok`, so that a few failures among many requests stand out."
                 " A run without failures shows zero.",
-                exactness=Exactness.PROGRESS,
+                exactness=Exactness.SERIES,
                 queries=[Query(rate(self._ticks, outcome), outcome) for outcome in _FAILURES],
                 unit="reqps",
             ).colour({str(outcome): OUTCOME_COLOURS[outcome] for outcome in _FAILURES})

@@ -23,6 +23,8 @@ LEDGER_FIELDS = {
     *("part", "start", "stop", "again"),
 }
 """What ticks and coverage have from the ledger."""
+SERIES_FIELDS = {"requests_ended", "seconds", "active_s", "since", *OUTCOMES}
+"""What ticks have from checkpoints, and what these counts are divided and placed by."""
 MIN_STEPS_S = {"tick": 1, "latency": 1, "worker": 5, "coverage": 10, "range": 1, "status": 10}
 
 
@@ -173,6 +175,9 @@ def test_exactness_is_that_of_the_lines(panel: dict[str, Any]) -> None:
         case Exactness.LEDGER:
             assert kinds <= {"tick", "coverage"}
             assert fields <= LEDGER_FIELDS
+        case Exactness.SERIES:
+            assert kinds == {"tick"}
+            assert fields <= SERIES_FIELDS
         case Exactness.PROGRESS:
             assert not kinds <= LASTING
 
@@ -208,7 +213,7 @@ def test_the_range_of_a_query_is_its_step_or_the_whole_time(
         assert ranges == set()
         assert target["maxLines"] <= 5000
     elif panel["title"].endswith(" now"):
-        assert (ranges, target["queryType"]) == ({"10s"}, "instant")
+        assert (ranges, target["queryType"]) == ({"30s"}, "instant")
     else:
         assert ranges == {"$__range" if target["queryType"] == "instant" else "$__interval"}
 
@@ -232,6 +237,17 @@ def test_quantiles_are_only_compared(panel: dict[str, Any], target: dict[str, An
     for fold, field in re.findall(r"(\w+)_over_time\([^\[]*unwrap (\w+) \[", target["expr"]):
         if re.fullmatch(r"(latency_ms_)?(p\d+(_9)?|mean|min|max)(_ms)?", field):
             assert fold in {"max", "min", "last"}, field
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_counts_of_ticks_are_added(panel: dict[str, Any], target: dict[str, Any]) -> None:
+    """A second may have several lines, as some counts come later: nothing else is right for them."""
+    del panel
+    for fold, selector, field in re.findall(
+        r"(\w+)_over_time\(({[^}]*})[^\[]*unwrap (\w+) \[", target["expr"]
+    ):
+        if "tick" in find_kinds(selector) and field in {"requests_ended", "seconds", *OUTCOMES}:
+            assert fold == "sum", field
 
 
 @pytest.mark.parametrize(("panel", "target"), TARGETS)
