@@ -68,8 +68,9 @@ class EngineBench(ABC):
 
     def add(self, start: int, stop: int) -> Execution:
         """Give the engine a lease."""
-        lease = Lease(id=f"{start}", run="r1", start=start, stop=stop, start_by=0.0, spec=self.spec)
-        execution = Execution(lease, asyncio.get_running_loop().create_future())
+        ranges = [(start, stop)] if start < stop else []
+        lease = Lease(id=f"{start}", run="r1", ranges=ranges, limit=stop - start)
+        execution = Execution(lease, self.spec, asyncio.get_running_loop().create_future())
         self.feed.add(execution)
         return execution
 

@@ -4,11 +4,14 @@ import asyncio
 import gc
 import logging
 import time
+from concurrent.futures import Future
 from typing import Any
 
-from oku_core.accounting.outcome import OUTCOMES
-from oku_core.messaging.lease import Lease, Report, find_fault
-from oku_core.messaging.order import Stop
+from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount, count
+
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import Lease, LeaseBatch, build_lease_id
+from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import EVERYWHERE
@@ -16,14 +19,17 @@ from oku_core.spec.secrets import SpecSources
 from oku_core.spec.spec import Spec
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.reports import WorkerIdentity
+from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.loop_thread import LoopThread
 
+__all__ = ["EngineWorker", "LeaseAccount", "count"]
+
 PATIENCE_S = 30.0
+_INCARNATION = "b1"
 
 
 class EngineWorker:
-    """The worker's lease runner in the thread of its event loop.
+    """The worker's lease runner in the thread of its event loop; each checkpoint is confirmed at once.
 
     Args:
         local_address: what it sends from; the system chooses unless given.
@@ -36,43 +42,55 @@ class EngineWorker:
         self._loop_thread = LoopThread()
         self._complaints = _Complaints()
         self._leases = 0
+        self._specs: dict[str, Spec] = {}
+        self._finals: dict[str, Future[LeaseAccount]] = {}
+        self.book = CheckpointBook()
         supervisor = supervisor or Supervisor()
         engines = EngineSwitch(supervisor, local_address, SpecSources(files=EVERYWHERE))
-        self.runner = LeaseRunner(WorkerIdentity("w1", "b1"), supervisor, engines)
+        self.runner = LeaseRunner(WorkerIdentity("w1", _INCARNATION), supervisor, engines, self._confirm)
         self._loop_thread.start()
         self._loop_thread.ask(self.runner.start)
 
-    async def run(self, spec: Spec, requests: int, *, start: int = 0) -> Report:
-        """Run one lease on `[start, start + requests)` to its end, and check its report."""
+    async def run(self, spec: Spec, requests: int, *, start: int = 0) -> LeaseAccount:
+        """Run one lease on `[start, start + requests)` to its end; its account."""
         return await self.run_lease(self.build_lease(spec, requests, start=start))
 
-    async def run_lease(self, lease: Lease) -> Report:
-        """Run a lease to its end, and check its report."""
+    async def run_lease(self, lease: Lease) -> LeaseAccount:
+        """Run a lease to its end; its account."""
+        self.book.open(lease)
+        final = self._finals[lease.id] = Future()
+        batch = LeaseBatch(
+            run=lease.run,
+            incarnation=_INCARNATION,
+            leases=[lease],
+            start_by=time.time() + 60,
+            spec=self._specs[lease.id],
+        )
+        self._loop_thread.ask(lambda: self.runner.take(batch))
         async with asyncio.timeout(PATIENCE_S):
-            report = await asyncio.to_thread(
-                self._loop_thread.await_result, self.runner.run(lease, f"e-{lease.id}")
-            )
-        assert report is not None
-        assert find_fault(report, lease.start, lease.stop) is None
-        self._loop_thread.ask(lambda: self.runner.forget(lease.id))
-        return report
+            return await asyncio.wrap_future(final)
 
     def build_lease(self, spec: Spec, requests: int, *, start: int = 0, run: str = "r1") -> Lease:
-        """A new lease."""
+        """A new lease, all of which may be taken."""
         self._leases += 1
-        return Lease(
-            id=f"l{self._leases}",
+        lease = Lease(
+            id=build_lease_id(run, self._leases),
             run=run,
-            start=start,
-            stop=start + requests,
-            start_by=time.time() + 60,
-            spec=spec,
+            ranges=[(start, start + requests)] if requests else [],
+            limit=requests,
         )
+        self._specs[lease.id] = spec
+        return lease
 
-    def stop(self, grace_s: float, **what: Any) -> None:
-        """Order an early end."""
-        order = Stop(**({"run": "r1"} | what), grace_s=grace_s)
+    def stop(self, grace_s: float, run: str = "r1") -> None:
+        """Order an early end of all leases of a run so far."""
+        order = Stop(run=run, up_to=self._leases, grace_s=grace_s)
         self._loop_thread.ask(lambda: self.runner.stop(order))
+
+    def control(self, **what: Any) -> None:
+        """Tell it what the coordinator has decided."""
+        control = Control(incarnation=_INCARNATION, **what)
+        self._loop_thread.ask(lambda: self.runner.control(control))
 
     def build_progress(self) -> Progress:
         """What it says of the time since the last call."""
@@ -96,6 +114,20 @@ class EngineWorker:
         gc.unfreeze()
         self._complaints.check()
 
+    async def _confirm(self, batch: CheckpointBatch) -> None:
+        """Take what the runner sends, in its loop; whoever waits for a lease learns of what can't be true."""
+        try:
+            confirmed = self.book.take(batch)
+        except Exception as error:
+            for checkpoint in batch.checkpoints:
+                self._finals[checkpoint.lease].set_exception(error)
+            raise
+        self.runner.control(Control(incarnation=_INCARNATION, confirmed=confirmed))
+        for checkpoint in batch.checkpoints:
+            final = self._finals[checkpoint.lease]
+            if checkpoint.is_final and not final.done():
+                final.set_result(self.book.accounts[checkpoint.lease])
+
 
 class _Complaints(logging.Handler):
     """Errors that reach nobody but the event loop."""
@@ -114,8 +146,3 @@ class _Complaints(logging.Handler):
     def check(self) -> None:
         logging.getLogger().removeHandler(self)
         assert self._records == []
-
-
-def count(report: Report) -> dict[str, int]:
-    """The outcomes that occurred."""
-    return {outcome.value: n for outcome, n in zip(OUTCOMES, report.outcomes, strict=True) if n}

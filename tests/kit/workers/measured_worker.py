@@ -75,7 +75,7 @@ async def _run_order(order: dict[str, Any]) -> dict[str, Any]:
     grown_kib = _read_peak_kib() - before_kib
     await asyncio.to_thread(worker.close)
     return {
-        "outcomes": count(report), "growth_kib": grown_kib, "bytes_received": report.bytes_received
+        "outcomes": count(report), "growth_kib": grown_kib, "bytes_received": report.part.bytes_received
     }  # fmt: skip
 
 

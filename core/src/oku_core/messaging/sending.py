@@ -30,12 +30,10 @@ _TRANSIENT = 1
 
 def send_leases(app: App, batch: LeaseBatch) -> None:
     """Put leases into their worker's queue; raise kombu's `OperationalError` if the broker is unavailable."""
-    name = build_lease_queue(batch.incarnation).name
     app.send_task(
         LEASE_TASK,
         args=[seal_leases(app.signer, batch)],
-        exchange="",
-        routing_key=name,
+        queue=build_lease_queue(batch.incarnation),
         declare=[],  # the worker declares it; if the worker is gone, its leases go nowhere
         delivery_mode=_TRANSIENT,
         **_TASK_OPTIONS,

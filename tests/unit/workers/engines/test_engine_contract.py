@@ -79,7 +79,7 @@ async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
     await settle()
 
     assert first.finished.done()
-    assert first.unfinished == [0, 1, 2]
+    assert first.given_back == [0, 1, 2]
     assert (bench.sent, second.in_flight) == ([0, 1, 2, 3, 4, 5], 3)
 
 
@@ -93,7 +93,7 @@ async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: in
     bench.feed.withdraw(execution)
     bench.engine.cut_off(execution)
     await settle()
-    assert execution.unfinished == list(range(taken))
+    assert execution.given_back == list(range(taken))
     assert (bench.engine.in_flight, execution.finished.done()) == (0, True)
 
     other = bench.add(10, 20)
@@ -112,7 +112,7 @@ async def test_a_second_cut_does_nothing(bench: EngineBench) -> None:
     await settle()
     bench.engine.cut_off(first)
     await settle()
-    assert (first.unfinished, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
+    assert (first.given_back, second.in_flight, bench.engine.in_flight) == ([0, 1, 2], 3, 3)
 
 
 async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
@@ -127,8 +127,8 @@ async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
     bench.engine.cut_off(first)
     bench.engine.cut_off(second)
     await settle()
-    assert (first.outcomes[TIMEOUT], first.unfinished) == (1, [])
-    assert (second.outcomes[TIMEOUT], second.unfinished) == (0, [1, 2])
+    assert (first.outcomes[TIMEOUT], first.given_back) == (1, [])
+    assert (second.outcomes[TIMEOUT], second.given_back) == (0, [0, 1])
     assert not any(task.cancelling() for task in asyncio.all_tasks())
 
 
@@ -145,8 +145,8 @@ async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
     bench.engine.cut_off(first)
     await settle()
 
-    assert first.unfinished == [2, 3]
-    assert (second.unfinished, second.in_flight) == ([], 3)
+    assert first.given_back == [2, 3]
+    assert (second.given_back, second.in_flight) == ([], 3)
 
 
 async def test_a_cut_while_nothing_is_in_flight(bench: EngineBench) -> None:
@@ -169,7 +169,7 @@ async def test_an_answer_after_a_cut_does_not_count(bench: EngineBench) -> None:
     bench.engine.cut_off(execution)
     bench.answer(0)
     await settle()
-    assert (execution.unfinished, execution.outcomes[OK]) == ([0, 1, 2], 0)
+    assert (execution.given_back, execution.outcomes[OK]) == ([0, 1, 2], 0)
 
 
 async def test_closing_gives_back_what_is_in_flight(bench: EngineBench) -> None:
@@ -177,7 +177,7 @@ async def test_closing_gives_back_what_is_in_flight(bench: EngineBench) -> None:
     execution = bench.add(0, 10)
     await settle()
     await bench.engine.close()
-    assert sorted(execution.unfinished) == [0, 1, 2]
+    assert sorted(execution.given_back) == [0, 1, 2]
     assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 0)
 
 
@@ -188,7 +188,7 @@ async def test_closing_at_any_turn_of_the_event_loop(bench: EngineBench, turns: 
     for _ in range(turns):
         await asyncio.sleep(0)
     await asyncio.wait_for(bench.engine.close(), 1)
-    assert sorted(execution.unfinished) == list(range(execution.next_index))
+    assert sorted(execution.given_back) == list(range(execution.next_index))
     assert bench.engine.in_flight == 0
 
 
@@ -198,7 +198,7 @@ async def test_closing_right_after_a_cut(bench: EngineBench) -> None:
     await settle()
     bench.engine.cut_off(execution)
     await asyncio.wait_for(bench.engine.close(), 1)
-    assert execution.unfinished == [0, 1, 2]
+    assert execution.given_back == [0, 1, 2]
 
 
 async def test_a_lease_that_comes_as_the_engine_closes_is_not_begun(bench: EngineBench) -> None:
@@ -206,7 +206,7 @@ async def test_a_lease_that_comes_as_the_engine_closes_is_not_begun(bench: Engin
     await settle()
     execution = bench.add(0, 3)
     await bench.engine.close()
-    assert (bench.sent, execution.has_begun) == ([], False)
+    assert (bench.sent, execution.taken) == ([], 0)
 
 
 async def test_a_lost_connection_is_the_end_of_one_request(bench: EngineBench) -> None:

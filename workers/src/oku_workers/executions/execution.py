@@ -227,6 +227,7 @@ class Execution:
         """Finish if nothing is in flight and nothing is left to take."""
         if self.taken == self.end == self.ended and not self.finished.done():
             self.ended_at = self._now()
+            self.given_back.sort()
             self.finished.set_result(None)
 
     def list_counts(self) -> Iterator[tuple[int, int]]:

@@ -50,7 +50,7 @@ async def test_a_cut_that_meets_a_complete_response(bench: AiohttpBench) -> None
     bench.engine.cut_off(first)
     await settle()
 
-    assert (first.unfinished, first.outcomes[OK]) == ([0, 1, 2], 0)
+    assert (first.given_back, first.outcomes[OK]) == ([0, 1, 2], 0)
     assert first.finished.done()
     second = bench.add(3, 6)
     await settle()
@@ -77,13 +77,13 @@ async def test_a_client_that_makes_something_else_of_a_cut(bench: AiohttpBench, 
     bench.engine.cut_off(first)
     await settle()
     assert first.finished.done()
-    assert (first.unfinished, first.outcomes[OK]) == (([0, 1, 2], 0) if end == "error" else ([], 3))
+    assert (first.given_back, first.outcomes[OK]) == (([0, 1, 2], 0) if end == "error" else ([], 3))
 
     second = bench.add(3, 6)
     await settle()
     bench.engine.cut_off(second)
     await settle()
-    assert second.unfinished == [3, 4, 5]
+    assert second.given_back == [0, 1, 2]
 
 
 async def test_an_error_after_the_limit_is_a_timeout(bench: AiohttpBench) -> None:

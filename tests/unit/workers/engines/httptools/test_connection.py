@@ -71,9 +71,10 @@ class Bench:
         self.build: Any = None
         self.kept: list[bool] = []
         self.reasons: list[object] = []
-        lease = Lease(id="l", run="r", start=0, stop=10**9, start_by=0.0, spec=Spec())
+        lease = Lease(id="l", run="r", ranges=[(0, 10**9)], limit=10**9)
         finished: Any = Future()  # of threads: hypothesis would make a thousand event loops
-        self.execution = Execution(lease, finished)
+        self.execution = Execution(lease, Spec(), finished)
+        self.feed.add(self.execution)
         self.connect()
 
     def connect(self) -> None:
@@ -122,8 +123,7 @@ class Bench:
         return execution.outcomes, execution.statuses, execution.bytes_received, self.kept
 
     def _take(self) -> int:
-        self.execution.next_index += 1
-        return self.execution.next_index - 1
+        return self.feed.take(self.execution)
 
 
 @dataclass(frozen=True)
