@@ -6,8 +6,23 @@ from tests.kit.runs.local_run import LocalRun, Start, starting_runs
 
 from oku_core.spec.spec import Engine
 
+_CAMPAIGN = "test_campaign.py"
 LOAD = ("--concurrency", "50", "--delay", "5ms..50ms", "--workers", "2")
 """About 3,600 requests a second over two workers, which leaves the processors idle enough for faults."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long a campaign lasts, and its first seed."""
+    parser.addoption("--campaign", metavar="DURATION", help="play random runs for so long, and nothing else")
+    parser.addoption("--seed", type=int, default=1, help="of the first run of a campaign")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A campaign is played alone, and only when it is asked for."""
+    is_campaign = config.getoption("--campaign") is not None
+    left_out = [item for item in items if (item.path.name == _CAMPAIGN) != is_campaign]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(params=list(Engine), ids=str)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from oku_benchmarks.benchmarks import BENCHMARKS
 from oku_benchmarks.cases import hundred_million
+from oku_benchmarks.cases.leases import LEASE_CASES
 from oku_benchmarks.documents.attachments import move_kept
 from oku_benchmarks.documents.document import Document, encode_results, read_documents, write_document
 from oku_benchmarks.error import BenchmarkError
@@ -24,7 +25,8 @@ from oku_benchmarks.progress import log
 from oku_core.errors import UserError
 from oku_core.process.open_files import raise_open_files
 
-_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long)
+_LEASES = "leases"
+_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long and name != _LEASES)
 _SHORT_NAMES = {
     "hundred-million": _LONG,
     "no-delay": (hundred_million.NO_DELAY,),
@@ -39,15 +41,21 @@ def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     options = parser.parse_args(arguments)
     names = [name for given in options.names for name in _SHORT_NAMES.get(given, (given,))]
+    lease_cases = tuple(name for name in names if name in LEASE_CASES) if _LEASES in names else ()
+    names = [name for name in names if name not in lease_cases]
     if unknown := [name for name in names if name not in BENCHMARKS]:
-        parser.error(f"{unknown[0]} is not one of {_NAMES}")
+        parser.error(
+            f"{unknown[0]} is not one of {_NAMES}, nor after {_LEASES} one of {', '.join(LEASE_CASES)}"
+        )
     for flag, value in (("--rounds", options.rounds), ("--requests", options.requests)):
         if value is not None and value < 1:
             parser.error(f"{flag}: {value} is not at least 1")
     if not is_supported():
         log("bench: this system has no /proc to read processor time and memory from; it needs Linux")
         return 2
-    plan = QUICK if options.quick else FULL
+    plan = dataclasses.replace(
+        QUICK if options.quick else FULL, lease_cases=lease_cases, baseline=options.baseline
+    )
     if options.rounds:
         plan = dataclasses.replace(plan, rounds=options.rounds)
     if options.requests:
@@ -56,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     failed = []
     if not options.page:
         raise_open_files()
-        names = names or [name for name in BENCHMARKS if name not in _LONG]
+        names = names or [name for name, benchmark in BENCHMARKS.items() if not benchmark.is_long]
         failed = [name for name in names if not _measure(name, plan, docs / "benchmarks", arguments)]
     docs.mkdir(parents=True, exist_ok=True)
     page = docs / "benchmarks.md"
@@ -68,13 +76,17 @@ def main(arguments: Sequence[str]) -> int:
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./task bench --", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one of {_NAMES}; else all but the last three"
+        "names", nargs="*", metavar="NAME", help=f"one of {_NAMES}; else all but {_LEASES} and the last three"
     )
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")
     parser.add_argument(
         "--requests", type=int, help="of hundred-million, to try it; written into build/benchmarks, too"
     )
+    parser.add_argument(
+        "--baseline", default="", metavar="CHECKOUT",
+        help=f"of {_LEASES}: another checkout, set up, that plays each case first",
+    )  # fmt: skip
     parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
     return parser
 
@@ -91,7 +103,10 @@ def _measure(name: str, plan: Plan, docs: Path, arguments: Sequence[str]) -> boo
     folder = Path(tempfile.mkdtemp(dir=scratch, prefix="bench-")).absolute()
     is_kept = False
     try:
-        results = BENCHMARKS[name].measure(plan, folder)
+        benchmark = BENCHMARKS[name]
+        results = benchmark.measure(plan, folder)
+        if benchmark.merge and (before := read_documents(docs).get(name)):
+            results = benchmark.merge(before.read_results(benchmark.results), results)
         move_kept(folder, docs)
     except (BenchmarkError, UserError) as error:
         is_kept = True

@@ -14,6 +14,7 @@ from oku_benchmarks.cases import (
     cpu,
     first_minute,
     hundred_million,
+    leases,
     ledger,
     ledger_days,
     memory,
@@ -33,6 +34,7 @@ from oku_benchmarks.sections import (
     cpu_section,
     first_minute_section,
     hundred_million_section,
+    leases_section,
     ledger_days_section,
     ledger_section,
     memory_section,
@@ -54,12 +56,15 @@ class Benchmark:
         results: what that gives.
         build_section: the section of the page, of these results and the document that has them.
         is_long: whether it is measured only when it is named.
+        merge: makes one of the results that there are and new ones of a part of it; None if it is always
+            measured as a whole.
     """
 
     measure: Callable[[Plan, Path], msgspec.Struct]
     results: type[msgspec.Struct]
     build_section: Callable[[Any, Document], Section]
     is_long: bool = False
+    merge: Callable[[Any, Any], msgspec.Struct] | None = None
 
     def describe(self, document: Document) -> Section:
         """The section of a document."""
@@ -94,6 +99,13 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     ),
     hundred_million.POSTS: Benchmark(
         hundred_million.measure_posts, hundred_million.Results, _build_long_section, is_long=True
+    ),
+    "leases": Benchmark(
+        leases.measure,
+        leases.Results,
+        _without_document(leases_section.build_section),
+        is_long=True,
+        merge=leases.merge,
     ),
     "window": Benchmark(window.measure, window.Results, _without_document(window_section.build_section)),
     "memory": Benchmark(memory.measure, memory.Results, _without_document(memory_section.build_section)),

@@ -33,6 +33,8 @@ class Plan:
         client_sizes: how many requests each of the posts' clients makes.
         client_limit_s: a client that would take longer is left out.
         abuse_s: how long each part is attacked.
+        lease_cases: the cases of leases that are played; all short ones if it is empty.
+        baseline: a checkout that plays each of them first; none if it is empty.
     """
 
     quick: bool
@@ -60,6 +62,8 @@ class Plan:
     client_sizes: tuple[int, ...]
     client_limit_s: float
     abuse_s: float
+    lease_cases: tuple[str, ...] = ()
+    baseline: str = ""
 
 
 FULL = Plan(

@@ -19,15 +19,19 @@ PATIENCE_S = 30.0
 _POLL_S = 0.02
 
 
-def find_loki() -> Path:
-    """The binary: `OKU_LOKI`, `loki` on the path, or where the local cluster builds it; skips without."""
+def search_loki() -> Path | None:
+    """The binary: `OKU_LOKI`, `loki` on the path, or where the local cluster builds it; None without."""
     caches = (os.environ.get("LOCAL_CLUSTER_CACHE"), Path.home() / ".cache" / "local-cluster")
     paths = [os.environ.get("OKU_LOKI"), shutil.which("loki")]
     paths += [str(Path(cache) / "bin" / "loki") for cache in caches if cache]
-    found = [Path(path) for path in paths if path and os.access(path, os.X_OK)]
-    if not found:
+    return next((Path(path) for path in paths if path and os.access(path, os.X_OK)), None)
+
+
+def find_loki() -> Path:
+    """The same; skips without."""
+    if (found := search_loki()) is None:
         miss("there is no Loki: set OKU_LOKI to the path of its binary, or put it on the path")
-    return found[0]
+    return found
 
 
 class Loki(LokiQueries):

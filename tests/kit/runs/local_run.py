@@ -135,6 +135,17 @@ class LocalRun:
         finally:
             ledger.close()
 
+    def wait_for_run(self, timeout_s: float = 30) -> None:
+        """Wait until its run is in the ledger."""
+        self._wait(self._has_run, timeout_s, "the run is in the ledger")
+
+    def fetch_summary(self, run: str) -> dict[str, Any]:
+        """The summary of a run, whatever its state, once no command holds the data folder."""
+        shown = run_oku("show", run, "--json", "--data-dir", str(self.data_dir), cwd=self.data_dir)
+        assert shown.returncode == 0, shown.stderr
+        summary: dict[str, Any] = json.loads(shown.stdout)
+        return summary
+
     def run_id(self) -> str:
         """The id of its newest run."""
         ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
@@ -182,6 +193,12 @@ class LocalRun:
             self.process.wait()
         wait_until(lambda: not any(map(is_alive, children)), 15, "the children have died with their parent")
         self._output.close()
+
+    def _has_run(self) -> bool:
+        try:
+            return bool(self.run_id())
+        except (UserError, IndexError):
+            return False  # there is no ledger, or no run in it
 
     def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
         def is_met() -> bool:

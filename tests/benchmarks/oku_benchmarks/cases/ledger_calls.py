@@ -11,11 +11,14 @@ import msgspec
 from tests.kit.coordinators.long_ledger import LEASE_LENGTH, LONG_RUN
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
+from oku_core.spec.spec import Spec
 
 _WORKERS = 1_000
 _BATCH = 100
@@ -74,17 +77,14 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
     ledger.runs.park_interrupted(now)
     ledger.runs.change_state(LONG_RUN, RunState.PENDING, now)
     ledger.runs.change_state(LONG_RUN, RunState.RUNNING, now)
-    leases = []
-    for _ in range(2 * _WORKERS // _BATCH):
-        cut = partial(ledger.leases.cut, LONG_RUN, [lambda _: LEASE_LENGTH] * _BATCH, now)
-        leases += watch.measure(f"cut {_BATCH} leases", cut)
-    claims = [
-        Claim(lease=lease.id, execution="e9", worker=f"w{index % _WORKERS}", incarnation="b", at=now)
-        for index, lease in enumerate(leases)
-    ]
-    for index in range(0, len(claims), _BATCH):
-        take_in = partial(ledger.leases.apply, claims[index : index + _BATCH], now)
-        watch.measure(f"take {_BATCH} claims in", take_in)
+    leases: list[LeaseRecord] = []
+    for first in range(0, 2 * _WORKERS, _BATCH):
+        orders = [_build_order(first + number) for number in range(_BATCH)]
+        leases += watch.measure(f"deal {_BATCH} leases", partial(ledger.leases.deal, LONG_RUN, orders, now))
+    batches = [_build_batch(lease) for lease in leases]
+    for index in range(0, len(batches), _BATCH):
+        take_in = partial(ledger.leases.apply, batches[index : index + _BATCH], _allow, now)
+        watch.measure(f"take {_BATCH} checkpoints in", take_in)
     for second in range(_SECONDS):
         sample = Sample(
             at=now + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
@@ -100,6 +100,32 @@ def _work(ledger: Ledger, watch: _Stopwatch, now: float) -> None:
     watch.measure("sum a run up", lambda: ledger.runs.fetch_snapshot(LONG_RUN))
     for index in range(0, len(leases), _LOST_AT_ONCE):
         names = [lease.id for lease in leases[index : index + _LOST_AT_ONCE]]
-        take_back = partial(ledger.leases.expire, names, ExpiryReason.WORKER_LOST, now)
+        take_back = partial(ledger.leases.take_back, names, ExpiryReason.WORKER_LOST, now)
         watch.measure(f"take {_LOST_AT_ONCE} leases of lost workers back", take_back)
     ledger.runs.change_state(LONG_RUN, RunState.PAUSED, now)
+
+
+def _build_order(number: int) -> LeaseOrder:
+    return LeaseOrder(
+        worker=f"w{number % _WORKERS}", incarnation="b", size=lambda _: LEASE_LENGTH, limit=lambda size: size
+    )
+
+
+def _build_batch(lease: LeaseRecord) -> CheckpointBatch:
+    """The first half of a lease has been answered, with one second and one bucket."""
+    count = lease.length // 2
+    outcomes = [count, 0, 0, 0, 0, 0]
+    part = Part(
+        outcomes=outcomes,
+        statuses={"200": count},
+        latency=HistogramSnapshot(buckets=[1000, count], sum_us=1000 * count, min_us=1000, max_us=1000),
+        per_second={1: outcomes},
+    )
+    checkpoint = Checkpoint(lease=lease.id, sequence=1, done=count, end=lease.length, parts=[part])
+    return CheckpointBatch(
+        worker=lease.worker, incarnation=lease.incarnation, run=lease.run, checkpoints=[checkpoint]
+    )
+
+
+def _allow(_batch: CheckpointBatch, _spec: Spec) -> int:
+    return LEASE_LENGTH

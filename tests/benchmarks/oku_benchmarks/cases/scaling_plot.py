@@ -31,7 +31,7 @@ def draw_scaling(path: Path, steps: Sequence[Step]) -> None:
             "taken per second",
             workers,
             {
-                "reports": [step.reports_per_s for step in steps],
+                "checkpoints": [step.checkpoints_per_s for step in steps],
                 "progress events": [step.progress_per_s for step in steps],
             },
         )
@@ -40,10 +40,8 @@ def draw_scaling(path: Path, steps: Sequence[Step]) -> None:
             "delay, ms",
             workers,
             {
-                "report to commit, p50": [step.commit.p50_ms for step in steps],
-                "report to commit, p99": [step.commit.p99_ms for step in steps],
-                "commit to next lease, p50": [step.dispatch.p50_ms for step in steps],
-                "commit to next lease, p99": [step.dispatch.p99_ms for step in steps],
+                "checkpoint to confirmation, p50": [step.confirm.p50_ms for step in steps],
+                "checkpoint to confirmation, p99": [step.confirm.p99_ms for step in steps],
             },
         )
         figure.savefig(path, format="svg", metadata={"Date": None})

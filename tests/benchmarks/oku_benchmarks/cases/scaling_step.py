@@ -17,8 +17,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     lease_s: float
     window_s: float
     dealt_s: float
-    """From the first lease of the run until every lease slot of every worker was taken."""
-    reports_per_s: float
+    """From the submission of the run until every worker had a lease."""
+    checkpoint_s: float
+    """How often the coordinator wanted to hear of each lease."""
+    checkpoints_per_s: float
     progress_per_s: float
     """Events that the coordinator took."""
     progress_sent_per_s: float
@@ -30,7 +32,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     broker_cpu: float
     broker_peak_mb: float
     workers_cpu: float
-    commit: Delay
-    """From the sending of a report to the end of its transaction."""
-    dispatch: Delay
-    """From then until a worker has the lease that fills the free slot."""
+    confirm: Delay
+    """From the sending of a checkpoint until the worker has its confirmation."""
+    waited_share: float
+    """Of the workers' time, in which they had nothing that they might take."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, deal_lease
 
 from oku_benchmarks.cases.ledger import count_leases
 from oku_benchmarks.error import BenchmarkError
@@ -22,7 +22,7 @@ from oku_cli.remote.endpoint import Endpoint
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 
@@ -127,26 +127,20 @@ async def _wait_for_end(client: Client, run: str) -> Summary:
 def _measure_holes(path: Path) -> Holes:
     requests = 10**12
     ledger = Ledger(path)
-    ledger.runs.create("holes", Spec(requests=requests), 0.0)
+    ledger.runs.create("holes", Spec(requests=requests, concurrency=_HOLES), 0.0)
     ledger.runs.change_state("holes", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "holes", requests, 2.0)
     if lease is None:
         raise BenchmarkError("the ledger gave no lease")
-    unfinished = list(range(0, 10 * _HOLES, 10))
     covered = requests - _HOLES
-    ledger.leases.apply(
-        [
-            Report(
-                lease=lease.id, execution="e", worker="w", incarnation="b", start=0, done=requests,
-                unfinished=unfinished, outcomes=[covered, 0, 0, 0, 0, 0], statuses={"200": covered},
-                latency=HistogramSnapshot(
-                    buckets=[1000, covered], sum_us=1000 * covered, min_us=1000, max_us=1000
-                ),
-                started_at=2.0, ended_at=3.0,
-            )
-        ],
-        4.0,
+    latency = HistogramSnapshot(buckets=[1000, covered], sum_us=1000 * covered, min_us=1000, max_us=1000)
+    outcomes = [covered, 0, 0, 0, 0, 0]
+    checkpoint = Checkpoint(
+        lease=lease.id, sequence=1, done=requests, end=requests, in_flight=list(range(0, 10 * _HOLES, 10)),
+        is_final=True, started_at=2.0, ended_at=3.0,
+        parts=[Part(outcomes=outcomes, statuses={"200": covered}, latency=latency, per_second={2: outcomes})],
     )  # fmt: skip
+    apply_batches(ledger, [build_batch(lease, checkpoint)], 4.0)
     ledger.close()
     began = time.monotonic()
     ledger = Ledger(path)

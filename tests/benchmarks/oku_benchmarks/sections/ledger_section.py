@@ -7,8 +7,8 @@ _LEDGER_GOAL_MB = 10
 _MEMORY_GOAL_MB = 130
 _TEXT = """\
 {requests:,} requests accounted by a real coordinator through a real broker, with workers that are
-simulated: they take leases, claim them, send progress once a second and reports with a histogram of the
-posts' own case, but no request. Real are every message, every transaction and the file; not real are
+simulated: they take leases, send progress once a second and checkpoints with a histogram of the posts' own
+case, but no request. Real are every message, every transaction and the file; not real are
 HTTP and the time. The run is cut as {workers} workers of that case would have it cut, into leases of
 {range_size:,} requests, 10 s of work each; {real_hours:.1f} hours of theirs went through in {took_s:.0f}
 s.

@@ -1,54 +1,53 @@
-"""Workers that send no request: they take leases from a real broker and report what could have come of them.
+"""Workers that send no request: they take leases from a real broker and say what could have come of them.
 
-`python -m oku_benchmarks.simulation.simulated_workers BROKER_URL WORKERS RATE FILE`: each worker gets
-through RATE requests per second. Claim, progress, report are the messages that real workers send, in the
-envelopes that Celery makes; statuses, latencies and memory in them are made up. All workers share this
-process, which therefore asks Valkey itself in one pipeline after the other, and acknowledges a lease as it
-takes it. Until SIGTERM; FILE then gets what was sent and taken, and when.
+`python -m oku_benchmarks.simulation.simulated_workers BROKER_URL WORKERS RATE FILE [PREFIX]`: each worker
+gets through RATE requests per second. Checkpoints and progress are the messages that real workers send, in
+the envelopes that Celery makes; statuses, latencies and memory in them are made up. All workers share this
+process, which therefore asks Valkey itself, in one pipeline after the other, and lets it tell which of their
+queues has something. Until SIGTERM; FILE then gets what was sent and taken, and when.
 """
 
 import heapq
-import itertools
 import json
+import math
 import secrets
 import signal
 import sys
 import time
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
 import redis
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, build_latency
+from oku_benchmarks.simulation.simulated_worker import SimulatedWorker
 from oku_core.messaging.celery_app import (
-    LEASES_QUEUE,
+    CHECKPOINTS_QUEUE,
     ORDERS_EXCHANGE,
     PROGRESS_EVENT,
-    REPORTS_QUEUE,
     build_app,
+    build_control_queue,
+    build_lease_queue,
 )
-from oku_core.messaging.codec import decode_lease, decode_order, seal_message, seal_progress
-from oku_core.messaging.lease import LEASE_SLOTS, Claim, Lease, Report
-from oku_core.messaging.order import HeartbeatInterval
-from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_message
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
+from oku_core.messaging.order import Control, Intervals
+from oku_core.messaging.sending import send_checkpoints
 from oku_core.messaging.signing import Signer
 
-_BYTES_OF_ANSWER = 13
 _SLOT_S = 0.01
 """So often is Valkey asked; what takes a real worker a millisecond takes these up to so long."""
-_MOST_AT_ONCE = 1_000
 _ARRIVALS_PER_S = 250
 """So many workers come in a second, as a cluster would start them."""
+_MOST_DELAYS = 100_000
 _PROGRESS_TOPIC = f"/0.celeryev/{PROGRESS_EVENT.replace('-', '.')}"
 _ORDERS_TOPIC = f"/0.{ORDERS_EXCHANGE}"
+_PUSHED_TOPIC = "__keyevent@0__:lpush"
 _BODY, _TAG = "BODY", "TAG"
 
 
@@ -70,10 +69,10 @@ class Envelope:
         return b"".join((self._before, b64encode(body), self._between, tag, self._after))
 
 
-def _make_report(app: Any, connection: Any) -> dict[str, Any]:
-    queue = app.amqp.queues[REPORTS_QUEUE](connection.default_channel)
+def _make_checkpoints(app: Any, connection: Any) -> dict[str, Any]:
+    queue = app.amqp.queues[CHECKPOINTS_QUEUE](connection.default_channel)
     queue.declare()
-    send_message(app, Claim(lease="", execution="", worker="", incarnation="", at=0))
+    send_checkpoints(app, CheckpointBatch(worker="", incarnation="", checkpoints=[]))
     return _fetch(connection.default_channel, queue.name)
 
 
@@ -89,180 +88,207 @@ def _fetch(channel: Any, queue: str) -> dict[str, Any]:
     return message
 
 
+class Look(NamedTuple):
+    """Totals of all workers at one time.
+
+    Attributes:
+        at: Unix time.
+        requests: that were taken.
+        waited_s: the time of all workers in which they had a run and nothing that they might take.
+        checkpoints: that were sent.
+    """
+
+    at: float
+    requests: int
+    waited_s: float
+    checkpoints: int
+
+
 class Fleet:
     """All the workers of this process.
 
     Args:
         workers: how many.
         rate_rps: of each.
+        prefix: of their names.
     """
 
-    def __init__(self, workers: int, rate_rps: float) -> None:
-        self._rate_rps = rate_rps
-        self._signer = Signer(MESSAGE_KEY)
-        self._random = Random(1)
-        self._incarnations = [secrets.token_hex(8) for _ in range(workers)]
-        self._free_at = [0.0] * workers
-        self._executing: list[dict[str, list[int]]] = [{} for _ in range(workers)]
-        self._has_arrived = [False] * workers
-        self._free_slots: deque[int] = deque()
-        self._under_way: list[tuple[float, int, int, Lease, str]] = []
-        self._order = itertools.count()
-        self._report, self._event = Envelope(_make_report), Envelope(_make_event)
-        self.heartbeat_interval_s = 1.0
-        """As the coordinator wants it."""
+    def __init__(self, workers: int, rate_rps: float, prefix: str) -> None:
         now = time.time()
+        self._signer = Signer(MESSAGE_KEY)
+        self._task, self._event = Envelope(_make_checkpoints), Envelope(_make_event)
+        self.workers = [
+            SimulatedWorker(f"{prefix}-{number + 1}", secrets.token_hex(8), rate_rps, now)
+            for number in range(workers)
+        ]
+        self._by_queue: dict[str, SimulatedWorker] = {}
+        for worker in self.workers:
+            self._by_queue[build_lease_queue(worker.incarnation).name] = worker
+            self._by_queue[build_control_queue(worker.incarnation).name] = worker
+        self._due: list[tuple[float, int]] = []
+        self._numbers = {worker.incarnation: number for number, worker in enumerate(self.workers)}
         self._heartbeats = [(now + number / _ARRIVALS_PER_S, number) for number in range(workers)]
+        self._sent: dict[tuple[str, int], float] = {}
+        self.heartbeat_s, self.heartbeats, self.checkpoints = 1.0, 0, 0
         self.taken: list[tuple[str, float]] = []
         """Leases, and when they were taken."""
-        self.reported: list[tuple[str, float]] = []
-        """Leases, and when their report was sent."""
-        self.requests = self.heartbeats = 0
+        self.confirmed: deque[tuple[float, float]] = deque(maxlen=_MOST_DELAYS)
+        """When checkpoints were confirmed, and how many seconds after they were sent."""
+        self.looks: list[Look] = []
+        """One for each second."""
 
-    @property
-    def free_slots(self) -> int:
-        """How many leases could be taken."""
-        return len(self._free_slots)
+    def is_own(self, queue: str) -> bool:
+        """Whether a queue is that of one of the workers."""
+        return queue in self._by_queue
+
+    def take(self, queue: str, message: bytes) -> None:
+        """Give a message to the worker of a queue."""
+        worker, now, body = self._by_queue[queue], time.time(), _read_body(message)
+        if queue == build_lease_queue(worker.incarnation).name:
+            batch = decode_leases(self._signer, json.loads(body)[0][0])
+            self.taken += [(lease, now) for lease in worker.take(batch, now)]
+        else:
+            control = decode_order(self._signer, body)
+            assert isinstance(control, Control)
+            for confirmed in control.confirmed.items():
+                if sent_at := self._sent.pop(confirmed, 0.0):
+                    self.confirmed.append((now, now - sent_at))
+            worker.obey_control(control, now)
+        self._plan(worker)
 
     def obey(self, message: bytes) -> None:
-        """Follow an order of the coordinator; only that of the heartbeat interval means something here."""
-        order = decode_order(self._signer, _read_body(message))
-        if isinstance(order, HeartbeatInterval):
-            self.heartbeat_interval_s = order.interval_s
+        """Follow an order that is for all."""
+        order, now = decode_order(self._signer, _read_body(message)), time.time()
+        if isinstance(order, Intervals):
+            self.heartbeat_s = order.heartbeat_s
+        for worker in self.workers:
+            if isinstance(order, Intervals):
+                worker.checkpoint_s = order.checkpoint_s
+            elif not isinstance(order, Control):
+                worker.obey_stop(order, now)
+            self._plan(worker)
 
-    def take(self, message: bytes) -> bytes:
-        """Take a lease; its claim.
+    def build_due_checkpoints(self, now: float) -> Iterator[bytes]:
+        """What those have to say whose turn it is."""
+        while self._due and self._due[0][0] <= now:
+            at, number = heapq.heappop(self._due)
+            worker = self.workers[number]
+            if worker.next_at != at:
+                continue  # it has changed its mind since then
+            if batch := worker.build_checkpoints(now):
+                self.checkpoints += len(batch.checkpoints)
+                self._sent |= {
+                    (checkpoint.lease, checkpoint.sequence): now for checkpoint in batch.checkpoints
+                }
+                yield self._fill_task(batch)
+            self._plan(worker)
+        if len(self._sent) > _MOST_DELAYS:
+            self._sent.clear()
 
-        The first lease of a worker ends early, at random, so that from the start reports come evenly.
-        """
-        lease = decode_lease(self._signer, json.loads(_read_body(message))[0][0])
-        now, number, execution = time.time(), self._free_slots.popleft(), secrets.token_hex(8)
-        length_s = (lease.stop - lease.start) / self._rate_rps
-        if not self._free_at[number]:
-            length_s *= self._random.random()
-        self._free_at[number] = ends_at = max(now, self._free_at[number]) + length_s
-        self._executing[number][lease.id] = [0] * 6
-        heapq.heappush(self._under_way, (ends_at, next(self._order), number, lease, execution))
-        self.taken.append((lease.id, now))
-        incarnation = self._incarnations[number]
-        return self._fill_task(
-            Claim(lease=lease.id, execution=execution, worker=_name(number), incarnation=incarnation, at=now)
+    def look(self, now: float) -> None:
+        """Keep the totals once a second."""
+        if self.looks and now < self.looks[-1].at + 1.0:
+            return
+        requests, waited_s = (
+            sum(each) for each in zip(*((w.requests, w.waited_s) for w in self.workers), strict=True)
         )
-
-    def finish_due_leases(self, now: float) -> Iterator[bytes]:
-        """The reports of the leases that have ended."""
-        while self._under_way and self._under_way[0][0] <= now:
-            _, _, number, lease, execution = heapq.heappop(self._under_way)
-            count = lease.stop - lease.start
-            self.requests += count
-            self.reported.append((lease.id, time.time()))
-            del self._executing[number][lease.id]
-            self._free_slots.append(number)
-            yield self._fill_task(self._build_report(number, lease, execution, count))
+        self.looks.append(Look(now, int(requests), waited_s, self.checkpoints))
 
     def build_due_heartbeats(self, now: float) -> Iterator[bytes]:
         """The progress of those whose turn it is."""
         while self._heartbeats[0][0] <= now:
             at, number = self._heartbeats[0]
-            if not self._has_arrived[number]:
-                self._has_arrived[number] = True
-                self._free_slots += [number] * LEASE_SLOTS
-            heapq.heapreplace(self._heartbeats, (at + self.heartbeat_interval_s, number))
+            heapq.heapreplace(self._heartbeats, (at + self.heartbeat_s, number))
             self.heartbeats += 1
-            yield self._build_event(number, time.time())
+            progress = self.workers[number].build_progress(time.time(), self.heartbeat_s, self.heartbeats)
+            head = b'{"hostname": "gen1@simulated", "utcoffset": 0.0, "pid": 1, "clock": 1, "progress": '
+            tail = b', "timestamp": %f, "type": "%s"}' % (now, PROGRESS_EVENT.encode())
+            yield self._event.fill(head + msgspec.json.encode(seal_progress(self._signer, progress)) + tail)
 
-    def _build_event(self, number: int, now: float) -> bytes:
-        leases, heartbeat_interval_s = self._executing[number], self.heartbeat_interval_s
-        ended = round(self._rate_rps * heartbeat_interval_s) if leases else 0
-        progress = Progress(
-            worker=_name(number),
-            incarnation=self._incarnations[number],
-            at=now,
-            sequence=self.heartbeats,
-            seconds=heartbeat_interval_s,
-            leases=leases,
-            in_flight=1000,
-            outcomes=[ended, 0, 0, 0, 0, 0],
-            bytes_received=ended * _BYTES_OF_ANSWER,
-            latency=build_latency(ended) if heartbeat_interval_s == 1.0 else build_coarse_latency(ended),
-            lag_s=0.0021,
-            cpu_share=0.512,
-            rss_mb=90.1,
-        )
-        head = b'{"hostname": "gen1@simulated", "utcoffset": 0.0, "pid": 1, "clock": 1, "progress": '
-        tail = b', "timestamp": %f, "type": "%s"}' % (now, PROGRESS_EVENT.encode())
-        return self._event.fill(head + msgspec.json.encode(seal_progress(self._signer, progress)) + tail)
+    def _plan(self, worker: SimulatedWorker) -> None:
+        if worker.next_at < math.inf:
+            heapq.heappush(self._due, (worker.next_at, self._numbers[worker.incarnation]))
 
-    def _build_report(self, number: int, lease: Lease, execution: str, count: int) -> Report:
-        now = time.time()
-        return Report(
-            lease=lease.id,
-            execution=execution,
-            worker=_name(number),
-            incarnation=self._incarnations[number],
-            start=lease.start,
-            done=lease.stop,
-            outcomes=[count, 0, 0, 0, 0, 0],
-            statuses={"200": count},
-            bytes_received=count * _BYTES_OF_ANSWER,
-            latency=build_latency(count),
-            started_at=now - count / self._rate_rps,
-            ended_at=now,
-            cpu_s=count / 20_000,
-            peak_rss_mb=90.0,
-            max_lag_s=0.01,
-            busy_share=0.5,
-        )
-
-    def _fill_task(self, payload: Claim | Report) -> bytes:
+    def _fill_task(self, batch: CheckpointBatch) -> bytes:
         embedded = b'{"callbacks": null, "errbacks": null, "chain": null, "chord": null}'
-        sealed = msgspec.json.encode(seal_message(self._signer, payload))
-        return self._report.fill(b"[[%s], {}, %s]" % (sealed, embedded))
-
-
-def _name(number: int) -> str:
-    return f"simulated-{number + 1}"
+        sealed = msgspec.json.encode(seal_checkpoints(self._signer, batch))
+        return self._task.fill(b"[[%s], {}, %s]" % (sealed, embedded))
 
 
 def _read_body(message: bytes) -> bytes:
     return b64decode(json.loads(message)["body"])
 
 
-def run(broker_url: str, workers: int, rate_rps: float) -> Fleet:
+class Wire:
+    """The connection to Valkey.
+
+    Args:
+        broker_url: its URL as Celery takes it.
+    """
+
+    def __init__(self, broker_url: str) -> None:
+        self._client = redis.Redis.from_url(broker_url.replace("redis+socket", "unix"))
+        self._client.config_set("notify-keyspace-events", "El")
+        self._topics: Any = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        self._topics.subscribe(_ORDERS_TOPIC, _PUSHED_TOPIC)
+
+    def listen(self) -> Iterator[tuple[bool, bytes]]:
+        """What has come since the last time: orders, and names of queues; which of both, and the bytes."""
+        while message := self._topics.get_message():
+            yield message["channel"] == _ORDERS_TOPIC.encode(), message["data"]
+
+    def send(self, tasks: list[bytes], events: Iterable[bytes]) -> None:
+        """Send checkpoints and progress."""
+        pipeline = self._client.pipeline(transaction=False)
+        if tasks:
+            pipeline.lpush(CHECKPOINTS_QUEUE, *tasks)
+        for event in events:
+            pipeline.publish(_PROGRESS_TOPIC, event)
+        pipeline.execute()
+
+    def pop(self, queues: list[str]) -> Iterator[tuple[str, bytes]]:
+        """One message of each queue, if there is one."""
+        pipeline = self._client.pipeline(transaction=False)
+        for queue in queues:
+            pipeline.rpop(queue)
+        for queue, message in zip(queues, pipeline.execute(), strict=True):
+            if message is not None:
+                yield queue, message
+
+
+def run(broker_url: str, fleet: Fleet) -> None:
     """Work until SIGTERM."""
     ending: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ending.append(number))
-    fleet = Fleet(workers, rate_rps)
-    client = redis.Redis.from_url(broker_url.replace("redis+socket", "unix"))
-    orders: Any = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
-    orders.subscribe(_ORDERS_TOPIC)
-    claims: list[bytes] = []
+    wire = Wire(broker_url)
     while not ending:
         now = time.time()
-        pipeline = client.pipeline(transaction=False)
-        if reports := [*claims, *fleet.finish_due_leases(now)]:
-            pipeline.lpush(REPORTS_QUEUE, *reports)
-        for event in fleet.build_due_heartbeats(now):
-            pipeline.publish(_PROGRESS_TOPIC, event)
-        if fleet.free_slots:
-            pipeline.rpop(LEASES_QUEUE, min(_MOST_AT_ONCE, fleet.free_slots))
-        results = pipeline.execute()
-        leases = (results[-1] if fleet.free_slots else None) or ()
-        claims = [fleet.take(message) for message in leases]
-        if order := orders.get_message():
-            fleet.obey(order["data"])
-        if not claims:
-            time.sleep(max(0.0, now + _SLOT_S - time.time()))
-    return fleet
+        pushed: list[str] = []
+        for is_order, data in wire.listen():
+            if is_order:
+                fleet.obey(data)
+            elif fleet.is_own(queue := data.decode()):
+                pushed.append(queue)
+        for queue, message in wire.pop(pushed) if pushed else ():
+            fleet.take(queue, message)
+        wire.send(list(fleet.build_due_checkpoints(now)), fleet.build_due_heartbeats(now))
+        fleet.look(now)
+        time.sleep(max(0.0, now + _SLOT_S - time.time()))
+
+
+def main(broker_url: str, workers: int, rate_rps: float, file: Path, prefix: str = "simulated") -> None:
+    """Work, and say at the end what was done."""
+    fleet = Fleet(workers, rate_rps, prefix)
+    run(broker_url, fleet)
+    said = {
+        "heartbeat_s": fleet.heartbeat_s,
+        "checkpoint_s": fleet.workers[0].checkpoint_s,
+        "looks": fleet.looks,
+        "taken": fleet.taken,
+        "confirmed": list(fleet.confirmed),
+    }
+    file.write_text(json.dumps(said))
 
 
 if __name__ == "__main__":
-    broker_url, workers, rate_rps, file = sys.argv[1:]
-    fleet = run(broker_url, int(workers), float(rate_rps))
-    counts: dict[str, Any] = {
-        "leases": len(fleet.reported),
-        "requests": fleet.requests,
-        "heartbeats": fleet.heartbeats,
-    }
-    counts["heartbeat_interval_s"] = fleet.heartbeat_interval_s
-    Path(file).write_text(json.dumps(counts | {"taken": fleet.taken, "reported": fleet.reported}))
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4]), *sys.argv[5:])
