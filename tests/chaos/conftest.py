@@ -3,12 +3,11 @@ from pathlib import Path
 
 import pytest
 from tests.kit.runs.local_run import LocalRun, Start, starting_runs
+from tests.kit.runs.steady_load import LOAD
 
 from oku_core.spec.spec import Engine
 
 _CAMPAIGN = "test_campaign.py"
-LOAD = ("--concurrency", "50", "--delay", "5ms..50ms", "--workers", "2")
-"""About 3,600 requests a second over two workers, which leaves the processors idle enough for faults."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

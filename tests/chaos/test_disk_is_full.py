@@ -24,7 +24,7 @@ def filling_disk(run: LocalRun) -> Iterator[None]:
 
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_a_run_ends_after_a_disk_that_was_full_at_its_end(start_load: Start) -> None:
-    """Its last reports wait in the broker, the coordinator is not restarted, and the account balances."""
+    """Its last checkpoints wait, the coordinator is not restarted, and the account balances."""
     run = start_load(8000)
     run.wait_for_leases()
     with filling_disk(run):

@@ -16,13 +16,20 @@ from oku_benchmarks.cases.lease_cases.deaths import DEATHS
 from oku_benchmarks.cases.lease_cases.full_window import FULL_WINDOW
 from oku_benchmarks.cases.lease_cases.lease_case import Finding, LeaseCase
 from oku_benchmarks.cases.lease_cases.lease_sizes import LEASE_SIZES
+from oku_benchmarks.cases.lease_cases.many_workers import MANY_WORKERS
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.machine import fetch_commit
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.stacks.checkout import Checkout
 
-LEASE_CASES: Mapping[str, LeaseCase] = {**FULL_WINDOW, **LEASE_SIZES, **DEATHS, **COMMAND_CASES}
+LEASE_CASES: Mapping[str, LeaseCase] = {
+    **FULL_WINDOW,
+    **LEASE_SIZES,
+    **DEATHS,
+    **COMMAND_CASES,
+    **MANY_WORKERS,
+}
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +67,9 @@ def merge(before: Results, results: Results) -> Results:
 def _measure_case(name: str, baseline: Checkout | None, folder: Path) -> Row:
     case = LEASE_CASES[name]
     log(f"  {name}: {case.text}\n    goal: {case.goal}")
-    before = _play(case, baseline, folder / f"{name}-baseline", "baseline") if baseline else None
+    before = None
+    if baseline and not case.is_simulated:
+        before = _play(case, baseline, folder / f"{name}-baseline", "baseline")
     return Row(
         case=name,
         text=case.text,

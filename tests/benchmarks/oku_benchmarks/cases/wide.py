@@ -80,7 +80,7 @@ def measure(plan: Plan, folder: Path) -> Results:
         in_flight=[
             round(tick.sample.in_flight)
             for tick in run.ticks
-            if times[0] <= tick.sample.at - wall_s <= times[-1]
+            if tick.sample.in_flight is not None and times[0] <= tick.sample.at - wall_s <= times[-1]
         ],
         rates_rps=[round(rate, 1) for rate in find_rates(times, counts, 1.0, apart=True)],
         p50_ms=summary.latency_ms.p50,

@@ -95,7 +95,7 @@ def _measure_oku(stage: Stage, delay: str, workers: int, requests_of_each: int) 
     in_flight = [
         round(tick.sample.in_flight)
         for tick in follower.ticks
-        if kept[0].at <= tick.sample.at - wall_s <= kept[-1].at
+        if tick.sample.in_flight is not None and kept[0].at <= tick.sample.at - wall_s <= kept[-1].at
     ]
     run = WindowRun(
         client=OKU, delay=delay, workers=workers, requests=requests, leases=leases, in_flight=in_flight

@@ -73,6 +73,6 @@ def _average(ticks: Sequence[Tick], begin: float, step_s: float, steps: int) -> 
     sums: list[list[int]] = [[] for _ in range(steps)]
     for tick in ticks:
         step = int((tick.sample.at - begin) / step_s)
-        if 0 <= step < steps:
+        if 0 <= step < steps and tick.sample.in_flight is not None:
             sums[step].append(round(tick.sample.in_flight))
     return [round(fmean(values), 1) if values else None for values in sums]

@@ -1,4 +1,4 @@
-"""Broker, coordinator and workers of a checkout as child processes, each of which a case may hurt by itself."""
+"""Broker, coordinator and workers of a checkout as child processes, which a case may hurt one by one."""
 
 import os
 import secrets

@@ -1,7 +1,7 @@
 """A broker that is far away: a TCP port before its Unix socket, through which every byte takes a while.
 
-`python -m oku_benchmarks.stacks.slow_link SOCKET ROUND_TRIP_S FILE`; FILE gets the port. What is sent together
-arrives together: the delay limits no throughput. Until SIGTERM.
+`python -m oku_benchmarks.stacks.slow_link SOCKET ROUND_TRIP_S FILE`; FILE gets the port. What is sent
+together arrives together: the delay limits no throughput. Until SIGTERM.
 """
 
 import asyncio

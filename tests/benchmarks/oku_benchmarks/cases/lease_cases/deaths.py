@@ -2,13 +2,12 @@
 
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from oku_benchmarks.cases.lease_cases.lease_case import Finding, LeaseCase, Site, open_site
 from oku_benchmarks.stacks.checkout import Checkout
-from oku_benchmarks.stacks.counting_server import Behaviour, Sample
+from oku_benchmarks.stacks.counting_server import Behaviour
 from oku_benchmarks.stacks.counting_target import count_twice
 
 _WINDOW = 50
@@ -46,9 +45,7 @@ def _play_kills(checkout: Checkout, folder: Path, kills: int) -> tuple[int, int]
         command = site.start("run", requests, _WINDOW, "--workers", "2")
         for number in range(kills):
             # Evenly over the run, as far as the target has seen it, and at any moment of a lease.
-            _wait_until(
-                site, lambda sample, due=requests * (number + 1) // (kills + 2): sample.distinct >= due
-            )
+            _wait_for_distinct(site, requests * (number + 1) // (kills + 2))
             time.sleep(chance.uniform(0, 0.5))
             victim = chance.choice(_WORKERS)
             site.stack.kill(victim)
@@ -62,7 +59,7 @@ def _measure_one_kill(checkout: Checkout, folder: Path) -> Finding:
     with open_site(checkout, folder, Behaviour(indices=requests, delay="100ms")) as site:
         site.stack.start_workers(*_WORKERS)
         command = site.start("run", requests, 100, "--workers", "2")
-        _wait_until(site, lambda sample: sample.distinct >= requests // 2)
+        _wait_for_distinct(site, requests // 2)
         site.stack.kill("worker-1")
         site.stack.start_workers("worker-1")
         account = site.finish(command, 600)
@@ -83,7 +80,7 @@ def _measure_away(checkout: Checkout, folder: Path) -> Finding:
     with open_site(checkout, folder, Behaviour(indices=requests, delay="100ms")) as site:
         site.stack.start_workers(*_WORKERS)
         command = site.start("run", requests, 100, "--workers", "2")
-        _wait_until(site, lambda sample: sample.distinct >= requests // 3)
+        _wait_for_distinct(site, requests // 3)
         before = site.target.read_last()
         site.stack.kill("coordinator")
         time.sleep(_AWAY_S)
@@ -100,8 +97,8 @@ def _measure_away(checkout: Checkout, folder: Path) -> Finding:
     )
 
 
-def _wait_until(site: Site, condition: Callable[[Sample], bool]) -> None:
-    while not condition(site.target.read_last()):
+def _wait_for_distinct(site: Site, indices: int) -> None:
+    while site.target.read_last().distinct < indices:
         time.sleep(0.05)
 
 

@@ -36,12 +36,14 @@ class LeaseCase:
         goal: what must come of it.
         measure: plays it with a checkout, in a folder of its own.
         is_long: whether it is only played when it is named.
+        is_simulated: whether its workers are simulated, and speak only the messages of this checkout.
     """
 
     text: str
     goal: str
     measure: Callable[[Checkout, Path], Finding]
     is_long: bool = False
+    is_simulated: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

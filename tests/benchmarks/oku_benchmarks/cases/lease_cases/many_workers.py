@@ -1,4 +1,4 @@
-"""Cases of what a coordinator does with many workers, which are simulated: real are it, the broker and the time."""
+"""Cases of what a coordinator does with many workers; they are simulated, it, broker and time are real."""
 
 import asyncio
 import json
