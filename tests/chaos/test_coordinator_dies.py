@@ -26,5 +26,6 @@ def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     summary = run.finish()
 
     assert_completed(summary)
+    assert summary["resent_at_most"] == 0
     assert not any(worker["lost"] for worker in summary["workers"])
     assert "coordinator died (signal 9), started again" in run.output
