@@ -17,9 +17,9 @@ def run(url: str, requests: int, concurrency: int, engine: Engine) -> int:
     """Send all requests; how many were ok."""
     worker = EngineWorker()
     spec = Spec(urls=(Url(url),), requests=requests, concurrency=concurrency, engine=engine)
-    report = asyncio.run(worker.run(spec, requests))
+    account = asyncio.run(worker.run(spec, requests))
     worker.close()
-    return report.outcomes[0]
+    return account.outcomes[0]
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class SimulatedLease:
         if room and not self.started_at:
             self.started_at = now
         self.done += room
-        self._answered_to = max(self.done, self._answered_to + passed - room)
+        self._answered_to = max(self.done, self._answered_to) + passed - room
 
     def find_final_in(self) -> int:
         """How many positions' time lasts until it is final, if nothing else is taken first."""
