@@ -36,7 +36,9 @@ def _describe(*, lines: int, dropped: int, refused: int, trouble: str, **_: obje
         why = f": {trouble}" if trouble else ""
         parts.append(f"{lines:,} lines wait in the ledger for the next run with --loki{why}")
     if dropped:
-        parts.append(f"{dropped:,} lines of latencies, workers and coverage were dropped, the outbox was full")
+        parts.append(
+            f"{dropped:,} lines of latencies, workers and coverage were dropped, the outbox was full"
+        )
     if refused:
         parts.append(f"{refused:,} lines were refused by Loki")
     return "; ".join(parts)

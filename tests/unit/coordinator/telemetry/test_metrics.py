@@ -44,11 +44,11 @@ def test_every_verdict_and_every_reason_is_there_from_the_start(metrics: Metrics
 
 def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
     """The time of the transaction that took them in is observed, too."""
-    metrics.count_messages([MessageVerdict.CLAIMED, MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED], 0.25)
+    metrics.count_messages([MessageVerdict.CLOSED, MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED], 0.25)
     metrics.count_messages([MessageVerdict.ACCOUNTED], 0.5)
     samples = read(metrics)
     assert samples["oku_messages_total", "accounted"] == 3
-    assert samples["oku_messages_total", "claimed"] == 1
+    assert samples["oku_messages_total", "closed"] == 1
     assert samples["oku_messages_total", "late"] == 0
     assert (samples["oku_commit_seconds_count",], samples["oku_commit_seconds_sum",]) == (2, 0.75)
 
@@ -58,7 +58,7 @@ def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> 
     metrics.count_expired(ExpiryReason.WORKER_LOST)
     samples = read(metrics)
     assert samples["oku_leases_expired_total", "worker_lost"] == 1
-    assert samples["oku_leases_expired_total", "report_lost"] == 0
+    assert samples["oku_leases_expired_total", "dropped"] == 0
 
 
 def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:

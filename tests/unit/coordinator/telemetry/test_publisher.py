@@ -70,13 +70,13 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 
 def keep_ticks(ledger: Ledger, *times: float) -> None:
-    """Lines of ticks of a kilobyte each."""
+    """Lines of heatmaps of a kilobyte each."""
     for at in times:
         sample = Sample(
             at=at, seconds=1.0, requests_total=10, accounted=0, leased=0, pending=10, done=0,
             resent_at_most=0, in_flight=0, workers=1,
         )  # fmt: skip
-        ledger.history.keep_sample("r1", sample, [(LineKind.TICK, [{"a": "x" * 1000}])])
+        ledger.history.keep_sample("r1", sample, [(LineKind.LATENCY, [{"a": "x" * 1000}])])
 
 
 async def publish(ledger: Ledger, until: Callable[[], bool], **settings: Any) -> Publisher:
@@ -96,17 +96,17 @@ async def test_lines_go_to_loki_in_order_and_leave_the_outbox(ledger: Ledger) ->
     keep_ticks(ledger, now - 1, now)
     await publish(ledger, lambda: not ledger.outbox.measure().lines)
     labels = [dict(entry.labels) for entry in FakePusher.taken]
-    assert [label["kind"] for label in labels] == ["event", "tick", "tick"]
+    assert [label["kind"] for label in labels] == ["event", "latency", "latency"]
     common = {"app": "oku", "run": "r1", "name": "shop"}
     assert labels[0] == common | {"kind": "event", "late": "true"}
-    assert labels[1] == common | {"kind": "tick"}
+    assert labels[1] == common | {"kind": "latency"}
     assert [entry.at_ns for entry in FakePusher.taken[1:]] == [int(now - 1) * 10**9, int(now) * 10**9]
 
 
 async def test_what_loki_refuses_is_given_up_and_told(ledger: Ledger) -> None:
     """An event of the run says so, and the lines are not sent again."""
     keep_ticks(ledger, 1.0, 2.0)
-    FakePusher.refuses = lambda entry: dict(entry.labels)["kind"] == "tick"
+    FakePusher.refuses = lambda entry: dict(entry.labels)["kind"] == "latency"
     publisher = await publish(
         ledger, lambda: len(FakePusher.taken) == 2 and not ledger.outbox.measure().lines
     )

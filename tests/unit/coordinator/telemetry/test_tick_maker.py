@@ -34,7 +34,7 @@ def build_standing(leases: Mapping[str, list[int]] = {}, leased: int = 100) -> S
         spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
         started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, windows=1, last_checkpoint_at=None,
         resent_at_most=7, served=None, outcomes=[290, 10, 0, 0, 0, 0], is_broken=False,
-        is_published=False, number=1,
+        is_published=False, number=1, watched_s=0.0, underfilled_s=0.0,
     )  # fmt: skip
     return Standing(
         record=record, lengths=Lengths(pending=1000 - 300 - leased, leased=leased, accounted=300),
