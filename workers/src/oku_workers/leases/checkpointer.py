@@ -85,9 +85,12 @@ class Checkpointer:
         self._regular_at = _now() + self._interval_s * self._spread
         while True:
             await self._wait_until_due()
-            batch = self._collect(self._plan_next())
+            is_repeat = self._plan_next()
+            batch = self._collect(is_repeat)
             if batch is None:
-                self.note_all_confirmed()
+                # Nothing that is new says nothing of what is not confirmed yet.
+                if is_repeat:
+                    self.note_all_confirmed()
                 continue
             try:
                 await self._send(batch)

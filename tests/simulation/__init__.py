@@ -1,0 +1,1 @@
+"""A simulation of Oku: the real code on simulated time, processes, network, broker and disk."""

@@ -1,0 +1,1 @@
+"""What the simulated processes run on: time, scheduling, clocks and disks."""
