@@ -31,7 +31,7 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
-from oku_core.messaging.celery_app import build_app
+from oku_core.messaging.celery_app import App, build_app
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
@@ -50,6 +50,8 @@ class Assembly:
         settings: what it was told.
         build_supervisor: of its tasks, out of what is fatal and how to pause; a test may let them fail.
         lock_wait_s: how long to wait for a ledger that another coordinator holds.
+        build_broker: of the application and of whether the broker is within reach; a simulation has its own.
+        build_inbound: of what `Inbound` takes; a simulation has its own.
     """
 
     def __init__(
@@ -57,6 +59,8 @@ class Assembly:
         settings: CoordinatorSettings,
         build_supervisor: Callable[..., Supervisor] = Supervisor,
         lock_wait_s: float = LOCK_WAIT_S,
+        build_broker: Callable[[App, Callable[[], bool]], Broker] = Broker,
+        build_inbound: Callable[..., Inbound] = Inbound,
     ) -> None:
         self.signals = LoopSignals()
         self.clock = SteadyClock()
@@ -65,7 +69,7 @@ class Assembly:
         self._app = build_app(settings.broker_url, settings.message_key, self.rejections.note)
         passing = (OSError, sqlite3.OperationalError, *find_connection_errors(self._app))
         self.supervisor = build_supervisor(is_fatal, passing, self.signals.rest)
-        self._lock = lock_ledger(
+        self.lock = lock_ledger(
             settings.ledger_path, wait_s=lock_wait_s, trusts_folder=settings.trusts_data_dir
         )
         self.ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
@@ -76,7 +80,7 @@ class Assembly:
         )
         self.roster = Roster(settings.worker_timeout_s)
         self.pace = Pace()
-        self.broker = Broker(self._app, self.is_ready)
+        self.broker = build_broker(self._app, self.is_ready)
         self._build_servers(settings)
         self._build_runs(settings)
         self._build_rounds(settings)
@@ -87,7 +91,7 @@ class Assembly:
             metrics=self.metrics,
             clock=self.clock.now,
         )
-        self.inbound = Inbound(
+        self.inbound = build_inbound(
             self._app,
             self.supervisor,
             intake.take_in,
@@ -105,7 +109,7 @@ class Assembly:
     def close(self) -> None:
         """Let go of the ledger."""
         self.ledger.close()
-        self._lock.release()
+        self.lock.release()
 
     def _build_servers(self, settings: CoordinatorSettings) -> None:
         self.kube = _enter_cluster(settings, self.ledger, self.signals.wake)
