@@ -1,0 +1,86 @@
+"""The command: plays seeds, tells the story of the first that breaks a law, and exits with 1 then."""
+
+import argparse
+import logging
+import os
+import sys
+import time
+
+import tests.simulation.machine.interposition  # noqa: F401  # before any code of Oku: see there
+from tests.simulation.plan import Fault
+
+_STEADY_HASHES = "0"
+
+
+def main() -> int:
+    """Play what the command line asks for; returns the exit code."""
+    arguments = _parse()
+    if os.environ.get("PYTHONHASHSEED") != _STEADY_HASHES:
+        # The order of sets of strings must be the same in each process that plays a seed.
+        os.environ["PYTHONHASHSEED"] = _STEADY_HASHES
+        os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
+    logging.disable(logging.CRITICAL)
+    from tests.simulation.campaign import Tally, play_seeds
+
+    kinds = (
+        None if arguments.faults is None else frozenset(map(Fault, filter(None, arguments.faults.split(","))))
+    )
+    begun = time.monotonic()
+    seeds = (
+        [arguments.seed]
+        if arguments.seed is not None
+        else range(arguments.first, arguments.first + arguments.seeds)
+    )
+    tally = Tally()
+    processes = 1 if arguments.seed is not None else arguments.processes
+    for ending in play_seeds(seeds, kinds, processes, arguments.lines):
+        tally.add(ending)
+        if ending.broken:
+            _print(f"\nseed {ending.seed} breaks a law: {ending.broken}\n\n{ending.story}\n")
+            _print(f"again: ./task simulate -- --seed {ending.seed}" + _repeat_faults(arguments.faults))
+            if not arguments.keep_going:
+                break
+        elif arguments.seed is not None:
+            _print(f"seed {ending.seed}: {ending.state}, story {ending.digest}")
+        if arguments.at_least_faults and tally.faults >= arguments.at_least_faults:
+            break
+    took_s = time.monotonic() - begun
+    ended = ", ".join(f"{count:,} {state or 'not begun'}" for state, count in sorted(tally.states.items()))
+    _print(
+        f"{tally.seeds:,} seeds, {tally.faults:,} faults, {tally.steps:,} steps,"
+        f" {tally.seconds / 3600:,.1f} simulated hours in {took_s:.1f} s:"
+        f" {tally.faults / took_s * 60:,.0f} faults a minute;"
+        f" {len(tally.broken)} seeds broke a law; runs: {ended}"
+    )
+    return 1 if tally.broken else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./task simulate --", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds to play (default 100)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
+    parser.add_argument("--seed", type=int, help="play this seed alone")
+    parser.add_argument(
+        "--faults",
+        help="only these faults, with commas between them; empty for none. All: " + ", ".join(Fault),
+    )
+    parser.add_argument(
+        "--at-least-faults", type=int, help="end after the seed with which there were so many"
+    )
+    parser.add_argument("--processes", type=int, help="how many processors to use (default: all)")
+    parser.add_argument("--lines", type=int, default=80, help="how long a story is (default 80)")
+    parser.add_argument("--keep-going", action="store_true", help="go on after a seed that breaks a law")
+    return parser.parse_args()
+
+
+def _repeat_faults(faults: str | None) -> str:
+    return "" if faults is None else f" --faults '{faults}'"
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

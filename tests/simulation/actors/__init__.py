@@ -1,0 +1,1 @@
+"""Who acts: workers, coordinators, those who use them, and those who attack."""

@@ -1,0 +1,342 @@
+"""A simulated coordinator: all of the real one but its threads, on a disk that outlives its processes."""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from kombu.exceptions import OperationalError
+from tests.simulation.actors.worker import ORDERS, PROGRESS
+from tests.simulation.laws import LawBrokenError
+from tests.simulation.machine.clocks import MachineClock
+from tests.simulation.machine.process import KilledError, Process
+from tests.simulation.outside.broker import Connection, Delivery
+
+from oku_coordinator.assembly import Assembly
+from oku_coordinator.broker.outbound_queue import Outbound, OutboundQueue
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.inbound import Inbound
+from oku_coordinator.settings import CoordinatorSettings
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.codec import (
+    decode_checkpoints,
+    decode_progress,
+    seal_leases,
+    seal_order,
+)
+from oku_core.messaging.lease import LeaseBatch
+from oku_core.messaging.order import Control
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.process.supervision import Health, Supervisor
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from tests.simulation.world import World
+
+_SENDERS = 8
+_LINGER_S = 0.05
+_POLL_S = 0.1
+_RUN = "run"
+
+
+class CoordinatorActor:
+    """The coordinator through all its processes.
+
+    Args:
+        world: where it works.
+    """
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._clock = MachineClock(lambda: world.scheduler.now)
+        self._starts = 0
+        self.is_coming = True
+        self.has_run = False
+        self.process: Process
+        self.connection: Connection
+        self.parts: Assembly | None = None
+
+    def come_back(self, delay_s: float) -> None:
+        """Start another process a while after the last one has died."""
+        self.is_coming = True
+        self._world.scheduler.after(delay_s, self.start)
+
+    def start(self) -> None:
+        """Start a process on what the last one has left."""
+        self.is_coming = False
+        self.release()
+        self._starts += 1
+        self.process = self._world.start_process(f"coordinator#{self._starts}", self._clock)
+        self.connection = Connection(self._world.broker, self.process, self._note_connected)
+        path = self._world.disk.mount(self.process)
+        self._world.judge.open(path)
+        self._world.story.note(f"{self.process.name} starts")
+        try:
+            self.process.enter(self._boot)
+        except KilledError:
+            pass
+        except (sqlite3.Error, UserError) as error:
+            self._world.story.note(f"{self.process.name} cannot start: {error}")
+            self.process.kill()
+
+    def release(self) -> None:
+        """Let go of the lock that a dead process had."""
+        parts, self.parts = self.parts, None
+        if parts is not None:
+            parts.lock.release()
+
+    def try_second(self) -> None:
+        """Start another coordinator beside this one; it must not get the ledger."""
+        if self.parts is None or not self.process.is_alive:
+            return
+        process = self._world.start_process("second coordinator", self._clock)
+        try:
+            process.enter(lambda: Assembly(self._build_settings(), lock_wait_s=0.0))
+        except UserError:
+            process.kill()
+        else:
+            self._world.break_law(LawBrokenError("two coordinators have one ledger"))
+
+    def enter_state(self, state: RunState) -> None:
+        """Do as a user asks: pause, or resume."""
+        assert self.parts is not None
+        if state == RunState.PAUSING:
+            self.parts.runs.pause(_RUN)
+        else:
+            self.parts.runs.resume(_RUN)
+
+    def cancel(self, *, now: bool) -> None:  # noqa: ARG002
+        """Cancel the run."""
+        assert self.parts is not None
+        self.parts.runs.cancel(_RUN)
+
+    def _build_settings(self) -> CoordinatorSettings:
+        return CoordinatorSettings(
+            broker_url="redis://127.0.0.1:1",
+            message_key=b"the key of the simulation",
+            data_dir=self._world.disk.path.parent,
+            token="",
+            worker_timeout_s=self._world.plan.worker_timeout_s,
+        )
+
+    def _boot(self) -> None:
+        world = self._world
+
+        def build_supervisor(is_fatal: Callable[[Exception], bool], passing: Any, sleep: Any) -> Supervisor:
+            return Supervisor(is_fatal, passing, sleep, self._clock.monotonic)
+
+        parts = Assembly(
+            self._build_settings(),
+            build_supervisor,
+            lock_wait_s=0.0,
+            build_broker=lambda app, is_connected: SimulatedSender(app, is_connected, world, self.connection),
+            build_inbound=lambda *arguments: SimulatedInbound(world, self.connection, *arguments),
+        )
+        self.parts = parts
+        if not self.has_run:
+            parts.ledger.runs.create(_RUN, world.plan.spec, parts.clock.now())
+            self.has_run = True
+        parts.inbound.start()
+        ticking = parts.supervisor.start("ticks", parts.ticker.run)
+        working = parts.supervisor.start("dispatcher", parts.main_loop.run)
+        for task in (ticking, working):
+            task.add_done_callback(self._note_done)
+
+    def _note_done(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and self.process.is_alive:
+            # What is fatal ends the process; it is started again.
+            self._world.story.note(f"{self.process.name} ends: {error!r}")
+            if not isinstance(error, sqlite3.Error):
+                self._world.break_law(error)
+            self.process.kill()
+
+    def _note_connected(self) -> None:
+        if self.parts is not None:
+            self.parts.rounds.note_connected()
+
+
+class SimulatedSender(Broker):
+    """Sends by the simulated broker what the real one would send by its threads."""
+
+    def __init__(
+        self, app: Any, is_connected: Callable[[], bool], world: "World", connection: Connection
+    ) -> None:
+        super().__init__(app, is_connected, connection.process.clock.monotonic)
+        self._world = world
+        self._connection = connection
+        self._chance = world.draw_from("sender")
+        self._outbound = OutboundQueue(connection.process.clock.monotonic)
+        self._outbound.end()  # taking never waits
+        self._queue = self._outbound
+        self._busy = 0
+
+    def fetch_peak_mb(self) -> float | None:
+        """Nobody knows how large the broker is."""
+        return None
+
+    def _put(self, messages: Iterable[Outbound]) -> None:
+        if not self._is_connected():
+            self._outbound.drop()
+            return
+        for message in messages:
+            self._outbound.put(message)
+        self._take_next()
+
+    def _take_next(self) -> None:
+        while self._busy < _SENDERS and (message := self._outbound.take()) is not None:
+            self._busy += 1
+            self._connection.process.call_later(self._chance.uniform(0.0001, 0.01), self._send_off, message)
+
+    def _send_off(self, message: Outbound) -> None:
+        self._busy -= 1
+        signer = self._world.signer
+        try:
+            if isinstance(message, LeaseBatch):
+                self._connection.publish(
+                    build_lease_queue(message.incarnation).name, seal_leases(signer, message)
+                )
+            elif isinstance(message, Control):
+                self._connection.publish(
+                    build_control_queue(message.incarnation).name, seal_order(signer, message)
+                )
+            else:
+                self._connection.publish_to_all(ORDERS, seal_order(signer, message))
+        except OperationalError:
+            pass  # it is lost, as in the threads
+        self._take_next()
+
+
+class _Listener:
+    """Hears what the simulated broker has for the coordinator."""
+
+    def __init__(self, world: "World", connection: Connection, health: Health) -> None:
+        self._world = world
+        self._connection = connection
+        self._health = health
+        self._waiting: list[Delivery] = []
+        self._timer: Any = None
+        self.caught_up_at = connection.process.clock.monotonic()
+        self.is_listening = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker is within reach."""
+        return self.is_listening and self._connection.is_up
+
+    def join(self, _: float) -> None:
+        """Nothing has to be waited for."""
+
+    def end(self) -> None:
+        """Listen no more."""
+        self.is_listening = False
+
+    def poll(self) -> None:
+        """Take note, again and again, that nothing waits."""
+        if not self._waiting:
+            self.caught_up_at = self._connection.process.clock.monotonic()
+        self._connection.process.call_later(_POLL_S, self.poll)
+
+    def hear(self, delivery: Delivery) -> None:
+        """A message has come."""
+        self._waiting.append(delivery)
+        if self._timer is None:
+            self._timer = self._connection.process.call_later(_LINGER_S, self._finish)
+
+    def _finish(self) -> None:
+        self._timer = None
+        waiting, self._waiting = self._waiting, []
+        self.deal_with(waiting)
+
+    def deal_with(self, deliveries: Sequence[Delivery]) -> None:
+        """Deal with messages that came together."""
+        raise NotImplementedError
+
+
+class _CheckpointListener(_Listener):
+    def __init__(
+        self,
+        world: "World",
+        connection: Connection,
+        health: Health,
+        take_in: Callable[[Sequence[CheckpointBatch]], None],
+    ) -> None:
+        super().__init__(world, connection, health)
+        self._take_in = take_in
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self.is_listening = True
+        self._connection.subscribe(CHECKPOINTS_QUEUE, self.hear, acknowledges=True)
+        self.poll()
+
+    def deal_with(self, deliveries: Sequence[Delivery]) -> None:
+        """Store all that came, and acknowledge it then; what fails comes again."""
+        batches = []
+        for delivery in deliveries:
+            with contextlib.suppress(RejectedMessageError):
+                batches.append(
+                    decode_checkpoints(self._world.signer, msgspec.json.encode([[delivery.payload], {}, {}]))
+                )
+        for batch in batches:
+            told = [
+                (each.lease, each.sequence, each.done, each.end, len(each.in_flight), each.is_final)
+                for each in batch.checkpoints
+            ]
+            self._world.story.note(f"{self._connection.process.name} gets from {batch.worker}: {told}")
+        if batches:
+            try:
+                self._take_in(batches)
+            except sqlite3.Error as error:
+                self._world.story.note(f"{self._connection.process.name} cannot store it: {error}")
+                return
+        for delivery in deliveries:
+            self._world.broker.acknowledge(delivery)
+
+
+class _ProgressListener(_Listener):
+    def __init__(
+        self,
+        world: "World",
+        connection: Connection,
+        health: Health,
+        pass_on: Callable[[Sequence[Progress]], None],
+        announce: Callable[[], None],
+    ) -> None:
+        super().__init__(world, connection, health)
+        self._pass_on = pass_on
+        self.note_connected = announce
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self.is_listening = True
+        self._connection.subscribe(PROGRESS, self.hear, is_queue=False)
+        self.poll()
+        self._connection.process.call_soon(self.note_connected)
+
+    def deal_with(self, deliveries: Sequence[Delivery]) -> None:
+        """Pass on what workers say."""
+        heard = []
+        for delivery in deliveries:
+            with contextlib.suppress(RejectedMessageError):
+                heard.append(
+                    decode_progress(self._world.signer, msgspec.json.encode({"progress": delivery.payload}))
+                )
+        self._pass_on(heard)
+
+
+class SimulatedInbound(Inbound):
+    """The real intake with listeners at the simulated broker."""
+
+    def __init__(
+        self, world: "World", connection: Connection, app: Any, supervisor: Supervisor, *rest: Any
+    ) -> None:
+        super().__init__(app, supervisor, *rest)
+        health = supervisor.build_health("listeners")
+        self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
+        self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)

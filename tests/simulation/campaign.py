@@ -1,0 +1,78 @@
+"""Plays many seeds, on all processors, and sums up how they went."""
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tests.simulation.plan import Fault, draw_plan
+from tests.simulation.world import Ending, play
+
+_CHUNK = 2
+
+
+@dataclass
+class Tally:
+    """How the seeds of a campaign went.
+
+    Attributes:
+        seeds: how many were played.
+        faults: how many faults there were in all of them.
+        steps: how many things happened.
+        seconds: how long they were, in simulated seconds.
+        states: how the runs ended.
+        broken: the seeds in which a law was broken.
+    """
+
+    seeds: int = 0
+    faults: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    states: Counter[str] = field(default_factory=Counter)
+    broken: list[Ending] = field(default_factory=list)
+
+    def add(self, ending: Ending) -> None:
+        """A seed has been played."""
+        self.seeds += 1
+        self.faults += ending.faults
+        self.steps += ending.steps
+        self.seconds += ending.seconds
+        self.states[ending.state] += 1
+        if ending.broken:
+            self.broken.append(ending)
+
+
+def play_one(seed: int, kinds: frozenset[Fault] | None = None, lines: int = 80) -> Ending:
+    """Play one seed, in whichever process, and keep so many lines of its story."""
+    return play(replace(draw_plan(seed, kinds), lines=lines))
+
+
+def play_seeds(
+    seeds: Iterable[int],
+    kinds: frozenset[Fault] | None = None,
+    processes: int | None = None,
+    lines: int = 80,
+) -> Iterator[Ending]:
+    """Play seeds and yield how each went, in their order.
+
+    Args:
+        seeds: the seeds.
+        kinds: the faults that may happen; all unless given.
+        processes: how many to use; one for each processor unless given.
+        lines: how many lines of a story are kept.
+    """
+    work = partial(play_one, kinds=kinds, lines=lines)
+    count = processes or os.cpu_count() or 1
+    if count == 1:
+        yield from map(work, seeds)
+        return
+    context = multiprocessing.get_context("fork")
+    with context.Pool(count, initializer=_begin) as pool:
+        yield from pool.imap(work, seeds, chunksize=_CHUNK)
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the pool

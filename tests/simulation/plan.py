@@ -1,0 +1,142 @@
+"""What one seed means: the run, its workers, and the faults that are to befall them, drawn in advance."""
+
+import math
+import random
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.url import Url
+
+_LONGEST_FAULTS_S = 60.0
+
+
+class Fault(StrEnum):
+    """What can befall the system; the words stand in the story and after `--faults`."""
+
+    KILL_WORKER = "kill-worker"
+    END_WORKER = "end-worker"
+    FREEZE_WORKER = "freeze-worker"
+    CUT_WORKER = "cut-worker"
+    ADD_WORKER = "add-worker"
+    KILL_COORDINATOR = "kill-coordinator"
+    FREEZE_COORDINATOR = "freeze-coordinator"
+    CUT_COORDINATOR = "cut-coordinator"
+    CUT_POWER = "cut-power"
+    SECOND_COORDINATOR = "second-coordinator"
+    STATEMENT = "statement"
+    FULL_DISK = "full-disk"
+    KILL_BROKER = "kill-broker"
+    EMPTY_BROKER = "empty-broker"
+    MESSAGES = "messages"
+    REPLAY = "replay"
+    FORGE = "forge"
+    MISDELIVER = "misdeliver"
+    IMPOSTOR = "impostor"
+    SET_CLOCK = "set-clock"
+    PAUSE = "pause"
+    CANCEL = "cancel"
+    CANCEL_NOW = "cancel-now"
+
+
+_WEIGHTS = {
+    Fault.KILL_WORKER: 6, Fault.END_WORKER: 3, Fault.FREEZE_WORKER: 4, Fault.CUT_WORKER: 4,
+    Fault.ADD_WORKER: 2, Fault.KILL_COORDINATOR: 5, Fault.FREEZE_COORDINATOR: 2, Fault.CUT_COORDINATOR: 2,
+    Fault.CUT_POWER: 2, Fault.SECOND_COORDINATOR: 1, Fault.STATEMENT: 8, Fault.FULL_DISK: 2,
+    Fault.KILL_BROKER: 2, Fault.EMPTY_BROKER: 2, Fault.MESSAGES: 8, Fault.REPLAY: 4, Fault.FORGE: 2,
+    Fault.MISDELIVER: 2, Fault.IMPOSTOR: 3, Fault.SET_CLOCK: 2, Fault.PAUSE: 3, Fault.CANCEL: 0.3,
+    Fault.CANCEL_NOW: 0.3,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """A worker: its name, how slow it is, how much faster its clock goes, and how far that is ahead."""
+
+    name: str
+    slowness: float
+    drift: float
+    ahead_s: float
+    joins_at_s: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one seed means.
+
+    Attributes:
+        seed: the number that all of it is drawn from.
+        spec: of the run.
+        latency_s: the median latency of the target.
+        slow_share: the share of its answers that take 100 times as long.
+        workers: those that are there, or come.
+        faults: when each fault happens, in true time.
+        faults_end_s: when the last of them is over; what is broken then is mended.
+        worker_timeout_s: how long a silent worker counts as alive.
+        lines: how many lines of the story are kept.
+    """
+
+    seed: int
+    spec: Spec
+    latency_s: float
+    slow_share: float
+    workers: tuple[WorkerPlan, ...]
+    faults: tuple[tuple[float, Fault], ...] = field(default=())
+    faults_end_s: float = 0.0
+    worker_timeout_s: float = 6.0
+    lines: int = 80
+
+
+def draw_plan(seed: int, kinds: frozenset[Fault] | None = None) -> Plan:
+    """Draw what a seed means; with `kinds`, only these faults happen."""
+    chance = random.Random(f"plan {seed}")
+    latency_s = 10 ** chance.uniform(-2, -0.3)
+    concurrency = chance.choice((1, 3, 8, 20, 40))
+    workers = tuple(
+        WorkerPlan(
+            name=f"w{number}",
+            slowness=10 ** chance.choice((0.0, 0.0, chance.uniform(0, 2))),
+            drift=1.0 + chance.choice((0.0, chance.uniform(-0.001, 0.001))),
+            ahead_s=chance.choice((0.0, chance.gauss(0, 0.5), chance.gauss(0, 30))),
+            joins_at_s=chance.choice((0.0, 0.0, 0.0, chance.uniform(0, 20))),
+        )
+        for number in range(chance.randint(1, 6))
+    )
+    rate_rps = sum(concurrency / (1.5 * latency_s * worker.slowness) for worker in workers)
+    wanted_s = chance.uniform(5, 50)
+    requests = max(20, min(5000, math.ceil(rate_rps * wanted_s)))
+    spec = Spec(
+        requests=requests,
+        urls=(Url("http://target.test/{i}"),),
+        concurrency=concurrency,
+        timeout_s=chance.choice((1.0, 4.0, 10.0)),
+        grace_s=chance.choice((None, 0.0, 2.0)),
+        range_size=chance.choice((None, None, None, 1, 7, 100)) if requests <= 2000 else None,
+    )
+    faults = _draw_faults(chance, kinds)
+    return Plan(
+        seed=seed,
+        spec=spec,
+        latency_s=latency_s,
+        slow_share=chance.choice((0.0, 0.0, 0.01)),
+        workers=workers,
+        faults=faults,
+        faults_end_s=faults[-1][0] + 5.0 if faults else 0.0,
+    )
+
+
+def _draw_faults(chance: random.Random, kinds: frozenset[Fault] | None) -> tuple[tuple[float, Fault], ...]:
+    chosen = [fault for fault in Fault if kinds is None or fault in kinds]
+    if not chosen:
+        return ()
+    # Each seed has some kinds of faults only: with all of them at once little of the system is ever at work.
+    some = chance.sample(chosen, min(len(chosen), chance.choice((1, 2, 4, 8, len(chosen)))))
+    weights = [_WEIGHTS[fault] for fault in some]
+    pace_s = chance.choice((0.3, 1.0, 3.0))
+    until_s = chance.uniform(5.0, _LONGEST_FAULTS_S)
+    faults = []
+    at = chance.uniform(0.0, 5.0)
+    while at < until_s:
+        faults.append((at, chance.choices(some, weights)[0]))
+        at += chance.expovariate(1 / pace_s)
+    return tuple(faults)

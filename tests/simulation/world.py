@@ -1,0 +1,267 @@
+"""One seed, played: the coordinator, its workers, their broker and target, and what befalls them.
+
+The world goes on until the faults are over and the run has ended; the laws are checked all the time.
+"""
+
+import random
+import shutil
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.simulation.actors.attacker import Attacker
+from tests.simulation.actors.coordinator import CoordinatorActor
+from tests.simulation.actors.operator import Operator
+from tests.simulation.actors.worker import WorkerActor
+from tests.simulation.faults import Misfortune
+from tests.simulation.laws import Judge, LawBrokenError, Standing
+from tests.simulation.machine.clocks import MachineClock
+from tests.simulation.machine.disk import Disk
+from tests.simulation.machine.interposition import interpose
+from tests.simulation.machine.process import Process
+from tests.simulation.machine.scheduler import Scheduler
+from tests.simulation.outside.broker import Broker
+from tests.simulation.outside.target import Target
+from tests.simulation.plan import Plan, WorkerPlan, draw_plan
+from tests.simulation.story import Story
+
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.messaging.signing import Signer
+
+KEY = b"the key of the simulation"
+_LOOK_S = 1.0
+_COMES_BACK_S = 4.0
+_PATIENCE_S = 240.0
+_MOST_STEPS = 5_000_000
+_MOST_WAITING = 3000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a seed went.
+
+    Attributes:
+        seed: the seed.
+        faults: how many faults there were.
+        steps: how many things happened.
+        seconds: simulated seconds.
+        digest: of the story; the same whenever this seed is played.
+        broken: the law that was broken, and the story; empty if none was.
+    """
+
+    seed: int
+    faults: int
+    steps: int
+    seconds: float
+    digest: str
+    state: str
+    broken: str = ""
+    story: str = ""
+
+
+class World:
+    """All that there is.
+
+    Args:
+        plan: what is to happen.
+        folder: a new folder of the real machine.
+    """
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.plan = plan
+        self.scheduler = Scheduler()
+        self.story = Story(lambda: self.scheduler.now, plan.lines)
+        self.signer = Signer(KEY)
+        self.broker = Broker(self.scheduler, self.draw_from("broker"), self.story)
+        self.target = Target(plan.spec.requests, plan.latency_s, plan.slow_share, self.draw_from("target"))
+        (folder / "0").mkdir()
+        self.disk = Disk(folder, self.draw_from("disk"), self.story.note)
+        self.judge = Judge("run", plan.spec.requests, self.target)
+        self.attacker = Attacker(
+            self.broker, self.draw_from("attacker"), self.signer, self.story.note_fault, self.judge.find_done
+        )
+        self.operator = Operator(self)
+        self.misfortune = Misfortune(self, self.draw_from("faults"))
+        self.processes: list[Process] = []
+        self.coordinator = CoordinatorActor(self)
+        self.workers: list[WorkerActor] = []
+        self.broken = ""
+        self._standing: Standing | None = None
+        self._mended_at: float | None = None
+        self._comings = self.draw_from("comings")
+
+    def draw_from(self, what: str) -> random.Random:
+        """A source of chance for one part of the world, so that none disturbs another."""
+        return random.Random(f"{self.plan.seed} {what}")
+
+    def start_process(self, name: str, clock: MachineClock) -> Process:
+        """A new process on a machine with this clock."""
+        process = Process(name, self.scheduler, clock, self._note_error)
+        self.processes.append(process)
+        return process
+
+    def add_worker(self) -> None:
+        """Another worker comes."""
+        number = len(self.workers)
+        if number < 12:
+            slowness = 10 ** self._comings.uniform(0, 2)
+            self.story.note_fault(f"worker w{number} comes")
+            self._let_come(WorkerPlan(f"w{number}", slowness, 1.0, self._comings.gauss(0, 10), 0.0))
+
+    def try_second_coordinator(self) -> None:
+        """Somebody starts a coordinator on the ledger that this one has."""
+        self.story.note_fault("a second coordinator tries to start")
+        self.coordinator.try_second()
+
+    def break_law(self, error: BaseException) -> None:
+        """A law is broken: the world ends."""
+        if self.broken:
+            return
+        self.broken = f"{type(error).__name__}: {error}"
+        if not isinstance(error, LawBrokenError):
+            self.broken += "\n" + "".join(traceback.format_tb(error.__traceback__)[-6:])
+
+    def play(self) -> None:
+        """Let all of it happen."""
+        self.coordinator.start()
+        for plan in self.plan.workers:
+            self.scheduler.after(plan.joins_at_s, lambda plan=plan: self._let_come(plan))  # type: ignore[misc]
+        for at, fault in self.plan.faults:
+            self.scheduler.after(at, lambda fault=fault: self.misfortune.strike(fault))  # type: ignore[misc]
+        self.scheduler.after(self.plan.faults_end_s, self._mend)
+        self.scheduler.after(_LOOK_S, self._look)
+        self.scheduler.run_until(self._is_over)
+
+    def end(self) -> None:
+        """Let go of all that the world had."""
+        for process in self.processes:
+            process.bury()
+        self.judge.close()
+        self.disk.release()
+        self.coordinator.release()
+
+    def _is_over(self) -> bool:
+        if self.broken or self.scheduler.steps > _MOST_STEPS:
+            self.broken = self.broken or "the world does not come to rest"
+            return True
+        standing = self._standing
+        return (
+            self._mended_at is not None
+            and standing is not None
+            and standing.state in FINAL_STATES
+            and standing.state != RunState.FAILED
+        )
+
+    def _let_come(self, plan: WorkerPlan) -> None:
+        worker = WorkerActor(self, plan)
+        self.workers.append(worker)
+        worker.restart()
+
+    def _mend(self) -> None:
+        self.misfortune.mend()
+        self._mended_at = self.scheduler.now
+
+    def _look(self) -> None:
+        """Look at everything once a second."""
+        self.scheduler.after(_LOOK_S, self._look)
+        if not self.coordinator.process.is_alive and not self.coordinator.is_coming:
+            self.coordinator.come_back(self._comings.uniform(0.2, _COMES_BACK_S))
+        if self._mended_at is not None:
+            for worker in self.workers:
+                worker.restart()
+        try:
+            self._check()
+        except LawBrokenError as error:
+            self.break_law(error)
+
+    def _check(self) -> None:
+        if not self.coordinator.has_run:
+            return
+        before = self._standing
+        self._standing = standing = self.judge.check()
+        if before is None or before.state != standing.state:
+            self.story.note(f"the run is {standing.state}: {standing.reason}")
+        if standing != before:
+            self.story.note(
+                f"{standing.accounted} accounted, {standing.resent} resent at most, {self.target.sent} sent,"
+                f" {standing.leases} leases"
+            )
+        if standing.state in FINAL_STATES | {RunState.PAUSED}:
+            self.judge.check_at_rest()
+        self._check_memory()
+        if self._mended_at is not None:
+            self._check_end(standing)
+
+    def _check_memory(self) -> None:
+        if self.broker.waiting > _MOST_WAITING:
+            raise LawBrokenError(f"{self.broker.waiting} messages wait in the broker")
+        for worker in self.workers:
+            worker.check_memory()
+
+    def _check_end(self, standing: Standing) -> None:
+        if standing.state in (RunState.PAUSED, RunState.FAILED):
+            self.operator.resume()
+        waited_s = self.scheduler.now - (self._mended_at or 0.0)
+        if standing.state not in FINAL_STATES and waited_s > self._find_patience_s():
+            raise LawBrokenError(
+                f"the run is still {standing.state} {waited_s:.0f} s after the last fault:"
+                f" {standing.accounted} of {self.plan.spec.requests} are accounted"
+            )
+
+    def _find_patience_s(self) -> float:
+        rate_rps = sum(
+            self.plan.spec.concurrency / (2 * self.plan.latency_s * worker.slowness)
+            for worker in self.plan.workers
+        )
+        return _PATIENCE_S + 3 * self.plan.spec.requests / rate_rps
+
+    def _note_error(self, process: Process, error: BaseException | None, message: str) -> None:
+        self.story.note(f"{process.name}: {message}")
+        self.break_law(error or LawBrokenError(f"{process.name}: {message}"))
+
+
+def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Ending:
+    """Play what a seed means; the same seed always ends the same way.
+
+    Args:
+        plan: what is to happen.
+        prepare: changes the world before it begins.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="oku-simulation-", dir=_find_fast_folder()))
+    world = World(plan, folder)
+    try:
+        with interpose(world.draw_from("ids"), lambda: world.scheduler.now, world.disk.connect):
+            prepare(world)
+            try:
+                world.play()
+            except Exception as error:  # noqa: BLE001  # it ends the seed and is told with its story
+                world.break_law(error)
+            with warnings.catch_warnings():
+                # What the dead had begun is never awaited.
+                warnings.simplefilter("ignore")
+                world.end()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Ending(
+        seed=plan.seed,
+        faults=world.story.faults,
+        steps=world.scheduler.steps,
+        seconds=world.scheduler.now,
+        digest=world.story.digest,
+        state=world._standing.state if world._standing else "",  # noqa: SLF001
+        broken=world.broken,
+        story=world.story.tell() if world.broken else "",
+    )
+
+
+def play_seed(seed: int) -> Ending:
+    """Play a seed."""
+    return play(draw_plan(seed))
+
+
+def _find_fast_folder() -> str | None:
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() else None
