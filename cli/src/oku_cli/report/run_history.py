@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from oku_cli.report.charts.lease_bands import LeaseBands
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
@@ -29,7 +29,7 @@ class RunHistory:
         samples: its samples, oldest first; there are none if an older Oku made the run.
         events: its events, oldest first.
         leases: what became of its leases.
-        coverage: how far its request space is covered, by slices and by leases that were taken back.
+        coverage: how far its request space is covered, and what of it may have been sent again.
     """
 
     at: float
@@ -60,6 +60,7 @@ class RunHistoryReader:
             "events": msgspec.json.Decoder(Event),
             "leases": msgspec.json.Decoder(LeaseSpan),
             "slices": msgspec.json.Decoder(Slice),
+            "again": msgspec.json.Decoder(Range),
         }
         self._is_whole = False
 
@@ -95,8 +96,8 @@ class RunHistoryReader:
             history.events.append(thing)
         elif self._list == "leases":
             history.leases.add(thing)
-            if has_been_sent_again(thing):
-                history.coverage.add(AGAIN, thing.start, thing.stop)
+        elif self._list == "again":
+            history.coverage.add(AGAIN, *thing)
         else:
             history.coverage.add(thing.state, thing.start, thing.stop)
 
@@ -104,11 +105,6 @@ class RunHistoryReader:
 def decode_head(line: bytes) -> RunHistoryHead:
     """Decode the first line of a history; its JSON object is closed only by the last line."""
     return msgspec.json.decode(line + b"}", type=RunHistoryHead)
-
-
-def has_been_sent_again(lease: LeaseSpan) -> bool:
-    """Whether a lease was taken back after its requests may have been sent."""
-    return lease.state == LeaseState.EXPIRED and lease.reason != ExpiryReason.NOT_SENT
 
 
 def _begin_history(head: RunHistoryHead) -> RunHistory:

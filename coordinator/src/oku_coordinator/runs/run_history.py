@@ -18,7 +18,7 @@ _SAMPLES_AT_ONCE = 100
 
 
 def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
-    """Whole lines, some at a time: `at`, `summary`, `spec`, `samples`, `events`, `leases`, `slices`.
+    """Whole lines, some at a time: `at`, `summary`, `spec`, and the lists below.
 
     Each piece shows the ledger as it is when the piece is taken, so leases of a run that goes on may be newer
     than the summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow.
@@ -36,6 +36,7 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
     yield from _write_list("events", [history.events])
     yield from _write_list("leases", ledger.history.read_leases(run))
     yield from _write_list("slices", ledger.history.read_slices(run))
+    yield from _write_list("again", [ledger.leases.fetch_taken_back(run)])
     yield b"}\n"
 
 

@@ -33,7 +33,7 @@ def build_strips(history: RunHistory) -> Html:
     )
     strips = [_build_strip("state", f"The request space: {totals}.", parts, _draw_states)]
     if any(part["again"] for part in parts):
-        note = "Leases that were taken back and may have been sent, by their place in the request space."
+        note = "Requests that may have been sent more than once, by their place in the request space."
         strips.append(_build_strip("again", note, parts, _draw_again))
     return join(*strips)
 
@@ -61,8 +61,8 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
     return Chart(
         id="leases",
         title="When each part was sent",
-        note=f"{box}: its height is its part of the request space, its width the time from when it was cut "
-        "to when it was reported.",
+        note=f"{box}: its height is its part of the request space, its width the time from when it was dealt "
+        "to when it was closed.",
         description=f"Leases: {totals}.",
         shapes=[
             draw_boxes(boxes, f"lease-{state}{apart}", snap, _LEAST[state])
@@ -83,13 +83,13 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
 
 _LEAST: Mapping[LeaseState, float] = {
     LeaseState.ACTIVE: 5,
-    LeaseState.REPORTED: 5,
+    LeaseState.CLOSED: 5,
     LeaseState.EXPIRED: 10,
 }
 """The least width and height at which a lease is drawn, in units of `BOX`."""
 _WORDS: Mapping[LeaseState, str] = {
     LeaseState.ACTIVE: "active",
-    LeaseState.REPORTED: "reported",
+    LeaseState.CLOSED: "closed",
     LeaseState.EXPIRED: "taken back",
 }
 
@@ -144,7 +144,7 @@ def _describe_part(part: Mapping[str, Any], length: int) -> str:
     counts = ", ".join(
         f"{format_share(part[state], length)} {state}" for state in reversed(SliceState) if part[state]
     )
-    again = f", {format_count(part['again'])} taken back" if part["again"] else ""
+    again = f", {format_count(part['again'])} sent again at most" if part["again"] else ""
     return f"{format_count(part['start'])} to {format_count(part['stop'] - 1)}: {counts}{again}"
 
 

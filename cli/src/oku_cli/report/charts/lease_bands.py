@@ -1,4 +1,4 @@
-"""Reduces the leases of a run to what a chart can show: each lease or, of very many, bands of several.
+"""Reduces the leases of a run to what a chart can show: the ranges of each lease or, of very many, bands.
 
 Bands are cut along rows of the request space and time steps. The steps grow with the run, as those of its
 samples do, so that there are never more than a few thousand bands.
@@ -17,7 +17,7 @@ _ROWS = 250
 
 @dataclass(slots=True)
 class Band:
-    """Neighbouring leases of one state: from the first to the last of them in time and in the request space.
+    """Neighbouring ranges of leases of one state: from the first to the last in time and request space.
 
     `closed_at` is None while they are active.
     """
@@ -36,6 +36,8 @@ class LeaseBands:
         self._requests = requests
         self._step_s = 0.5
         self.bands: list[Band] = []
+        self.are_merged = False
+        """Whether a band may stand for several leases."""
         self.counts: Counter[LeaseState] = Counter()
         """The number of leases in each state."""
 
@@ -43,15 +45,11 @@ class LeaseBands:
         """Return the number of leases, not of bands."""
         return self.counts.total()
 
-    @property
-    def are_merged(self) -> bool:
-        """Whether a band may stand for several leases."""
-        return len(self.bands) < len(self)
-
     def add(self, lease: LeaseSpan) -> None:
         """Add a lease, and merge bands if there are too many."""
         self.counts[lease.state] += 1
-        self.bands.append(Band(lease.state, lease.start, lease.stop, lease.cut_at, lease.closed_at))
+        for start, stop in lease.ranges or [(lease.start, lease.stop)]:
+            self.bands.append(Band(lease.state, start, stop, lease.cut_at, lease.closed_at))
         if len(self.bands) > MOST_BANDS:
             self._merge()
             while len(self.bands) > MOST_BANDS // 2:
@@ -64,6 +62,7 @@ class LeaseBands:
             place = band.state, int(band.cut_at // self._step_s), band.start * _ROWS // self._requests
             other = merged.get(place)
             merged[place] = band if other is None else _join(other, band)
+        self.are_merged = self.are_merged or len(merged) < len(self.bands)
         self.bands = list(merged.values())
 
 

@@ -99,11 +99,11 @@ class Timeline:
 
 
 def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timeline | None:
-    """Build the axis for samples or, if there are none, for reported leases; None if there are neither."""
+    """Build the axis for samples or, if there are none, for closed leases; None if there are neither."""
     spans = [(sample.at - sample.seconds, sample.at) for sample in samples] or [
         (band.cut_at, band.closed_at)
         for band in leases
-        if band.closed_at is not None and band.state == LeaseState.REPORTED
+        if band.closed_at is not None and band.state == LeaseState.CLOSED
     ]
     windows = tuple(_join(sorted(spans)))
     return Timeline(windows) if any(stop > start for start, stop in windows) else None
