@@ -103,12 +103,12 @@ def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: 
 def make_lease(
     start: int, stop: int, cut_after: float, closed_after: float | None, **changes: Any
 ) -> LeaseSpan:
-    """Make a reported lease, with times in seconds after `START`, unless changed."""
+    """Make a closed lease, with times in seconds after `START`, unless changed."""
     fields: dict[str, Any] = {
         "id": f"r1.{start}",
         "start": start,
         "stop": stop,
-        "state": LeaseState.REPORTED,
+        "state": LeaseState.CLOSED,
         "reason": "",
         "worker": "worker-1",
         "cut_at": START + cut_after,
@@ -146,7 +146,7 @@ def write_lines(**fields: Any) -> Iterator[bytes]:
     """Yield the lines of a history with these fields, without newlines."""
     head = {name: fields[name] for name in ("at", "summary", "spec")}
     yield msgspec.json.encode(head)[:-1]
-    for name in ("samples", "events", "leases", "slices"):
+    for name in ("samples", "events", "leases", "slices", "again"):
         yield f',"{name}":['.encode()
         for place, thing in enumerate(fields[name]):
             yield (b"," if place else b"") + msgspec.json.encode(thing)
@@ -179,6 +179,7 @@ def make_history(make_summary: Callable[..., Summary]) -> Callable[..., RunHisto
             "events": [make_event(0), make_event(10, text="it is completed")],
             "leases": [make_lease(100 * i, 100 * (i + 1), i, i + 1.0) for i in range(10)],
             "slices": [Slice(0, summary.requests, SliceState.ACCOUNTED)],
+            "again": [],
         }
         reader = RunHistoryReader()
         for line in write_lines(**fields | changes):

@@ -16,10 +16,17 @@ def test_few_leases_are_kept_as_they_are() -> None:
     assert (len(bands), bands.are_merged) == (100, False)
 
 
+def test_a_lease_of_several_ranges_has_a_band_for_each() -> None:
+    """What lies between them belongs to other leases."""
+    bands = band_leases([make_lease(0, 90, 0, 2.0, ranges=[(0, 10), (80, 90)])])
+    assert [(band.start, band.stop) for band in bands.bands] == [(0, 10), (80, 90)]
+    assert (len(bands), bands.are_merged) == (1, False)
+
+
 @pytest.mark.parametrize("order", [1, 7])
 def test_very_many_leases_are_merged_with_their_neighbours(order: int) -> None:
     """Memory is bounded whatever their number and order, and each lease lies within a band."""
-    count, states = 40_000, (LeaseState.REPORTED, LeaseState.REPORTED, LeaseState.EXPIRED)
+    count, states = 40_000, (LeaseState.CLOSED, LeaseState.CLOSED, LeaseState.EXPIRED)
     bands = LeaseBands(count)
     places = [i * order % count for i in range(count)]
     for i in places:

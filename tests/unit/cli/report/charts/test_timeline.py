@@ -58,7 +58,7 @@ def test_samples_define_the_windows() -> None:
     assert timeline.windows == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
 
 
-def test_without_samples_reported_leases_define_the_windows() -> None:
+def test_without_samples_closed_leases_define_the_windows() -> None:
     """The time at which a lost lease was taken back says little."""
     leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
     timeline = build_timeline([], band_leases(leases).bands)
