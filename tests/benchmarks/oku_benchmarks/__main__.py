@@ -26,7 +26,8 @@ from oku_core.errors import UserError
 from oku_core.process.open_files import raise_open_files
 
 _LEASES = "leases"
-_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long and name != _LEASES)
+_COMPARED = (_LEASES, "speed")
+_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long and name not in _COMPARED)
 _SHORT_NAMES = {
     "hundred-million": _LONG,
     "no-delay": (hundred_million.NO_DELAY,),
@@ -76,7 +77,10 @@ def main(arguments: Sequence[str]) -> int:
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./task bench --", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one of {_NAMES}; else all but {_LEASES} and the last three"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"one of {_NAMES}; else all but {' and '.join(_COMPARED)} and the last three",
     )
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")
@@ -85,7 +89,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--baseline", default="", metavar="CHECKOUT",
-        help=f"of {_LEASES}: another checkout, set up, that plays each case first",
+        help=f"of {' and '.join(_COMPARED)}: another checkout, set up, that takes its turns, too",
     )  # fmt: skip
     parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
     return parser

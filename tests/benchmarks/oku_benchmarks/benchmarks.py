@@ -20,6 +20,7 @@ from oku_benchmarks.cases import (
     memory,
     peers,
     scaling,
+    speed,
     start,
     trillion,
     wide,
@@ -40,6 +41,7 @@ from oku_benchmarks.sections import (
     memory_section,
     peers_section,
     scaling_section,
+    speed_section,
     start_section,
     wide_section,
     window_section,
@@ -106,6 +108,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         _without_document(leases_section.build_section),
         is_long=True,
         merge=leases.merge,
+    ),
+    "speed": Benchmark(
+        speed.measure, speed.Results, _without_document(speed_section.build_section), is_long=True
     ),
     "window": Benchmark(window.measure, window.Results, _without_document(window_section.build_section)),
     "memory": Benchmark(memory.measure, memory.Results, _without_document(memory_section.build_section)),

@@ -104,7 +104,7 @@ class _Contest:
         load = Load(requests=requests, concurrency=connections, engine=engine)
         with open_data_dir(self._stage.folder) as data_dir:
             turn = play_oku(self._stage, data_dir, load, is_shown=True).turn
-        _check(engine, turn, requests)
+        check_sent(engine, turn.sent, requests)
         return turn
 
     def _play_rival(self, rival: Rival, connections: int, requests: int) -> Turn:
@@ -123,13 +123,14 @@ class _Contest:
 
         turn = self._stage.play("client", build)
         if rival.is_script:
-            _check(rival.program, turn, requests)
+            check_sent(rival.program, turn.sent, requests)
         return turn
 
 
-def _check(name: str, turn: Turn, requests: int) -> None:
-    if turn.sent != requests:
-        raise BenchmarkError(f"{name} sent {turn.sent} of {requests} requests")
+def check_sent(name: str, sent: int, requests: int) -> None:
+    """`BenchmarkError` unless a contestant has sent what it was asked for."""
+    if sent != requests:
+        raise BenchmarkError(f"{name} sent {sent} of {requests} requests")
 
 
 def pick(results: Results, name: str, connections: int, figure: Callable[[Round], float]) -> list[float]:

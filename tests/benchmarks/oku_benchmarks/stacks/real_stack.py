@@ -77,6 +77,10 @@ class RealStack:
         """Of the coordinator's API."""
         return self._environment["OKU_TOKEN"]
 
+    def find_pid(self, name: str) -> int:
+        """One of the processes, by its name."""
+        return self._children[name].pid
+
     def start_coordinator(self, broker_url: str = "") -> None:
         """Start the coordinator, for the first time or again, and wait until it listens.
 
