@@ -80,7 +80,8 @@ def _build_parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"one of {_NAMES}; else all but {' and '.join(_COMPARED)} and the last three",
+        help=f"one of {_NAMES}; the cases of {_LEASES} may follow it; else all but {' and '.join(_COMPARED)}"
+        " and the last three",
     )
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")

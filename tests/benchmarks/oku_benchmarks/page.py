@@ -23,6 +23,9 @@ not measured anew stays as it was, with its own date.
 ./task bench                              # all but the hundred million, under 40 minutes on 2 cores
 ./task bench -- memory ledger             # some of it
 ./task bench -- --rounds 9 peers          # more rounds where contestants take turns
+./task bench -- --baseline ../old leases  # what makes loads stutter; an older checkout goes first
+./task bench -- leases hanging kills      # some of these cases; --help names all
+./task bench -- --baseline ../old speed   # the same processor time as an older checkout?
 ./task bench -- hundred-million           # both parts, no-delay and posts: an hour and a half
 ./task bench -- --quick                   # does it work? under 8 minutes; writes into build/benchmarks
 ```

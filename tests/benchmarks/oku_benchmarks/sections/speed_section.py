@@ -8,8 +8,7 @@ _NOISE = 0.05
 _TEXT = """\
 One worker of this checkout, one of commit 9096cef, whose leases were told of at their ends, and wrk take
 turns at nginx, {turn_s} s each; who begins changes from round to round. Leases that report as they go must
-cost a request
-nothing: the ratio of the processor time is that of now to before, round by round.
+cost a request nothing: the ratio of the processor time is that of now to before, round by round.
 
 {table}
 """
