@@ -79,7 +79,7 @@ def test_lines_reach_loki_whatever_the_coordinators_clock_is_set_to(
     assert_times_are_right(run, began)
     summary = run.finish()
     assert_published(loki, summary)
-    assert_ticks_agree(loki, summary["run"])
+    assert_ticks_agree(loki, summary)
     # Set back, the clock puts later events before earlier ones.
     events = [event["type"] for event in fetch(loki, summary["run"], "event")]
     assert events.count("clock_set") == len(steps)

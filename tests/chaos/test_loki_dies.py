@@ -45,7 +45,7 @@ def test_three_workers_and_the_coordinator_die(start_load: Start, loki: Loki) ->
     summary, other = run.finish(), beside.finish()
     assert_completed(summary)
     assert_published(loki, summary)
-    assert_ticks_agree(loki, summary["run"])
+    assert_ticks_agree(loki, summary)
     events = assert_events(loki, run.data_dir / "ledger.sqlite3", summary["run"])
     assert events["lease_expired"] >= 3
     assert events["worker_lost"] == 3
@@ -118,7 +118,7 @@ def test_loki_and_the_coordinator_are_killed_again_and_again(start_load: Start, 
     assert_completed(summary)
     assert "lines wait" not in run.output
     assert_published(loki, summary)
-    assert_ticks_agree(loki, summary["run"])
+    assert_ticks_agree(loki, summary)
 
 
 async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki) -> None:
@@ -137,7 +137,7 @@ async def test_loki_refuses_and_fails_for_a_while(start_load: Start, loki: Loki)
     assert all(proxy.faults[fault] for fault in ("429", "500", "half", "cut"))
     assert_completed(summary)
     assert_published(loki, summary)
-    assert_ticks_agree(loki, summary["run"])
+    assert_ticks_agree(loki, summary)
 
 
 def test_an_unreachable_loki_costs_the_run_nothing(start_load: Start, loki: Loki) -> None:
@@ -155,7 +155,7 @@ def test_an_unreachable_loki_costs_the_run_nothing(start_load: Start, loki: Loki
     if "lines wait" in run.output:  # the pause until it is tried again was longer than the rest of the run
         assert_completed(start_load(100, "--loki", loki.url).finish())
     assert_published(loki, summary)
-    assert_ticks_agree(loki, summary["run"])
+    assert_ticks_agree(loki, summary)
     lines = loki.fetch_lines(f'{{run="{summary["run"]}", kind="tick"}}')
     during = [json.loads(line)["in_flight"] for at_ns, line in lines if away_from < at_ns / 1e9 < away_to]
     # Not the rate: that depends on what else the machine does. Of two workers with 50 requests each; a

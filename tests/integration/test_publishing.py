@@ -26,7 +26,7 @@ def test_what_is_in_the_ledger_is_in_loki(start: Start, loki: Loki) -> None:
     summary = run.finish()
     assert_completed(summary)
     assert_published(loki, summary)
-    assert_ticks_agree(loki, summary["run"])
+    assert_ticks_agree(loki, summary)
     events = assert_events(loki, run.data_dir / "ledger.sqlite3", summary["run"])
     assert events["state"] == 3
     assert "lines wait" not in run.output
@@ -68,6 +68,7 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
     second = start("resume", paused["run"], "--loki", loki.url)
     summary = second.finish()
     assert_published(loki, summary)
+    assert_ticks_agree(loki, summary)
     assert [line["state"] for line in fetch(loki, summary["run"], "summary")] == ["paused", "completed"]
 
 

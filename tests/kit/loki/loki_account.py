@@ -45,16 +45,26 @@ def assert_published(loki: LokiQueries, summary: dict[str, Any]) -> None:
         assert published[field] == summary[field], field
 
 
-def assert_ticks_agree(loki: LokiQueries, run: str) -> None:
-    """The buckets of the heatmap hold what the ticks say was answered."""
+def assert_ticks_agree(loki: LokiQueries, summary: dict[str, Any]) -> None:
+    """The ticks sum to the account by outcome, as LogQL adds them and line by line.
+
+    Their figures of the ledger and of progress are those of one second. The buckets of the heatmap are made
+    of progress, and may hold less than what was answered, but not more.
+    """
+    run = summary["run"]
     ticks = fetch(loki, run, "tick")
-    answered = sum(tick["ok"] + tick["unexpected_status"] for tick in ticks)
-    assert answered
-    assert sum(line["requests"] for line in fetch(loki, run, "latency")) == answered
-    assert sum_up(loki, run, "latency", "requests") == {"": answered}
+    for outcome in OUTCOMES:
+        assert sum_up(loki, run, "tick", outcome) == {"": summary["outcomes"][outcome]}, outcome
+        assert sum(tick[outcome] for tick in ticks) == summary["outcomes"][outcome], outcome
+    assert sum_up(loki, run, "tick", "requests_ended") == {"": summary["accounted"]}
+    whole = [tick for tick in ticks if "accounted" in tick]
+    assert whole
     assert all(
-        tick["accounted"] + tick["leased"] + tick["pending"] == tick["requests_total"] for tick in ticks
+        tick["accounted"] + tick["leased"] + tick["pending"] == tick["requests_total"] for tick in whole
     )
+    assert all(tick["seconds"] > 0 for tick in whole)
+    answered = summary["outcomes"]["ok"] + summary["outcomes"]["unexpected_status"]
+    assert sum(line["requests"] for line in fetch(loki, run, "latency")) <= answered
 
 
 def assert_events(loki: LokiQueries, ledger_file: Path, run: str) -> Counter[str]:
