@@ -18,7 +18,6 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.servers.served_count import Address, NotFoundError
 from oku_coordinator.settings import KubeSettings
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
@@ -427,10 +426,7 @@ def make_two_of_three_busy(world: World, kubernetes: Kubernetes) -> None:
     world.submit(workers=3)
     world.change(RunState.RUNNING)
     for worker in ("w-1", "w-3"):
-        lease = deal_lease(world.ledger, "r1", 2, world.now)
-        assert lease is not None
-        claim = Claim(lease=lease.id, execution=worker, worker=worker, incarnation=worker, at=world.now)
-        world.ledger.leases.apply([claim], world.now)
+        assert deal_lease(world.ledger, "r1", 2, world.now, worker=worker) is not None
 
 
 def list_costs(kubernetes: Kubernetes) -> list[str | None]:

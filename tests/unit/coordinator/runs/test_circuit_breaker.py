@@ -1,7 +1,13 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import (
+    build_batch,
+    build_checkpoint,
+    build_incarnation,
+    deal_lease,
+)
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import fail
@@ -10,7 +16,6 @@ from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.run_state import RunState, TransitionError
-from oku_core.messaging.lease import Claim, Report
 from oku_core.messaging.progress import Progress
 from oku_core.results.event import EventType
 
@@ -20,29 +25,28 @@ REFUSAL = "ca.pem: no such file"
 class World:
     """A breaker, and a run of 100 requests that workers hold leases of."""
 
-    def __init__(self, ledger: Ledger, make_report: Callable[..., Report]) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.roster = Roster(10.0)
         self.expects_workers = False
-        self.make_report = make_report
         self.breaker = CircuitBreaker(ledger, self.roster, lambda: self.expects_workers, lambda: 9.0)
 
     def record(self, *workers: str) -> None:
-        """These workers speak, each as the process of its name in capitals."""
+        """These workers speak, each as its own process."""
         for worker in workers:
-            self.roster.record(Progress(worker=worker, incarnation=worker.upper(), at=0.0), 0.0, 0.0)
+            incarnation = build_incarnation(worker)
+            self.roster.record(Progress(worker=worker, incarnation=incarnation, at=0.0), 0.0, 0.0)
 
-    def take_in(self, lease: LeaseRecord, worker: str = "w1", now: float = 0.0, **changes: object) -> None:
-        """Let a worker report."""
-        report = self.make_report(lease, worker=worker, incarnation=worker.upper(), **changes)
-        self.ledger.leases.apply([report], 5.0)
-        self.breaker.note_reports([report], now)
+    def take_in(self, lease: LeaseRecord, now: float = 0.0, **changes: Any) -> None:
+        """Let the worker that has a lease send its last checkpoint."""
+        batch = build_batch(lease, build_checkpoint(lease, **changes))
+        self.breaker.note_receipts(self.ledger.leases.apply([batch], lambda *_: 0, 5.0), now)
 
     def refuse(self, worker: str, now: float = 0.0) -> None:
         """Let a worker refuse a lease."""
-        lease = deal_lease(self.ledger, "r1", 10, 2.0)
+        lease = deal_lease(self.ledger, "r1", 10, 2.0, worker=worker)
         assert lease is not None
-        self.take_in(lease, worker, now, done=lease.start, refusal=REFUSAL)
+        self.take_in(lease, now, done=0, refusal=REFUSAL)
 
     def account(self) -> None:
         """Let a worker account for ten requests."""
@@ -57,9 +61,9 @@ class World:
 
 
 @pytest.fixture
-def world(ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Callable[..., Report]) -> World:
+def world(ledger: Ledger, begin_run: Callable[..., RunRecord]) -> World:
     """A world with two live workers."""
-    world = World(ledger, make_report)
+    world = World(ledger)
     begin_run()
     world.record("w1", "w2")
     world.breaker.look(0.0)
@@ -87,12 +91,9 @@ def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> N
     assert len(world.roster.workers("r1")) == 2
 
 
-def test_a_run_that_nobody_can_begin_fails_after_a_while(
-    world: World, make_claim: Callable[..., Claim]
-) -> None:
+def test_a_run_that_nobody_can_begin_fails_after_a_while(world: World) -> None:
     """It fails with the reason, its leases are taken back, and it can be resumed."""
-    claimed, _ = world.ledger.leases.cut("r1", [lambda _: 10, lambda _: 10], 2.0)
-    world.ledger.leases.apply([make_claim(claimed)], 3.0)
+    assert deal_lease(world.ledger, "r1", 10, 2.0, limit=7) is not None
     world.refuse("w1", now=10.0)
     world.refuse("w2", now=11.0)
     world.breaker.look(11.0 + PATIENCE_S - 0.1)
@@ -100,7 +101,7 @@ def test_a_run_that_nobody_can_begin_fails_after_a_while(
     world.breaker.look(11.0 + PATIENCE_S)
     assert (world.run.state, world.run.reason) == (RunState.FAILED, f"worker w1: {REFUSAL} (and 1 more)")
     assert world.ledger.check("r1") == Lengths(pending=100, leased=0, accounted=0)
-    assert world.run.resent_at_most == 10
+    assert world.run.resent_at_most == 7
     assert world.ledger.runs.change_state("r1", RunState.PENDING, 20.0).reason == ""
     assert world.roster.workers("r1") == []
     world.roster.forget_refusals("r1")
@@ -143,10 +144,10 @@ def test_a_run_that_kills_worker_after_worker_fails(world: World, workers: int, 
 
 
 def test_a_worker_may_die_before_the_first_look_at_its_run(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], make_report: Callable[..., Report]
+    ledger: Ledger, begin_run: Callable[..., RunRecord]
 ) -> None:
     """Its loss counts like any other."""
-    world = World(ledger, make_report)
+    world = World(ledger)
     begin_run()
     world.record("w1")
     world.breaker.note_lost("r1", ["b0"])

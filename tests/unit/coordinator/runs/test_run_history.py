@@ -11,7 +11,8 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
-from oku_core.messaging.lease import Report
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 
@@ -24,7 +25,10 @@ def write(ledger: Ledger, run: str = "r1") -> list[bytes]:
 
 
 def test_the_history_is_all_that_is_kept_of_a_run(
-    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+    ledger: Ledger,
+    deal: Callable[..., LeaseRecord],
+    make_batch: Callable[..., CheckpointBatch],
+    apply: Callable[..., list[MessageVerdict]],
 ) -> None:
     """Summary, spec, samples, events, leases and slices make one JSON document with a line for each item."""
     sample = Sample(
@@ -32,16 +36,14 @@ def test_the_history_is_all_that_is_kept_of_a_run(
         resent_at_most=0, in_flight=1.0, workers=1,
     )  # fmt: skip
     event = Event(at=4.0, type=EventType.WORKER_JOINED, text="worker w1 joined", worker="w1")
-    ledger.leases.apply([make_report(cut(10))], 4.0)
+    apply([make_batch(deal(10))], 4.0)
     ledger.history.keep_sample("r1", sample, events=[event])
     text = b"".join(write(ledger))
     document = json.loads(text)
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
     assert [each["at"] for each in document["samples"]] == [5.0]
     assert [each["text"] for each in document["events"]][-1] == "worker w1 joined"
-    assert [(lease["start"], lease["stop"], lease["state"]) for lease in document["leases"]] == [
-        (0, 10, "reported")
-    ]
+    assert [(lease["ranges"], lease["state"]) for lease in document["leases"]] == [([[0, 10]], "closed")]
     assert document["slices"] == [[0, 10, "accounted"], [10, 100, "pending"]]
     lines = text.splitlines()
     assert lines[1] == b',"samples":['
@@ -51,13 +53,13 @@ def test_the_history_is_all_that_is_kept_of_a_run(
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 def test_leases_and_slices_come_in_pages(
-    ledger: Ledger, cut: Callable[..., LeaseRecord], monkeypatch: pytest.MonkeyPatch, page: int
+    ledger: Ledger, deal: Callable[..., LeaseRecord], monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    """Each of them is there once, in the order of the cuts, and none of another run."""
+    """Each of them is there once, in the order in which they were dealt, and none of another run."""
     monkeypatch.setattr("oku_coordinator.ledger.ledger_history.PAGE", page)
-    leases = [cut(1) for _ in range(12)]
-    cut(1, run="r1.x")
-    cut(1, run="r")
+    leases = [deal(1) for _ in range(12)]
+    deal(1, run="r1.x")
+    deal(1, run="r")
     document = json.loads(b"".join(write(ledger)))
     assert [lease["id"] for lease in document["leases"]] == [lease.id for lease in leases]
     assert len(document["slices"]) == 13
