@@ -28,6 +28,7 @@ _DURATION: Json = {
 }
 _SWITCH: Json = {"type": "boolean"}
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": _TEXT}
+_NOW = "Drops the requests in flight instead of letting them finish within the grace time of the run."
 _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
 
 
@@ -264,8 +265,14 @@ def _build_paths() -> Json:
             for action, said in (
                 ("pause", "Pause a run."),
                 ("resume", "Put a run that is paused or has failed back into the queue."),
-                ("cancel", "Cancel a run for good."),
             )
+        },
+        "/api/runs/{run}/cancel": {
+            "parameters": [_RUN_ID],
+            "post": {
+                **_call("Cancel a run for good.", {"202": _json(run)}, 404, 409),
+                "parameters": [_build_query("now", {"type": "boolean", "description": _NOW})],
+            },
         },
         "/api/outbox": {
             "get": _call("Say what waits for Loki.", {"200": _json({"$ref": "#/components/schemas/Outbox"})})

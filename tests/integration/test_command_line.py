@@ -339,6 +339,26 @@ def test_pause_resume_and_cancel_from_another_terminal(start: Start, tmp_path: P
     assert "is cancelled, it cannot be resumed" in refused.stderr
 
 
+def test_cancel_now_does_not_wait_for_what_is_in_flight(start: Start, tmp_path: Path) -> None:
+    """A plain cancel waits for answers; `--now`, given then or at first, drops them, and they are not counted."""
+    for first in ("--now", ""):
+        data = f"data{first}"
+        run = start("run", "-n", "1000", "-c", "20", "-w", "1", "--delay", "5m", "-t", "10m", data_dir=data)
+        where = ("--data-dir", str(run.data_dir))
+        run.wait_for_leases()
+        wait_until(lambda run=run: "20 in flight" in run.output, 20, "the window is full")  # type: ignore[misc]
+        if not first:
+            assert "is cancelling" in run_oku("cancel", "latest", *where, cwd=tmp_path).stdout
+            time.sleep(3)
+            assert run.process.poll() is None
+        cancelled_at = time.monotonic()
+        assert "is cancelling" in run_oku("cancel", "latest", "--now", *where, cwd=tmp_path).stdout
+        summary = run.finish(20)
+        assert time.monotonic() - cancelled_at < 10
+        assert (summary["state"], summary["accounted"]) == ("cancelled", 0)
+        assert 20 <= summary["resent_at_most"] <= 20 * 4
+
+
 def test_cancel_of_a_paused_run_needs_no_stack(start: Start, tmp_path: Path) -> None:
     """A run that rests can be ended for good without starting anything."""
     run = start("run", "--requests", "1M", "--delay", "20ms")

@@ -74,7 +74,7 @@ class LedgerBackend:
         """Nothing runs here: `UserError`."""
         raise UserError(f"run {self.require_run(run).run} is not running, there is nothing to pause")
 
-    async def cancel(self, run: str) -> RunState:
+    async def cancel(self, run: str, *, at_once: bool = False) -> RunState:  # noqa: ARG002  # nothing is in flight
         """End a run for good."""
         self.require_run(run)
         try:

@@ -45,8 +45,8 @@ class RunBackend(Protocol):
     async def pause(self, run: str) -> RunState:
         """Let a run come to rest; return its state now."""
 
-    async def cancel(self, run: str) -> RunState:
-        """End a run for good; return its state now."""
+    async def cancel(self, run: str, *, at_once: bool = False) -> RunState:
+        """End a run for good, and drop what is in flight if it is to end at once; return its state now."""
 
     async def delete(self, run: str) -> None:
         """Delete a run that is over or paused, with all that is kept of it."""

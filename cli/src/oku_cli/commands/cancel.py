@@ -8,7 +8,7 @@ from oku_cli.backends.run_backend import open_backend
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
-from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
@@ -19,16 +19,26 @@ from oku_core.accounting.run_state import FINAL_STATES, RunState
 @click.command(name="cancel", cls=GroupedCommand)
 @run_argument(states=set(RunState) - FINAL_STATES)
 @backend_options
-def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> int:
+@option(
+    OptionGroup.STOPPING,
+    "--now",
+    "at_once",
+    is_flag=True,
+    help="Drop requests in flight instead of letting them finish for up to --grace.",
+)
+def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, at_once: bool) -> int:
     """End a run for good; what is accounted stays.
 
-    Requests in flight may finish. RUN is latest, an id, a name, or any unique part of an id.
+    Requests in flight may finish, unless --now is given, also after a cancel without it. RUN is latest, an
+    id, a name, or any unique part of an id.
     """
-    return run_async(_cancel(run, data_dir, coordinator))
+    return run_async(_cancel(run, data_dir, coordinator, at_once=at_once))
 
 
-async def _cancel(run: str, data_dir: Path, coordinator: CoordinatorRef | None) -> ExitCode:
+async def _cancel(
+    run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, at_once: bool
+) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
         run = await find_run(backend, run)
-        write_line(f"run {run} is {await backend.cancel(run)}")
+        write_line(f"run {run} is {await backend.cancel(run, at_once=at_once)}")
     return ExitCode.COMPLETED

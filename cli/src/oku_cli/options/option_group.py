@@ -29,6 +29,7 @@ class OptionGroup(StrEnum):
 
     OUTPUT = "Output"
     RUNS = "Where runs are"
+    STOPPING = "Stopping"
     LOKI = "Loki and Grafana"
     SECRETS = "Files and secrets"
     BROKER = "Broker"

@@ -111,9 +111,9 @@ class Client:
         """Resume a run; return its state now."""
         return await self._act(run, "resume")
 
-    async def cancel(self, run: str) -> RunState:
-        """End a run for good; return its state now."""
-        return await self._act(run, "cancel")
+    async def cancel(self, run: str, *, at_once: bool = False) -> RunState:
+        """End a run for good, and drop what is in flight if it is to end at once; return its state now."""
+        return await self._act(run, "cancel?now=true" if at_once else "cancel")
 
     async def delete(self, run: str) -> None:
         """Delete a run that has ended or is paused."""

@@ -8,7 +8,7 @@
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
-| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say |
+| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops what is in flight |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /api/outbox` | what waits for Loki, `Publisher.describe`; null without Loki |
 | `GET /api/scaling` | how many pods a run may have, `KubeFacade.describe`; null outside a cluster |
@@ -20,6 +20,7 @@ import hmac
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -127,7 +128,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return await stream_pieces(request, await runs.read_history(request.match_info["run"]))
 
     async def act(request: web.Request) -> web.Response:
-        actions = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
+        cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
+        actions = {"pause": runs.pause, "resume": runs.resume, "cancel": cancel}
         return _json(
             build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
         )
@@ -152,6 +154,13 @@ def _read_limit(text: str) -> int:
     if text and not 1 <= limit <= MOST_LISTED:
         raise UserError(f"limit: {format_value(text)} is not between 1 and {MOST_LISTED}")
     return limit or DEFAULT_LISTED
+
+
+def _read_switch(query: Mapping[str, str], name: str) -> bool:
+    text = query.get(name, "false")
+    if text not in ("true", "false"):
+        raise UserError(f"{name}: {format_value(text)} is not true or false")
+    return text == "true"
 
 
 def _read_reference(query: Mapping[str, str]) -> str | None:

@@ -104,6 +104,10 @@ class LedgerRuns:
 
         return conservation.change(self._file, begin, now)
 
+    def drop_in_flight(self, run: str) -> None:
+        """Give the requests in flight of an active run no time to finish, once it is stopped."""
+        self._file.change(lambda transaction: run_table.drop_in_flight(transaction, run))
+
     def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:
         """Take back all leases of a running run, and put it into a state of rest."""
         give_up = functools.partial(reclaim.give_up_run, run=run, state=state, now=now, reason=reason)

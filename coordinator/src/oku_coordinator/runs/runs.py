@@ -95,8 +95,13 @@ class Runs:
         self._readiness.check_queue()
         return self._change(run, RunState.PENDING)
 
-    def cancel(self, run: str) -> RunRecord:
-        """End a run before its end; what is in flight may finish."""
+    def cancel(self, run: str, *, at_once: bool = False) -> RunRecord:
+        """End a run before its end; what is in flight may finish, unless it is to end at once.
+
+        A run that is being cancelled already can still be made to end at once.
+        """
+        if at_once and self._ledger.runs.fetch(run).is_active:
+            self._ledger.runs.drop_in_flight(run)
         state = self._ledger.runs.fetch(run).state
         return self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
 

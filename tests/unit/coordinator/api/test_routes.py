@@ -179,6 +179,17 @@ async def test_a_run_is_told_what_to_do(client: Client, action: str, state: str)
     assert (status, document["run"], document["state"]) == (202, run, state)
 
 
+@pytest.mark.parametrize(("query", "status"), [("now=true", 202), ("now=false", 202), ("now=yes", 400)])
+async def test_a_run_is_cancelled_at_once_if_asked_so(client: Client, query: str, status: int) -> None:
+    """What is neither true nor false is refused, and the run goes on."""
+    run = await submit(client)
+    answer = await call(client, "POST", f"/api/runs/{run}/cancel?{query}")
+    assert answer[0] == status
+    if status == 400:
+        assert answer[1] == {"error": "now: yes is not true or false"}
+        assert (await call(client, "GET", f"/api/runs/{run}"))[1]["state"] == "pending"
+
+
 @pytest.mark.parametrize(
     "authorization",
     [

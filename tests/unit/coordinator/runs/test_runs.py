@@ -19,6 +19,7 @@ from oku_core.messaging.lease import Claim, Report
 from oku_core.results.summary import Flag, ProcessSummary, Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.parser import SpecError
+from oku_core.spec.spec import Spec
 
 Cut = Callable[..., LeaseRecord]
 MakeReport = Callable[..., Report]
@@ -170,6 +171,29 @@ def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[
     assert len(wakes) == 1
     runs.pause(run)
     assert len(wakes) == 1
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
+def test_a_run_that_is_active_can_be_cancelled_at_once(
+    runs: Runs, ledger: Ledger, wakes: list[None], state: RunState
+) -> None:
+    """Its requests in flight have no time to finish; a run that is resumed later gives them theirs again."""
+    run = lead_to(runs, ledger, state)
+    assert ledger.runs.fetch(run).drain_s == Spec().drain_s > 0
+    wakes.clear()
+    record = runs.cancel(run, at_once=True)
+    assert (record.state, record.drain_s) == (RunState.CANCELLING, 0.0)
+    assert ledger.runs.fetch(run).drain_s == 0.0
+    ledger.runs.give_up(run, RunState.FAILED, NOW, "no worker can go on")
+    assert runs.resume(run).drain_s == Spec().drain_s
+
+
+@pytest.mark.parametrize("state", [RunState.PENDING, RunState.PAUSED])
+def test_a_run_that_has_nothing_in_flight_is_cancelled_at_once_anyway(
+    runs: Runs, ledger: Ledger, state: RunState
+) -> None:
+    """There is nothing to drop."""
+    assert runs.cancel(lead_to(runs, ledger, state), at_once=True).state == RunState.CANCELLED
 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "cancel"])

@@ -65,6 +65,7 @@ def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
     columns["outcomes"] = json.loads(row["outcomes"])
     columns["is_broken"] = bool(row["is_broken"])
     columns["is_published"] = bool(row["is_published"])
+    columns["drops_in_flight"] = bool(row["drops_in_flight"])
     return columns
 
 
@@ -192,8 +193,16 @@ def mark_broken(transaction: Transaction, run: str) -> None:
 
 
 def put_last(transaction: Transaction, run: str, now: float) -> None:
-    """Put a run at the end of the queue."""
-    transaction.execute("UPDATE runs SET queued_at = ? WHERE run = ?", now, run)
+    """Put a run at the end of the queue; once it is stopped again, its requests may finish."""
+    transaction.execute("UPDATE runs SET queued_at = ?, drops_in_flight = 0 WHERE run = ?", now, run)
+
+
+def drop_in_flight(transaction: Transaction, run: str) -> None:
+    """Note that the requests in flight of an active run get no time to finish."""
+    transaction.execute(
+        "UPDATE runs SET drops_in_flight = 1 WHERE run = ? AND state IN ('running', 'pausing', 'cancelling')",
+        run,
+    )
 
 
 def forget_served(transaction: Transaction, run: str) -> None:
