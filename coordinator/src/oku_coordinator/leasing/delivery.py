@@ -67,7 +67,7 @@ class Delivery:
 
     def stop(self, run: RunRecord, up_to: int) -> None:
         """Call back the leases of a run up to a number."""
-        self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.spec.drain_s)
+        self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s)
 
 
 def _build_batch(

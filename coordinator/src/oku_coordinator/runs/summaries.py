@@ -35,7 +35,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         resent_at_most=record.resent_at_most,
         windows=record.windows,
         imbalance=imbalance,
-        fill=WindowFill(record.watched_s, record.underfilled_s),
+        fill=WindowFill(record.watched_s, record.underfilled_s, len(snapshot.workers)),
     )
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
         validity.append(flag_unknown_served(account.accounted))

@@ -12,8 +12,8 @@ FEWEST_STRAINED = 0.01
 """The share of requests that must be affected; a smaller one cannot have moved any quantile up to p99."""
 MOST_UNDERFILLED = 0.03
 """The share of seconds with an underfilled window that is not worth a flag."""
-FEWEST_UNDERFILLED_S = 1.0
-"""Fewer such seconds are the first and the last requests of a short run."""
+FEWEST_UNDERFILLED_S = 1.5
+"""Fewer such seconds for each worker are its first one, in which it opens its connections."""
 _BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
 """These flags concern leases and requests that were sent again, which are not among the accounted ones."""
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
@@ -33,15 +33,17 @@ class WindowFill(NamedTuple):
     Args:
         watched_s: the seconds in which there were requests left to take and the target answered.
         underfilled_s: those of them in which less than 97 % of the window was in flight.
+        workers: how many workers these are the seconds of.
     """
 
     watched_s: float = 0.0
     underfilled_s: float = 0.0
+    workers: int = 0
 
     @property
     def is_poor(self) -> bool:
         """Whether the load was noticeably less than what was asked for."""
-        most_s = max(FEWEST_UNDERFILLED_S, MOST_UNDERFILLED * self.watched_s)
+        most_s = max(FEWEST_UNDERFILLED_S * self.workers, MOST_UNDERFILLED * self.watched_s)
         return self.watched_s > 0 and self.underfilled_s > most_s
 
 

@@ -1,11 +1,10 @@
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from oku_core.messaging.lease import Report
+from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.summary import Flag, Validity
-from oku_core.results.validity import FEWEST_STRAINED, build_validity, flag_report
+from oku_core.results.validity import FEWEST_STRAINED, WindowFill, build_validity, flag_growth
 
 
 def judge(**changes: Any) -> list[Validity]:
@@ -14,18 +13,31 @@ def judge(**changes: Any) -> list[Validity]:
     return build_validity(**{"windows": 1, "imbalance": None} | values | changes)
 
 
-def test_a_report_is_flagged_for_the_requests_that_were_affected(
-    build_report: Callable[..., Report],
-) -> None:
-    """The flag says how many requests were affected, and has the figure behind it."""
-    report = build_report(done=10, busy_share=0.95, saturated=4, max_lag_s=0.3, lagged=2)
-    assert flag_report(report) == [(Flag.WORKER_SATURATED, 4, 0.95), (Flag.LOOP_LAG, 2, 0.3)]
+def test_a_lease_is_flagged_for_the_requests_that_were_affected() -> None:
+    """Each of its checkpoints adds what is new; a flag has the figure behind it."""
+    first = LeaseFigures(busy_share=0.95, saturated=4)
+    second = LeaseFigures(busy_share=0.97, saturated=9, max_lag_s=0.3, lagged=2)
+    assert flag_growth(LeaseFigures(), first, covered_before=0, covered=10) == [
+        (Flag.WORKER_SATURATED, 4, 0.95)
+    ]
+    assert flag_growth(first, second, covered_before=10, covered=20) == [
+        (Flag.WORKER_SATURATED, 5, 0.97),
+        (Flag.LOOP_LAG, 2, 0.3),
+    ]
+    assert flag_growth(second, second, covered_before=20, covered=30) == []
 
 
-def test_a_report_without_affected_requests_is_not_flagged(build_report: Callable[..., Report]) -> None:
-    """The report concerns no request, whatever its worker did meanwhile."""
-    assert flag_report(build_report(busy_share=1.0, max_lag_s=3.0)) == []
-    assert flag_report(build_report(done=0, clock_step_s=5.0)) == []
+def test_all_requests_of_a_lease_are_flagged_once_a_clock_was_set() -> None:
+    """Those from before count, too, and each of them once."""
+    unset, was_set = LeaseFigures(), LeaseFigures(clock_step_s=5.0)
+    assert flag_growth(unset, was_set, covered_before=10, covered=30) == [(Flag.CLOCK_SET, 30, 5.0)]
+    assert flag_growth(was_set, was_set, covered_before=30, covered=40) == [(Flag.CLOCK_SET, 10, 5.0)]
+
+
+def test_a_lease_without_affected_requests_is_not_flagged() -> None:
+    """No request is concerned, whatever its worker did meanwhile."""
+    figures = LeaseFigures(busy_share=1.0, max_lag_s=3.0, clock_step_s=5.0)
+    assert flag_growth(LeaseFigures(), figures, covered_before=0, covered=0) == []
 
 
 @pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
@@ -69,3 +81,33 @@ def test_what_may_mislead_says_so(changes: dict[str, Any], flag: Flag, requests:
     assert (validity.flag, validity.requests) == (flag, requests)
     assert validity.share == (None if is_beside else requests / 100)
     assert said in validity.detail
+
+
+@pytest.mark.parametrize(
+    ("watched_s", "underfilled_s", "workers", "is_flagged"),
+    [
+        (0.0, 0.0, 4, False),
+        (1000.0, 30.0, 4, False),
+        (1000.0, 30.1, 4, True),
+        (10.0, 6.0, 4, False),
+        (10.0, 6.1, 4, True),
+    ],
+)
+def test_windows_that_were_not_full_are_flagged(
+    watched_s: float, underfilled_s: float, workers: int, *, is_flagged: bool
+) -> None:
+    """More than 3 % of the seconds are, and more than the first one of each worker."""
+    flags = judge(fill=WindowFill(watched_s, underfilled_s, workers))
+    assert [validity.flag for validity in flags] == [Flag.UNDERFILLED] * is_flagged
+    if is_flagged:
+        share = f"{underfilled_s / watched_s:.1%}"
+        assert f"less than 97% of the window was in flight in {share} of the seconds" in flags[0].detail
+        assert (flags[0].requests, flags[0].share) == (100, 1.0)
+
+
+@pytest.mark.parametrize(("missing", "said"), [(1, "1 worker was missing"), (3, "up to 3 workers were missing")])
+def test_a_run_that_began_without_some_workers_says_so(missing: int, said: str) -> None:
+    """That concerns all of its requests."""
+    (validity,) = judge(kept=[(Flag.WORKERS_MISSING, 0, float(missing))])
+    assert (validity.requests, validity.share) == (100, 1.0)
+    assert validity.detail.startswith(said)

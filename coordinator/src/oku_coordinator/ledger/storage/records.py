@@ -61,6 +61,7 @@ class RunRow:
         active_since: when the open window began.
         watched_s: how many seconds of its workers were watched for how full their windows were.
         underfilled_s: in how many of them a window was not full although indices were untaken.
+        drops_in_flight: whether its requests in flight get no time to finish once it is stopped.
         number: orders runs that were created at the same time.
     """
 
@@ -85,6 +86,7 @@ class RunRow:
     outcomes: list[int]
     is_broken: bool
     is_published: bool
+    drops_in_flight: bool = False
     number: int
 
     @property
@@ -118,6 +120,11 @@ class RunRecord(RunRow):
     """A run with its spec."""
 
     spec: Spec
+
+    @property
+    def drain_s(self) -> float:
+        """How many seconds its requests in flight may take to finish once it is stopped."""
+        return 0.0 if self.drops_in_flight else self.spec.drain_s
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,6 +38,7 @@ CREATE TABLE runs (
     served INTEGER,
     watched_s REAL NOT NULL DEFAULT 0,               -- seconds of workers in which the window could be full
     underfilled_s REAL NOT NULL DEFAULT 0,           -- those of them in which it was not
+    drops_in_flight INTEGER NOT NULL DEFAULT 0,      -- it is cancelled, and its requests get no grace
     outcomes TEXT NOT NULL,
     statuses TEXT NOT NULL DEFAULT '{}',
     bytes_received INTEGER NOT NULL DEFAULT 0,       -- the lower 62 bits, as of sum_us

@@ -20,6 +20,7 @@ UPDATE slices SET state = 'pending' WHERE state = 'leased';
 ALTER TABLE runs RENAME COLUMN last_report_at TO last_checkpoint_at;
 ALTER TABLE runs ADD COLUMN watched_s REAL NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN underfilled_s REAL NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN drops_in_flight INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET active_s = active_s
     + max(0, coalesce(last_checkpoint_at, active_since) - active_since), active_since = NULL
     WHERE state IN ('pausing', 'cancelling') AND active_since IS NOT NULL;
