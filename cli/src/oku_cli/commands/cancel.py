@@ -35,9 +35,7 @@ def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, at_
     return run_async(_cancel(run, data_dir, coordinator, at_once=at_once))
 
 
-async def _cancel(
-    run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, at_once: bool
-) -> ExitCode:
+async def _cancel(run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, at_once: bool) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
         run = await find_run(backend, run)
         write_line(f"run {run} is {await backend.cancel(run, at_once=at_once)}")

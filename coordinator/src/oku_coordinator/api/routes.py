@@ -8,7 +8,7 @@
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
-| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops what is in flight |
+| `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /api/outbox` | what waits for Loki, `Publisher.describe`; null without Loki |
 | `GET /api/scaling` | how many pods a run may have, `KubeFacade.describe`; null outside a cluster |

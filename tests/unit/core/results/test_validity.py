@@ -105,7 +105,9 @@ def test_windows_that_were_not_full_are_flagged(
         assert (flags[0].requests, flags[0].share) == (100, 1.0)
 
 
-@pytest.mark.parametrize(("missing", "said"), [(1, "1 worker was missing"), (3, "up to 3 workers were missing")])
+@pytest.mark.parametrize(
+    ("missing", "said"), [(1, "1 worker was missing"), (3, "up to 3 workers were missing")]
+)
 def test_a_run_that_began_without_some_workers_says_so(missing: int, said: str) -> None:
     """That concerns all of its requests."""
     (validity,) = judge(kept=[(Flag.WORKERS_MISSING, 0, float(missing))])
