@@ -32,7 +32,7 @@ def build_incarnation(worker: str) -> str:
 
 
 def build_checkpoint(
-    lease: LeaseRecord, done: int | None = None, in_flight: Sequence[int] = (), **changes: Any
+    lease: LeaseRecord, /, done: int | None = None, in_flight: Sequence[int] = (), **changes: Any
 ) -> Checkpoint:
     """The checkpoint of a lease whose requests were ok, in a millisecond and in second 3, changed as wanted.
 
@@ -69,7 +69,7 @@ def build_part(covered: int, second: int = 3, latency_us: int = 1000) -> Part:
     )
 
 
-def build_batch(lease: LeaseRecord, *checkpoints: Checkpoint, **changes: Any) -> CheckpointBatch:
+def build_batch(lease: LeaseRecord, /, *checkpoints: Checkpoint, **changes: Any) -> CheckpointBatch:
     """The message of the worker that has a lease, changed as wanted."""
     batch = CheckpointBatch(
         worker=lease.worker, incarnation=lease.incarnation, run=lease.run, checkpoints=list(checkpoints)

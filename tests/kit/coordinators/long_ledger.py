@@ -1,6 +1,6 @@
 """A ledger of many runs and of one that has very many leases, as days of use leave it, made in seconds.
 
-A few rows come about as always. The others are copies of them, and leases that tile what one report covered:
+A few rows come about as always. The others are copies of them, and leases that tile what one lease covered:
 the ledger cannot tell them from what a coordinator wrote, and the first law holds.
 """
 
@@ -8,12 +8,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
@@ -34,7 +34,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
     Args:
         path: of its file.
         runs: that are completed.
-        leases: of `LONG_RUN`, all reported; it is paused.
+        leases: of `LONG_RUN`, all closed; it is paused.
         samples: of each run, at most 120 of a completed one.
         body: of the requests of completed runs.
     """
@@ -57,31 +57,25 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
 
 
 def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
-    """Carry out one lease of so many requests, reported by one worker."""
+    """Carry out one lease of so many requests by one worker."""
     ledger.runs.create(run, spec, _BEGIN)
     ledger.runs.change_state(run, RunState.RUNNING, _BEGIN + 1)
-    lease = deal_lease(ledger, run, requests, _BEGIN + 1)
+    lease = deal_lease(ledger, run, requests, _BEGIN + 1, worker="worker-0")
     assert lease is not None
     histogram = Histogram()
     histogram.record(12_345)
     latency = histogram.build_latency()
-    report = Report(
-        lease=lease.id,
-        execution="e1",
-        worker="worker-0",
-        incarnation="b1",
-        start=lease.start,
-        done=lease.stop,
+    part = Part(
         outcomes=[requests, 0, 0, 0, 0, 0],
         statuses={"200": requests},
         bytes_received=13 * requests,
         latency=type(latency)(
             buckets=[latency.buckets[0], requests], sum_us=12_345 * requests, min_us=12_345, max_us=12_345
         ),
-        started_at=_BEGIN + 1,
-        ended_at=_BEGIN + 60,
+        per_second={int(_BEGIN) + 60: [requests, 0, 0, 0, 0, 0]},
     )
-    ledger.leases.apply([report], _BEGIN + 60)
+    checkpoint = build_checkpoint(lease, parts=[part], started_at=_BEGIN + 1, ended_at=_BEGIN + 60)
+    apply_batches(ledger, [build_batch(lease, checkpoint)], _BEGIN + 60)
 
 
 def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
@@ -112,17 +106,22 @@ def _copy_run(database: sqlite3.Connection, run: str, copies: int) -> None:
             continue
         # A whole number as the key of a table is chosen by SQLite.
         kept = [name for name in columns if not (name == "id" and table in ("events", "outbox"))]
-        values = {name: name for name in kept} | {"run": "'run-' || number"}
+        values = {name: _quote(name) for name in kept} | {"run": "'run-' || number"}
         if table == "leases":
             values["id"] = "'run-' || number || substr(id, length(run) + 1)"
         if table == "runs":
             values["created_at"] = values["queued_at"] = "created_at - number"
         database.execute(
             "WITH RECURSIVE numbers(number) AS (VALUES (1) UNION ALL SELECT number + 1 FROM numbers"
-            f" WHERE number < {copies - 1}) INSERT INTO {table} ({', '.join(kept)})"
+            f" WHERE number < {copies - 1}) INSERT INTO {table} ({', '.join(_quote(name) for name in kept)})"
             f" SELECT {', '.join(values[name] for name in kept)} FROM {table}, numbers WHERE run = ?",
             (run,),
         )
+
+
+def _quote(name: str) -> str:
+    """The name of a column, which may be a word of SQL."""
+    return f'"{name}"'
 
 
 def _tile(database: sqlite3.Connection, leases: int) -> None:
@@ -131,12 +130,13 @@ def _tile(database: sqlite3.Connection, leases: int) -> None:
     database.execute(
         "WITH RECURSIVE numbers(number) AS (VALUES (0) UNION ALL SELECT number + 1 FROM numbers"
         f" WHERE number < {leases - 1})"
-        " INSERT INTO leases"
-        " (id, run, start, stop, state, cut_at, execution, worker, incarnation, closed_at, covered)"
+        " INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, cut_at, closed_at,"
+        ' "limit", "end", done, covered, sequence, outcomes)'
         f" SELECT printf('{LONG_RUN}.%09d.%08x', number + 1, number), '{LONG_RUN}',"
-        f" number * {LEASE_LENGTH}, (number + 1) * {LEASE_LENGTH}, 'reported',"
-        f" {_BEGIN} + 7000.0 * number / {leases}, printf('e%08x', number),"
-        f" 'worker-' || (number % {_WORKERS}), 'b1',"
-        f" {_BEGIN} + 10 + 7000.0 * number / {leases}, {LEASE_LENGTH} FROM numbers"
+        f" number * {LEASE_LENGTH}, (number + 1) * {LEASE_LENGTH}, {LEASE_LENGTH},"
+        f" 'worker-' || (number % {_WORKERS}), 'b1', 'closed',"
+        f" {_BEGIN} + 7000.0 * number / {leases}, {_BEGIN} + 10 + 7000.0 * number / {leases},"
+        f" {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, {LEASE_LENGTH}, 1, '[{LEASE_LENGTH},0,0,0,0,0]'"
+        " FROM numbers"
     )
     database.execute("UPDATE runs SET leases_cut = ? WHERE run = ?", (leases, LONG_RUN))

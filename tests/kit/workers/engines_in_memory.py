@@ -2,6 +2,8 @@
 
 import asyncio
 
+from oku_workers.leases.reports import WorkerIdentity
+
 from oku_core.messaging.lease import Lease, Report
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
@@ -10,7 +12,6 @@ from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.reports import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 
 WORKER = WorkerIdentity("w1", "b1")

@@ -11,10 +11,12 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
 
-Cut = Callable[..., LeaseRecord]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_the_whole_request_space_of_a_new_run_is_pending(ledger: Ledger) -> None:
@@ -45,16 +47,16 @@ def test_a_run_that_is_not_there_is_named(ledger: Ledger, ask: Callable[[Ledger]
 
 
 def test_a_run_goes_from_pending_to_completed(
-    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: Callable[..., Report]
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Lease by lease is cut, claimed and reported, until every request is accounted."""
+    """Lease by lease is dealt, begun and closed, until every request is accounted."""
     for number in range(4):
-        lease = cut(30, requests=100)
+        lease = deal(30, requests=100)
         assert (lease.start, lease.stop) == (30 * number, min(100, 30 * number + 30))
-        claim, report = make_claim(lease), make_report(lease)
-        assert ledger.leases.apply([claim, report], 10.0 + number) == [
-            MessageVerdict.CLAIMED,
+        begun = make_batch(lease, done=lease.length // 2, is_final=False, cpu_s=0.25)
+        assert apply([begun, make_batch(lease, sequence=2)], 10.0 + number) == [
             MessageVerdict.ACCOUNTED,
+            MessageVerdict.CLOSED,
         ]
     snapshot = ledger.runs.fetch_snapshot("r1")
     assert snapshot.record.state == RunState.COMPLETED
@@ -70,12 +72,12 @@ def test_a_run_goes_from_pending_to_completed(
 
 
 def test_a_ledger_that_is_opened_again_has_everything(
-    ledger: Ledger, path: Path, cut: Cut, make_claim: Callable[..., Claim], make_report: Callable[..., Report]
+    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Runs, ranges, leases, the account and the number of resent requests are as they were."""
-    first, second, third = cut(), cut(), cut()
-    ledger.leases.apply([make_report(first), make_claim(second, at=3.5)], 10.0)
-    ledger.leases.expire([third.id], ExpiryReason.NOT_CLAIMED, 11.0)
+    first, second, third = deal(), deal(), deal()
+    apply([make_batch(first), make_batch(second, done=5, in_flight=[2], is_final=False)], 10.0)
+    ledger.leases.take_back([third.id], ExpiryReason.NOT_TAKEN, 11.0)
     before = ledger.runs.fetch_snapshot("r1")
     again = Ledger(path)
     after = again.runs.fetch_snapshot("r1")
@@ -85,32 +87,32 @@ def test_a_ledger_that_is_opened_again_has_everything(
     assert after.account.histogram.counts == before.account.histogram.counts
     assert after.account.histogram.sum_us == before.account.histogram.sum_us
     assert again.leases.fetch_slices("r1") == ledger.leases.fetch_slices("r1")
-    assert again.leases.fetch_active("r1") == ledger.leases.fetch_active("r1")
+    assert again.leases.fetch_open("r1") == ledger.leases.fetch_open("r1")
     again.close()
 
 
 def test_a_snapshot_does_not_change_any_more(
-    ledger: Ledger, cut: Cut, make_report: Callable[..., Report]
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """What is reported later is not in it."""
-    first, second = cut(), cut()
-    ledger.leases.apply([make_report(first)], 10.0)
+    """What is accounted later is not in it."""
+    first, second = deal(), deal()
+    apply([make_batch(first)], 10.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
-    ledger.leases.apply([make_report(second)], 11.0)
+    apply([make_batch(second)], 11.0)
     assert snapshot.account.outcomes == [10, 0, 0, 0, 0, 0]
     assert sum(snapshot.account.histogram.counts) == snapshot.account.histogram.total == 10
     assert snapshot.account.statuses == {"200": 10}
 
 
 def test_a_reader_follows_a_ledger_that_another_process_writes(
-    ledger: Ledger, path: Path, cut: Cut, make_report: Callable[..., Report]
+    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Each look sees one state of the file, whatever was seen before."""
     reader = Ledger(path, read_only=True)
-    first, second = cut(), cut()
-    ledger.leases.apply([make_report(first)], 10.0)
+    first, second = deal(), deal()
+    apply([make_batch(first)], 10.0)
     assert reader.runs.fetch_snapshot("r1").account.accounted == 10
-    ledger.leases.apply([make_report(second)], 11.0)
+    apply([make_batch(second)], 11.0)
     snapshot = reader.runs.fetch_snapshot("r1")
     assert snapshot.account.accounted == snapshot.lengths.accounted == 20
     assert snapshot.breach is None

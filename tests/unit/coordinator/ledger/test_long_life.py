@@ -11,6 +11,7 @@ from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import LeaseOrder
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
@@ -49,8 +50,8 @@ class Work:
 
 def take_back(ledger: Ledger) -> None:
     """Take a lease back that was cut before."""
-    active: list[LeaseRecord] = ledger.leases.fetch_active(LONG_RUN)
-    ledger.leases.expire([active[0].id], ExpiryReason.NOT_CLAIMED, LATER)
+    active: list[LeaseRecord] = ledger.leases.fetch_open(LONG_RUN)
+    ledger.leases.take_back([active[0].id], ExpiryReason.NOT_TAKEN, LATER)
 
 
 CALLS: dict[str, Callable[[Ledger], Any]] = {
@@ -87,7 +88,7 @@ def open_long_ledger(path: Path, *, runs: int, leases: int, samples: int) -> Led
     ledger = Ledger(path)
     ledger.runs.change_state(LONG_RUN, RunState.PENDING, LATER)
     ledger.runs.change_state(LONG_RUN, RunState.RUNNING, LATER)
-    ledger.leases.cut(LONG_RUN, [lambda _: 10] * 3, LATER)
+    ledger.leases.deal(LONG_RUN, [LeaseOrder("w1", "b1", lambda _: 10, lambda _: 10)] * 3, LATER)
     return ledger
 
 

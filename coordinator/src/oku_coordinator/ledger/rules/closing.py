@@ -50,7 +50,7 @@ def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) 
 def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
     if not outbox_table.is_published(transaction, lease.run):
         return
-    parts = list(lease_table.fetch_parts(transaction, lease.id).values())
+    parts = list(lease_table.fetch_parts(transaction, lease).values())
     closed = ClosedLease(
         id=lease.id,
         worker=lease.worker,

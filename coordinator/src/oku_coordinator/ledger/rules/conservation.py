@@ -4,12 +4,11 @@ Once this process has checked all of a run, and as long as nobody else writes, a
 changed; otherwise, and at each change of state, by all rows of the run. A run that breaks the law fails.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from oku_coordinator.ledger.rules import lifecycle
-from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, LeaseRecord
+from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, breaching
 from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, sum_requests, write_accounts
@@ -63,7 +62,7 @@ def _begin_tally(transaction: Transaction, run: str) -> None:
 
 
 def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
-    with _breaching(run):
+    with breaching(run):
         fetch_account(transaction, run).check(tally.check(), tally.series)
 
 
@@ -78,7 +77,7 @@ def check_run(transaction: Transaction, run: str) -> Lengths:
 
 
 def _check_rows(transaction: Transaction, run: str) -> tuple[Lengths, list[LeaseRecord]]:
-    with _breaching(run):
+    with breaching(run):
         leases = read_open_leases(transaction, run)
         slices = fetch_slices(transaction, run)
         lengths = check_partition(slices, fetch_run(transaction, run).spec.requests)
@@ -101,14 +100,3 @@ def _check_leases(leases: Iterable[LeaseRecord], parts: Mapping[str, int]) -> No
         check_lease(lease.id, lease, left.pop(lease.id, 0))
     for name, requests in left.items():
         check_lease(name, None, requests)
-
-
-@contextmanager
-def _breaching(run: str) -> Iterator[None]:
-    """Raise whatever does not balance, or cannot be read, as the breach of a run."""
-    try:
-        yield
-    except BreachError:
-        raise
-    except (ConservationError, *UNREADABLE) as error:
-        raise BreachError(run, str(error)) from error

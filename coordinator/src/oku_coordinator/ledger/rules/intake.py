@@ -75,8 +75,9 @@ class _Intake:
     def _take_checkpoint(
         self, batch: CheckpointBatch, checkpoint: Checkpoint, receipt: Receipt
     ) -> MessageVerdict:
-        is_readable = _is_writable(f"{checkpoint.lease} {batch.worker} {batch.incarnation}")
-        lease = lease_table.find_lease(self._transaction, checkpoint.lease) if is_readable else None
+        if not _is_writable(f"{checkpoint.lease} {batch.worker} {batch.incarnation}"):
+            return MessageVerdict.UNKNOWN  # and nothing that names it can be sent
+        lease = lease_table.find_lease(self._transaction, checkpoint.lease)
         verdict = self._judge(batch, checkpoint, lease)
         if lease is not None and verdict == MessageVerdict.ACCOUNTED:
             try:
@@ -120,7 +121,7 @@ class _Intake:
     ) -> MessageVerdict:
         if fault := find_fault(checkpoint, lease.length) or find_regress(lease, checkpoint):
             raise UntrueError(fault)
-        stored = lease_table.fetch_parts(self._transaction, lease.id) if lease.sequence else {}
+        stored = lease_table.fetch_parts(self._transaction, lease) if lease.sequence else {}
         growths = grow_parts(stored, checkpoint)
         if checkpoint.done and not lease.done:
             begun_at = min(self._now, max(lease.cut_at, checkpoint.started_at))

@@ -63,8 +63,12 @@ def _build_event(lease: LeaseRecord, freed: int, reason: ExpiryReason, now: floa
 
 def cut_at_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseRecord]:
     """End open leases at their limits; gives those that became shorter."""
-    leases = [lease for name in names if (lease := _find_open(transaction, name))]
-    return [closing.shorten(transaction, lease, lease.bound) for lease in leases if lease.bound < lease.end]
+    shorter: list[LeaseRecord] = []
+    for name in names:
+        lease = _find_open(transaction, name)
+        if lease is not None and lease.bound < lease.end:
+            shorter.append(closing.shorten(transaction, lease, lease.bound))
+    return shorter
 
 
 def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:

@@ -1,7 +1,8 @@
 """What the ledger keeps, as types: runs and leases as their rows have them, and what is derived from them."""
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -282,6 +283,19 @@ class Snapshot:
 
 UNREADABLE = (ValueError, msgspec.MsgspecError)
 """What is raised for columns that cannot be read."""
+
+
+@contextmanager
+def breaching(run: str) -> Iterator[None]:
+    """Raise whatever does not balance, or cannot be read, as the breach of a run."""
+    try:
+        yield
+    except BreachError:
+        raise
+    except (ConservationError, *UNREADABLE) as error:
+        raise BreachError(run, str(error)) from error
+
+
 GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
 """Of `leases`: what checkpoints and the coordinator change while the lease is open."""
 _GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
@@ -298,14 +312,15 @@ def encode_counts(counts: Sequence[int]) -> str:
 
 
 def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
-    """A row of `leases`, with its `ranges` if it has several; one of `UNREADABLE` if it cannot be read."""
-    ranges = _decode_ranges(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
-    lease = LeaseRecord(
-        id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
-        incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
-        cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
-    )  # fmt: skip
-    return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
+    """A row of `leases`, with its `ranges` if it has several; `BreachError` if it cannot be read."""
+    with breaching(row["run"]):
+        ranges = _decode_ranges(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
+        lease = LeaseRecord(
+            id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
+            incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
+            cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
+        )  # fmt: skip
+        return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
 
 
 def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:

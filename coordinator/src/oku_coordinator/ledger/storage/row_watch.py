@@ -9,6 +9,7 @@ from typing import Any
 
 from oku_coordinator.ledger.storage.records import (
     UNREADABLE,
+    BreachError,
     build_lease_record,
     decode_counts,
     decode_growth,
@@ -109,7 +110,7 @@ class RowWatch:
         if tally := self._tallies.get(row["run"]):
             try:
                 tally.note_lease(build_lease_record(row | {"state": LeaseState.ACTIVE}))
-            except UNREADABLE:
+            except BreachError:
                 self.forget_run(row["run"])
 
     def note_growth(self, name: str, run: str, *columns: Any) -> None:

@@ -44,6 +44,12 @@ INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, re
         CASE WHEN state = 'expired' AND reason != 'not_sent' THEN stop - start ELSE 0 END
     FROM old_leases;
 DROP TABLE old_leases;
+DROP INDEX losable_lines;
+CREATE INDEX losable_lines ON outbox (id) WHERE kind IN ('latency', 'worker', 'coverage');
+ALTER TABLE samples ADD COLUMN state TEXT NOT NULL DEFAULT '';
+ALTER TABLE histories ADD COLUMN published_to REAL NOT NULL DEFAULT 0;
+ALTER TABLE histories ADD COLUMN late_lines INTEGER NOT NULL DEFAULT 0;
+UPDATE histories SET published_to = coalesce((SELECT max(at) FROM samples WHERE run = histories.run), 0);
 -- It is not known in which second what was accounted has ended.
 INSERT INTO series (run, second, outcomes, published)
     SELECT run, -1, replace(outcomes, ' ', ''), replace(outcomes, ' ', '') FROM runs

@@ -8,9 +8,12 @@ import msgspec
 
 from oku_coordinator.ledger.storage.records import (
     GROWING_COLUMNS,
+    BreachError,
     LeaseOrder,
     LeaseRecord,
     PartName,
+    UnknownRunError,
+    breaching,
     build_lease_record,
     encode_growth,
 )
@@ -31,8 +34,15 @@ _unpack_part = msgspec.msgpack.Decoder(Part).decode
 def deal_leases(
     transaction: Transaction, run: str, orders: Iterable[LeaseOrder], now: float
 ) -> list[LeaseRecord]:
-    """Lease the first pending indices of a run, one order after the other; none when it is not running."""
-    if fetch_state(transaction, run) != RunState.RUNNING:
+    """Lease the first pending indices of a run, one order after the other; none when it is not running.
+
+    Raises:
+        UnknownRunError: there is no such run.
+    """
+    state = fetch_state(transaction, run)
+    if state is None:
+        raise UnknownRunError(run)
+    if state != RunState.RUNNING:
         return []
     pending = sum_lengths(transaction, run).pending
     number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
@@ -118,12 +128,20 @@ def fetch_held(transaction: Transaction, run: str, incarnation: str) -> list[Lea
 
 
 def read_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
-    """The open leases of a run as its rows have them, whatever the tally says; ordered by their ids."""
+    """The open leases of a run as its rows have them, whatever the tally says; ordered by their ids.
+
+    Raises:
+        BreachError: a row contradicts itself.
+    """
     rows = transaction.select(
         f"SELECT {_COLUMNS} FROM leases WHERE run = ? AND state = 'active' ORDER BY id",  # noqa: S608  # ours
         run,
     )
-    return [build_lease_record(row) for row in rows]
+    leases = [build_lease_record(row) for row in rows]
+    for lease, row in zip(leases, rows, strict=True):
+        if lease.covered != row["covered"]:
+            raise BreachError(run, f"lease {lease.id} covers {lease.covered}, but {row['covered']} are noted")
+    return leases
 
 
 def has_open_leases(transaction: Transaction, run: str) -> bool:
@@ -199,10 +217,11 @@ def note_sent(transaction: Transaction, lease: LeaseRecord) -> None:
     add_resent(transaction, lease.run, lease.at_risk)
 
 
-def fetch_parts(transaction: Transaction, lease: str) -> dict[PartName, Part]:
-    """The parts of an open lease as its newest checkpoint left them."""
-    rows = transaction.select("SELECT phase, name, body FROM lease_parts WHERE lease = ?", lease)
-    return {(row["phase"], row["name"]): _unpack_part(row["body"]) for row in rows}
+def fetch_parts(transaction: Transaction, lease: LeaseRecord) -> dict[PartName, Part]:
+    """The parts of an open lease as its newest checkpoint left them; `BreachError` if they cannot be read."""
+    rows = transaction.select("SELECT phase, name, body FROM lease_parts WHERE lease = ?", lease.id)
+    with breaching(lease.run):
+        return {(row["phase"], row["name"]): _unpack_part(row["body"]) for row in rows}
 
 
 def write_parts(transaction: Transaction, lease: LeaseRecord, parts: Iterable[Part]) -> None:

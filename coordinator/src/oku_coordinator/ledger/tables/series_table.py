@@ -7,7 +7,7 @@ than samples. Each row also knows how much of it has been published, so that its
 
 from collections.abc import Mapping, Sequence
 
-from oku_coordinator.ledger.storage.records import decode_counts, encode_counts
+from oku_coordinator.ledger.storage.records import breaching, decode_counts, encode_counts
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.series import SeriesRow
@@ -45,7 +45,8 @@ def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int])
             "INSERT INTO series (run, second, outcomes) VALUES (?, ?, ?)", run, second, encode_counts(counts)
         )
         return
-    total = [a + b for a, b in zip(decode_counts(row["outcomes"]), counts, strict=True)]
+    with breaching(run):
+        total = [a + b for a, b in zip(decode_counts(row["outcomes"]), counts, strict=True)]
     transaction.execute(
         "UPDATE series SET outcomes = ? WHERE run = ? AND second = ?",
         encode_counts(total), run, row["second"],

@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
-from oku_coordinator.inbound import take_in
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 
-Cut = Callable[..., LeaseRecord]
-MakeReport = Callable[..., Report]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
-TABLES = ("runs", "slices", "leases", "workers", "flags", "strays")
+TABLES = ("runs", "slices", "leases", "lease_parts", "series", "workers", "flags")
 CHANGED_BY_FAILING = {"state", "reason", "is_broken", "ended_at", "active_s", "active_since"}
 
 
@@ -49,25 +49,43 @@ TAMPERINGS = {
     "a slice was begun twice": "INSERT INTO slices VALUES ('r1', 15, 20, 'pending')",
     "a slice is pending instead of accounted": "UPDATE slices SET state = 'pending' WHERE start = 0",
     "a slice is in no state": "UPDATE slices SET state = 'lost' WHERE start = 0",
-    "an outcome was added": "UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'",
-    "an outcome became another": "UPDATE runs SET outcomes = '[9, 0, 1, 0, 0, 0]'",
+    "an outcome was added": "UPDATE runs SET outcomes = '[15, 0, 0, 0, 0, 0]'",
+    "an outcome became another": "UPDATE runs SET outcomes = '[13, 0, 1, 0, 0, 0]'",
     "an outcome is missing": "UPDATE runs SET outcomes = '[10]'",
-    "statuses were added": """UPDATE runs SET statuses = '{"200": 10, "404": 1}'""",
+    "statuses were added": """UPDATE runs SET statuses = '{"200": 14, "404": 1}'""",
     "the histogram is gone": "UPDATE runs SET histogram = NULL",
     "the histogram is none": "UPDATE runs SET histogram = x'00112233'",
     "a worker has another count": "UPDATE workers SET requests = 9",
     "a lease has another range": "UPDATE leases SET start = start - 1 WHERE start = 20",
     "two leases have one range": "UPDATE leases SET start = 10, stop = 20 WHERE start = 20",
     "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
+    "an open lease covers more": "UPDATE leases SET covered = 5 WHERE start = 20",
+    "an open lease has done more": "UPDATE leases SET done = 6 WHERE start = 20",
+    "an open lease has done less": "UPDATE leases SET done = 4 WHERE start = 20",
+    "an open lease has another hole": "UPDATE leases SET in_flight = '[2, 3]' WHERE start = 20",
+    "a hole lies beyond what is done": "UPDATE leases SET in_flight = '[7]' WHERE start = 20",
+    "an open lease ends earlier": 'UPDATE leases SET "end" = 8 WHERE start = 20',
+    "an open lease has other outcomes": "UPDATE leases SET outcomes = '[5,0,0,0,0,0]' WHERE start = 20",
+    "a lease cannot be read": "UPDATE leases SET in_flight = 'none' WHERE start = 20",
+    "a part is gone": "DELETE FROM lease_parts",
+    "a part has another count": "UPDATE lease_parts SET requests = 5",
+    "a second is gone": "DELETE FROM series",
+    "a second has another outcome": "UPDATE series SET outcomes = '[13,0,1,0,0,0]'",
+    "a second cannot be read": "UPDATE series SET outcomes = '[14'",
     "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
 }
 
 
-def assert_breach(ledger: Ledger, raw: sqlite3.Connection, reports: list[Report]) -> None:
-    """Assert that taking these reports in raises, changes nothing, and fails the run."""
+def begin(lease: LeaseRecord) -> CheckpointBatch:
+    """The first checkpoint of a lease: five requests were sent, and one of them is in flight."""
+    return build_batch(lease, build_checkpoint(lease, 5, [2], is_final=False))
+
+
+def assert_breach(ledger: Ledger, raw: sqlite3.Connection, batches: list[CheckpointBatch]) -> None:
+    """Assert that taking these messages in raises, changes nothing, and fails the run."""
     before = read_all(raw)
     with pytest.raises(ConservationError, match="run r1 does not balance: ") as caught:
-        ledger.leases.apply(reports, 6.0)
+        apply_batches(ledger, batches, 6.0)
     assert isinstance(caught.value, BreachError)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.reason) == (RunState.FAILED, caught.value.detail)
@@ -78,26 +96,26 @@ def assert_breach(ledger: Ledger, raw: sqlite3.Connection, reports: list[Report]
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_a_breach_ends_the_run_and_repairs_nothing(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
+    ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply, tampering: str
 ) -> None:
     """The next change is rolled back as a whole and raises, and the run fails with the reason."""
-    done, out, other = cut(), cut(), cut()
-    ledger.leases.apply([make_report(done)], 5.0)
+    done, out, other = deal(), deal(), deal()
+    apply([make_batch(done), begin(other)], 5.0)
     assert raw.execute(tampering).rowcount == 1
-    assert_breach(ledger, raw, [make_report(out), make_report(other)])
+    assert_breach(ledger, raw, [make_batch(out)])
 
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_a_breach_that_came_while_nobody_looked_is_found(
-    path: Path, raw: sqlite3.Connection, ledger: Ledger, cut: Cut, make_report: MakeReport, tampering: str
+    path: Path, raw: sqlite3.Connection, ledger: Ledger, deal: Deal, make_batch: MakeBatch, tampering: str
 ) -> None:
     """A coordinator that comes back does not take what it finds for granted."""
-    done, out, other = cut(), cut(), cut()
-    ledger.leases.apply([make_report(done)], 5.0)
+    done, out, other = deal(), deal(), deal()
+    apply_batches(ledger, [make_batch(done), begin(other)], 5.0)
     ledger.close()
     assert raw.execute(tampering).rowcount == 1
     again = Ledger(path)
-    assert_breach(again, raw, [make_report(out), make_report(other)])
+    assert_breach(again, raw, [make_batch(out)])
     again.close()
 
 
@@ -105,18 +123,18 @@ def test_a_breach_that_came_while_nobody_looked_is_found(
     "change",
     [
         lambda ledger, _: deal_lease(ledger, "r1", 10, 6.0),
-        lambda ledger, lease: ledger.leases.expire([lease], ExpiryReason.WORKER_LOST, 6.0),
+        lambda ledger, lease: ledger.leases.take_back([lease], ExpiryReason.WORKER_LOST, 6.0),
         lambda ledger, _: ledger.runs.change_state("r1", RunState.PAUSING, 6.0),
     ],
-    ids=["cutting", "expiring", "pausing"],
+    ids=["dealing", "taking back", "pausing"],
 )
 def test_every_change_of_a_run_ends_with_the_check(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport,
+    ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply,
     change: Callable[[Ledger, str], object],
 ) -> None:  # fmt: skip
     """Whatever a change is about, the whole run must balance after it."""
-    done, out = cut(), cut()
-    ledger.leases.apply([make_report(done)], 5.0)
+    done, out = deal(), deal()
+    apply([make_batch(done)], 5.0)
     raw.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
     before = read_all(raw)
     with pytest.raises(BreachError, match="outcomes sum to 11, but 10 are accounted"):
@@ -126,54 +144,38 @@ def test_every_change_of_a_run_ends_with_the_check(
 
 
 def test_a_breach_is_the_end_of_one_run_only(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
+    ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """The reports of other runs in the same batch are taken in, and no other run fails."""
-    broken, sound = cut(run="broken"), cut(run="sound")
+    """The checkpoints of other runs in the same batch can be taken in after it, and no other run fails."""
+    broken, sound = deal(run="broken"), deal(run="sound")
     raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'pending'")
-    batch = [make_report(sound, done=5), make_report(broken)]
+    batches = [make_batch(sound, done=5), make_batch(broken)]
     with pytest.raises(BreachError, match="run broken does not balance"):
-        ledger.leases.apply(batch, 5.0)
+        apply(batches, 5.0)
     assert ledger.runs.fetch("sound").accounted == 0
-    assert take_in(ledger, batch, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
+    assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.LATE]
     assert ledger.runs.fetch("sound").state == RunState.RUNNING
     assert ledger.runs.fetch("sound").accounted == 5
 
 
-def test_a_batch_is_taken_in_although_runs_fail_by_it(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
-) -> None:
-    """The rest of a batch is taken in however many runs fail."""
-    leases = [cut(run=run) for run in ("broken-1", "sound", "broken-2")]
-    raw.execute("DELETE FROM slices WHERE run LIKE 'broken%' AND state = 'pending'")
-    verdicts = take_in(ledger, [make_report(lease) for lease in leases], 5.0)
-    assert verdicts == [MessageVerdict.LATE, MessageVerdict.ACCOUNTED, MessageVerdict.LATE]
-    states = {record.run: record.state for record in ledger.runs.fetch_page()}
-    assert states == {
-        "broken-1": RunState.FAILED,
-        "sound": RunState.RUNNING,
-        "broken-2": RunState.FAILED,
-    }
-
-
 def test_a_run_that_fails_closes_its_window(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_claim: Callable[..., Claim]
+    ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """A run was active until it failed."""
-    lease = cut()
-    ledger.leases.apply([make_claim(lease)], 5.0)
+    lease = deal()
+    apply([make_batch(lease, is_final=False)], 5.0)
     raw.execute("DELETE FROM slices WHERE state = 'pending'")
     with pytest.raises(BreachError):
-        ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 9.0)
+        ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 9.0)
     record = ledger.runs.fetch("r1")
     assert (record.active_s, record.active_since, record.ended_at) == (6.0, None, 9.0)
 
 
 def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
-    ledger: Ledger, path: Path, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport
+    ledger: Ledger, path: Path, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Everybody who looks at the run sees the breach, readers of the file included."""
-    ledger.leases.apply([make_report(cut(100))], 5.0)
+    apply([make_batch(deal(100))], 5.0)
     assert ledger.runs.fetch_snapshot("r1").breach is None
     raw.execute("UPDATE workers SET requests = 99")
     reader = Ledger(path, read_only=True)
@@ -188,11 +190,11 @@ def test_a_run_that_is_over_stays_as_it_is_and_the_breach_is_shown(
 
 @pytest.mark.parametrize("tampering", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_a_run_that_does_not_balance_can_be_looked_at(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut, make_report: MakeReport, tampering: str
+    ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply, tampering: str
 ) -> None:
     """A snapshot has what there is, and says what is wrong."""
-    done, *_ = cut(), cut(), cut()
-    ledger.leases.apply([make_report(done)], 5.0)
+    done, _, other = deal(), deal(), deal()
+    apply([make_batch(done), begin(other)], 5.0)
     raw.execute(tampering)
     snapshot = ledger.runs.fetch_snapshot("r1")
     assert snapshot.breach
@@ -202,11 +204,11 @@ def test_a_run_that_does_not_balance_can_be_looked_at(
 
 
 def test_a_run_that_does_not_balance_does_not_keep_others_from_being_parked(
-    ledger: Ledger, raw: sqlite3.Connection, cut: Cut
+    ledger: Ledger, raw: sqlite3.Connection, deal: Deal
 ) -> None:
     """It fails, and the other runs are paused."""
     for run in ("a", "broken", "c"):
-        cut(run=run)
+        deal(run=run)
     raw.execute("DELETE FROM slices WHERE run = 'broken' AND state = 'leased'")
     ledger.runs.park_interrupted(9.0)
     states = {record.run: record.state for record in ledger.runs.fetch_page()}

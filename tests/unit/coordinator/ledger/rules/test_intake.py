@@ -1,19 +1,25 @@
 import logging
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
+import msgspec
 import pytest
+from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Message, Report
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.results.lines import LineKind
+from oku_core.spec.spec import Spec
 
-Cut = Callable[..., LeaseRecord]
-MakeClaim = Callable[..., Claim]
-MakeReport = Callable[..., Report]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 
 def fetch_resent(ledger: Ledger, run: str = "r1") -> int:
@@ -21,25 +27,59 @@ def fetch_resent(ledger: Ledger, run: str = "r1") -> int:
     return ledger.runs.fetch(run).resent_at_most
 
 
-def test_a_claim_tells_who_has_a_lease(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
-    """A claim opens the window of activity and accounts for nothing."""
-    lease = cut()
-    assert ledger.leases.apply([make_claim(lease)], 5.0) == [MessageVerdict.CLAIMED]
-    assert ledger.leases.fetch_active("r1")[0].worker == "w1"
-    record = ledger.runs.fetch("r1")
-    assert (record.started_at, record.active_since, record.windows) == (3.0, 3.0, 1)
-    assert ledger.check("r1") == Lengths(pending=90, leased=10, accounted=0)
+def fetch_open(ledger: Ledger, lease: LeaseRecord) -> LeaseRecord:
+    """An open lease as it is now."""
+    return next(each for each in ledger.leases.fetch_open(lease.run) if each.id == lease.id)
 
 
-def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+def say(
+    ledger: Ledger, lease: LeaseRecord, now: float, *checkpoints: Checkpoint, allowance: int = 0
+) -> Receipt:
+    """Take in checkpoints of a lease."""
+    return ledger.leases.apply([build_batch(lease, *checkpoints)], lambda _batch, _spec: allowance, now)[0]
+
+
+def build_progress(lease: LeaseRecord, done: int, *in_flight: int, sequence: int = 1) -> Checkpoint:
+    """A checkpoint of a lease that goes on."""
+    return build_checkpoint(lease, done, in_flight, sequence=sequence, is_final=False)
+
+
+def test_a_checkpoint_accounts_for_what_it_covers_and_its_lease_goes_on(ledger: Ledger, deal: Deal) -> None:
+    """The slices stay leased until the lease is closed, but the account has what is covered at once."""
+    lease = deal(20)
+    receipt = say(ledger, lease, 5.0, build_progress(lease, 10, 4, 7))
+    assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
+    assert ledger.check("r1") == Lengths(pending=80, leased=12, accounted=8)
+    slices = [Slice(0, 20, SliceState.LEASED), Slice(20, 100, SliceState.PENDING)]
+    assert ledger.leases.fetch_slices("r1") == slices
+    assert ledger.runs.fetch_snapshot("r1").account.outcomes == [8, 0, 0, 0, 0, 0]
+    held = fetch_open(ledger, lease)
+    assert (held.done, held.in_flight, held.sequence, held.outcomes) == (10, (4, 7), 1, [8, 0, 0, 0, 0, 0])
+    assert (held.covered, held.at_risk) == (8, 12)
+    assert fetch_resent(ledger) == 0
+
+
+def test_the_next_checkpoint_adds_what_it_has_gained(ledger: Ledger, deal: Deal) -> None:
+    """The newest state of the lease is in the account once, however many came before."""
+    lease = deal(20)
+    for sequence, checkpoint in enumerate([(5, 1, 2), (12, 2), (20,)], 1):
+        say(ledger, lease, 5.0, build_progress(lease, *checkpoint, sequence=sequence))
+    snapshot = ledger.runs.fetch_snapshot("r1")
+    assert snapshot.account.outcomes == [20, 0, 0, 0, 0, 0]
+    assert snapshot.account.statuses == {"200": 20}
+    assert (snapshot.account.histogram.total, snapshot.account.histogram.sum_us) == (20, 20_000)
+    assert snapshot.account.bytes_received == 260
+    assert [worker.requests for worker in snapshot.workers] == [20]
+    assert snapshot.record.state == RunState.RUNNING
+
+
+def test_the_last_checkpoint_closes_its_lease_and_gives_the_rest_back(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Requests that were cut off may have been sent; they are pending again, as are those that were never
-    taken.
-    """
-    lease = cut(20)
-    report = make_report(lease, done=10, unfinished=[4, 7])
-    assert ledger.leases.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
+    """Requests that were cut off may have been sent; they are pending again, as are those never taken."""
+    lease = deal(20)
+    batch = make_batch(lease, done=10, in_flight=[4, 7])
+    assert apply([batch], 5.0) == [MessageVerdict.CLOSED]
     assert ledger.leases.fetch_slices("r1") == [
         Slice(0, 4, SliceState.ACCOUNTED),
         Slice(4, 5, SliceState.PENDING),
@@ -48,224 +88,363 @@ def test_a_report_accounts_what_it_covers_and_gives_the_rest_back(
         Slice(8, 10, SliceState.ACCOUNTED),
         Slice(10, 100, SliceState.PENDING),
     ]
-    assert ledger.runs.fetch_snapshot("r1").account.outcomes == [8, 0, 0, 0, 0, 0]
+    assert ledger.leases.fetch_open("r1") == []
     assert fetch_resent(ledger) == 2
+    assert ledger.leases.fetch_taken_back("r1") == [(4, 5), (7, 8)]
 
 
 def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Nothing was sent, so nothing counts as resent and no window opens."""
-    lease = cut()
-    assert ledger.leases.apply([make_report(lease, done=lease.start)], 5.0) == [MessageVerdict.ACCOUNTED]
+    assert apply([make_batch(deal(), done=0)], 5.0) == [MessageVerdict.CLOSED]
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
     record = ledger.runs.fetch("r1")
     assert (record.resent_at_most, record.started_at, record.windows) == (0, None, 0)
 
 
-@pytest.mark.parametrize("is_claimed", [True, False])
-def test_a_doubled_report_counts_once(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, *, is_claimed: bool
+def test_a_checkpoint_of_several_ranges_is_in_positions(ledger: Ledger, deal: Deal) -> None:
+    """Holes are dealt again as one lease, whose positions count through all of its ranges."""
+    first = deal(100)
+    say(ledger, first, 3.0, build_checkpoint(first, 90, [3, 4, 50]))
+    again = deal(100)
+    assert again.ranges.ranges == ((3, 5), (50, 51), (90, 100))
+    say(ledger, again, 4.0, build_progress(again, 4, 1))
+    assert ledger.check("r1") == Lengths(pending=0, leased=10, accounted=90)
+    say(ledger, again, 5.0, build_checkpoint(again, 12, [11], sequence=2))
+    pending = [piece for piece in ledger.leases.fetch_slices("r1") if piece.state == SliceState.PENDING]
+    assert pending == [Slice(98, 100, SliceState.PENDING)]
+
+
+# What comes again, too late or from others
+
+
+def test_a_doubled_checkpoint_counts_once(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """It may come twice in one batch, again in the next, or with its claim behind it."""
-    lease = cut()
-    claim, report = make_claim(lease), make_report(lease)
-    first: list[Message] = [claim, claim, report, report] if is_claimed else [report, report]
-    verdicts = ledger.leases.apply(first, 5.0)
-    assert verdicts.count(MessageVerdict.ACCOUNTED) == 1
-    assert ledger.leases.apply([report, claim], 6.0) == [MessageVerdict.REPEATED, MessageVerdict.REPEATED]
+    """It may come twice in one batch and again in the next, also when its lease is closed."""
+    batch = make_batch(deal())
+    assert apply([batch, batch], 5.0) == [MessageVerdict.CLOSED, MessageVerdict.REPEATED]
+    assert apply([batch], 6.0) == [MessageVerdict.REPEATED]
     assert ledger.check("r1").accounted == 10
     assert fetch_resent(ledger) == 0
 
 
-def test_the_first_execution_of_a_lease_counts_and_the_second_is_sent_again(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
-) -> None:
-    """However often the second one speaks, and whichever reports first, its requests count as resent once."""
-    lease = cut()
-    second_claim = make_claim(lease, execution="e2", worker="w2", incarnation="b2")
-    second = make_report(lease, execution="e2", worker="w2", incarnation="b2")
-    assert ledger.leases.apply([make_claim(lease), second_claim, second_claim], 5.0) == [
-        MessageVerdict.CLAIMED,
-        MessageVerdict.STRAY,
-        MessageVerdict.STRAY,
-    ]
-    assert fetch_resent(ledger) == 10
-    assert ledger.leases.apply([second, make_report(lease), second], 6.0) == [
-        MessageVerdict.STRAY,
-        MessageVerdict.ACCOUNTED,
-        MessageVerdict.STRAY,
-    ]
-    assert fetch_resent(ledger) == 10
-    assert [worker.name for worker in ledger.runs.fetch_snapshot("r1").workers] == ["w1"]
-
-
-def test_a_second_execution_that_was_never_claimed_adds_what_it_sent(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
-) -> None:
-    """Its report says how far it came; one that gave the lease back unbegun adds nothing."""
-    lease = cut()
-    reports = [
-        make_report(lease),
-        make_report(lease, done=lease.start, execution="e2"),
-        make_report(lease, done=lease.start + 4, unfinished=[1], execution="e3"),
-    ]
-    assert ledger.leases.apply(reports, 5.0) == [
-        MessageVerdict.ACCOUNTED,
-        MessageVerdict.STRAY,
-        MessageVerdict.STRAY,
-    ]
-    assert fetch_resent(ledger) == 4
+def test_an_overtaken_checkpoint_changes_nothing(ledger: Ledger, deal: Deal) -> None:
+    """The newest one counts, in whatever order they come; the worker hears which one that is."""
+    lease = deal()
+    newer, older = build_progress(lease, 8, sequence=3), build_progress(lease, 4, 1, sequence=2)
+    receipt = say(ledger, lease, 5.0, newer, older)
+    assert receipt.verdicts == [MessageVerdict.ACCOUNTED, MessageVerdict.REPEATED]
+    assert receipt.confirmed == {lease.id: 3}
+    assert ledger.check("r1").accounted == 8
 
 
 def test_what_comes_after_a_lease_was_taken_back_is_late(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Its requests counted as resent when it expired, and do not count twice."""
-    lease = cut()
-    ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
-    verdicts = ledger.leases.apply([make_claim(lease), make_report(lease), make_report(lease)], 5.0)
-    assert verdicts == [MessageVerdict.LATE, MessageVerdict.LATE, MessageVerdict.LATE]
+    """What its worker may have sent counted as resent when it was taken back, and does not count twice."""
+    lease = deal(limit=6)
+    ledger.leases.take_back([lease.id], ExpiryReason.NOT_TAKEN, 4.0)
+    assert apply([make_batch(lease, done=6)] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
     assert ledger.check("r1") == Lengths(pending=100, leased=0, accounted=0)
-    assert fetch_resent(ledger) == 10
+    assert fetch_resent(ledger) == 6
     assert ledger.runs.fetch("r1").started_at is None
 
 
-@pytest.mark.parametrize("first_speaks_by", ["claim", "report"])
-def test_a_second_execution_of_a_lease_that_was_taken_back_is_sent_again(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, first_speaks_by: str
+def test_a_lease_that_the_broker_took_although_it_said_no_may_have_been_sent(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """The expiry allowed for one execution only."""
-    lease = cut()
-    ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 4.0)
-    first: Message = make_claim(lease) if first_speaks_by == "claim" else make_report(lease)
-    second = make_report(lease, execution="e2")
-    assert ledger.leases.apply([first, second], 5.0) == [MessageVerdict.LATE, MessageVerdict.STRAY]
-    assert fetch_resent(ledger) == 20
-
-
-def test_a_lease_that_the_broker_took_although_it_said_no_is_sent_again(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
-) -> None:
-    """The expiry allowed for no execution, so each one that speaks is added once."""
-    claimed, reported = cut(), cut()
-    ledger.leases.expire([claimed.id, reported.id], ExpiryReason.NOT_SENT, 4.0)
+    """Nothing was counted when it was taken back, so what its limit allowed is counted once it speaks."""
+    lease, silent = deal(limit=6), deal()
+    ledger.leases.take_back([lease.id, silent.id], ExpiryReason.NOT_SENT, 4.0)
     assert fetch_resent(ledger) == 0
-    assert ledger.leases.apply([make_claim(claimed)], 5.0) == [MessageVerdict.LATE]
-    assert fetch_resent(ledger) == 10
-    messages: list[Message] = [make_report(claimed), make_claim(claimed)]
-    assert ledger.leases.apply(messages, 5.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
-    assert fetch_resent(ledger) == 10
-    messages = [make_report(reported, done=reported.start + 6), make_claim(reported)]
-    assert ledger.leases.apply(messages, 6.0) == [MessageVerdict.LATE, MessageVerdict.REPEATED]
-    assert fetch_resent(ledger) == 16
-    assert ledger.leases.apply([make_claim(reported, execution="e2")], 7.0) == [MessageVerdict.STRAY]
-    assert fetch_resent(ledger) == 26
+    assert apply([make_batch(silent, done=0)], 5.0) == [MessageVerdict.LATE]
+    assert fetch_resent(ledger) == 0
+    assert apply([make_batch(lease, done=2)] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
+    assert fetch_resent(ledger) == 6
 
 
-def test_a_report_that_cannot_be_true_is_dropped_and_said(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, caplog: pytest.LogCaptureFixture
+def test_only_the_process_that_has_a_lease_may_speak_of_it(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Its lease stays active, and the log says why."""
-    lease = cut()
-    with caplog.at_level(logging.WARNING):
-        assert ledger.leases.apply([make_report(lease, bytes_received=-1)], 5.0) == [MessageVerdict.UNTRUE]
-    assert f"report on lease {lease.id} that cannot be true: bytes_received is -1" in caplog.text
-    assert ledger.check("r1").leased == 10
-    assert ledger.leases.fetch_active("r1")[0].worker is None
-
-
-@pytest.mark.parametrize("field", ["lease", "execution", "worker", "incarnation"])
-def test_a_message_whose_names_cannot_be_written_is_of_no_lease(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, field: str
-) -> None:
-    """JSON can carry half a surrogate pair, which UTF-8 cannot encode; such a message must not come back for
-    ever.
-    """
-    lease = cut()
-    messages: list[Message] = [
-        make_claim(lease, **{field: "\ud800"}),
-        make_report(lease, **{field: "\udfff"}),
+    """A restarted worker has the same name and is another process."""
+    batch = make_batch(deal())
+    others = [
+        msgspec.structs.replace(batch, incarnation="b2"),
+        msgspec.structs.replace(batch, worker="w2"),
     ]
-    assert ledger.leases.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
-    assert ledger.leases.fetch_active("r1")[0].worker is None
+    assert apply(others, 5.0) == [MessageVerdict.FOREIGN, MessageVerdict.FOREIGN]
+    assert ledger.check("r1").accounted == 0
 
 
-def test_a_message_on_an_unknown_lease_is_dropped(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
-) -> None:
+def test_a_checkpoint_of_an_unknown_lease_is_dropped(deal: Deal, make_batch: MakeBatch, apply: Apply) -> None:
     """Somebody who forges messages does not know the id of any lease."""
-    lease = cut()
-    messages: list[Message] = [
-        make_claim(lease, lease="r1.1.00000000"),
-        make_report(lease, lease="r1.1.00000000"),
-    ]
-    assert ledger.leases.apply(messages, 5.0) == [MessageVerdict.UNKNOWN, MessageVerdict.UNKNOWN]
+    assert apply([make_batch(deal(), lease="r1.1.00000000")], 5.0) == [MessageVerdict.UNKNOWN]
 
 
-def test_a_batch_is_taken_in_for_several_runs_at_once(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+@pytest.mark.parametrize("field", ["lease", "worker", "incarnation"])
+def test_a_checkpoint_whose_names_cannot_be_written_is_of_no_lease(
+    ledger: Ledger, deal: Deal, field: str
 ) -> None:
-    """Each message changes the run of its lease."""
-    first, second = cut(run="r1"), cut(run="r2", requests=10)
-    verdicts = ledger.leases.apply([make_report(second), make_report(first)], 5.0)
-    assert verdicts == [MessageVerdict.ACCOUNTED] * 2
+    """JSON can carry half a surrogate pair, which UTF-8 cannot encode: not even an answer can name it."""
+    lease = deal()
+    checkpoint = build_checkpoint(lease, **({field: "\ud800"} if field == "lease" else {}))
+    batch = build_batch(lease, checkpoint, **({} if field == "lease" else {field: "\udfff"}))
+    receipt = ledger.leases.apply([batch], lambda _batch, _spec: 0, 5.0)[0]
+    assert receipt.verdicts == [MessageVerdict.UNKNOWN]
+    assert (receipt.confirmed, receipt.ends) == ({}, {})
+    assert ledger.check("r1").accounted == 0
+
+
+def test_a_batch_whose_run_cannot_be_written_is_taken_in(deal: Deal, apply: Apply) -> None:
+    """Its checkpoints name their leases by themselves."""
+    lease = deal()
+    assert apply([build_batch(lease, build_checkpoint(lease), run="\ud800")], 5.0) == [MessageVerdict.CLOSED]
+
+
+UNTRUE = {
+    "beyond its limit": {"done": 7, "parts": [build_part(6)]},
+    "less than before": {"done": 4, "in_flight": [], "parts": []},
+    "a later end": {"end": 10},
+    "in flight again": {"in_flight": [1, 3], "parts": [build_part(4)]},
+    "fewer outcomes": {"in_flight": [3], "parts": [build_part(3)]},
+    "more outcomes than it covers": {"parts": [build_part(6)]},
+    "another status": {"parts": [build_part(5, latency_us=2000)]},
+    "a figure below zero": {"cpu_s": -1.0},
+    "fewer lagged requests": {"lagged": 1},
+    "seconds that do not sum up": {"parts": [build_part(5, second=4)]},
+}
+
+
+@pytest.mark.parametrize("change", UNTRUE.values(), ids=UNTRUE)
+def test_a_checkpoint_that_cannot_be_true_changes_nothing(
+    ledger: Ledger, deal: Deal, change: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It must contain its predecessor, and its worker must not pass its limit; the log says what is wrong."""
+    lease = deal(10, limit=6)
+    first = build_checkpoint(lease, 5, [3], sequence=1, is_final=False, end=9, lagged=2)
+    say(ledger, lease, 5.0, first)
+    before = fetch_open(ledger, lease), ledger.runs.fetch_snapshot("r1").record
+    true = {"done": 5, "end": 9, "sequence": 2, "is_final": False, "lagged": 2}
+    with caplog.at_level(logging.WARNING):
+        receipt = say(ledger, lease, 6.0, build_checkpoint(lease, **true | change))  # type: ignore[arg-type]
+    assert receipt.verdicts == [MessageVerdict.UNTRUE]
+    assert f"a checkpoint of lease {lease.id} that cannot be true: " in caplog.text
+    assert (fetch_open(ledger, lease), ledger.runs.fetch_snapshot("r1").record) == before
+    assert (receipt.confirmed, receipt.ends) == ({}, {})
+    assert say(ledger, lease, 7.0, build_checkpoint(lease, **true)).verdicts == [MessageVerdict.ACCOUNTED]  # type: ignore[arg-type]
+
+
+def test_what_has_not_changed_may_be_left_out(ledger: Ledger, deal: Deal) -> None:
+    """Parts and seconds that are left out are as they were."""
+    lease = deal()
+    kept = msgspec.structs.replace(build_part(2, second=3), name="kept")
+    grown = msgspec.structs.replace(build_part(3, second=3), name="grown")
+    say(ledger, lease, 5.0, build_checkpoint(lease, 5, is_final=False, parts=[kept, grown]))
+    longer = msgspec.structs.replace(
+        build_part(7), name="grown", per_second={4: [4, 0, 0, 0, 0, 0], 5: [0] * 6}
+    )
+    receipt = say(ledger, lease, 6.0, build_checkpoint(lease, 9, sequence=2, is_final=False, parts=[longer]))
+    assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
+    assert say(ledger, lease, 7.0, build_checkpoint(lease, 9, sequence=3, parts=[])).verdicts == [
+        MessageVerdict.CLOSED
+    ]
+    assert ledger.check("r1").accounted == 9
+
+
+# What the worker hears
+
+
+def test_the_worker_hears_what_is_confirmed(ledger: Ledger, deal: Deal) -> None:
+    """A final checkpoint is confirmed whatever it is of, or its worker would repeat it for ever."""
+    going, closed, lost, failed = deal(), deal(), deal(), deal(run="r2")
+    ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    ledger.runs.change_state("r2", RunState.FAILED, 4.0)
+    receipt = say(
+        ledger, going, 5.0,
+        build_progress(going, 3), build_checkpoint(closed), build_checkpoint(lost),
+        build_checkpoint(failed), build_checkpoint(going, lease="unknown", sequence=7),
+    )  # fmt: skip
+    assert receipt.confirmed == {going.id: 1, closed.id: 1, lost.id: 1, failed.id: 1, "unknown": 7}
+    assert receipt.ends == {}
+
+
+def test_the_worker_ends_leases_that_nobody_waits_for(ledger: Ledger, deal: Deal) -> None:
+    """One that was taken back, one of a failed run, and one that is not known are to end at once."""
+    lost, failed = deal(), deal(run="r2")
+    ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    ledger.runs.change_state("r2", RunState.FAILED, 4.0)
+    unknown = build_checkpoint(lost, 3, is_final=False, lease="unknown")
+    receipt = say(ledger, lost, 5.0, build_progress(lost, 3), build_progress(failed, 3), unknown)
+    assert receipt.ends == {lost.id: 0, failed.id: 0, "unknown": 0}
+    assert receipt.confirmed == {}
+
+
+def test_a_final_checkpoint_that_cannot_be_true_is_confirmed_and_its_lease_stays_open(
+    ledger: Ledger, deal: Deal
+) -> None:
+    """Its worker forgets the lease and no longer lists it, so it is taken back as dropped."""
+    lease = deal()
+    receipt = say(ledger, lease, 5.0, build_checkpoint(lease, 5, parts=[]))
+    assert (receipt.verdicts, receipt.confirmed) == ([MessageVerdict.UNTRUE], {lease.id: 1})
+    assert [each.id for each in ledger.leases.fetch_open("r1")] == [lease.id]
+
+
+def test_limits_rise_with_each_checkpoint(ledger: Ledger, deal: Deal) -> None:
+    """They are in the ledger before the worker hears of them, and it hears of them again each time."""
+    first, second = deal(10, limit=4), deal(10, limit=0)
+    checkpoint = build_progress(first, 4, 1)
+    receipt = say(ledger, first, 5.0, checkpoint, allowance=8)
+    assert receipt.limits == {first.id: 10, second.id: 2}
+    assert [lease.limit for lease in ledger.leases.fetch_open("r1")] == [10, 2]
+    assert say(ledger, first, 6.0, checkpoint, allowance=0).limits == {first.id: 10, second.id: 2}
+
+
+def test_the_allowance_is_asked_for_with_the_message_and_the_spec(ledger: Ledger, deal: Deal) -> None:
+    """It depends on the rate that the worker tells and on the window of the run."""
+    lease = deal()
+    asked = []
+    batch = build_batch(lease, build_progress(lease, 1), taken=3, rate_rps=2.5)
+    ledger.leases.apply([batch], lambda batch, spec: asked.append((batch, spec)) or 0, 5.0)
+    assert asked == [(batch, ledger.runs.fetch("r1").spec)]
+
+
+@pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING])
+def test_no_limit_rises_in_a_run_that_is_being_stopped(ledger: Ledger, deal: Deal, state: RunState) -> None:
+    """Its workers take no more."""
+    lease = deal(limit=4)
+    ledger.runs.change_state("r1", state, 4.0)
+    assert say(ledger, lease, 5.0, build_progress(lease, 4), allowance=100).limits == {}
+    assert fetch_open(ledger, lease).limit == 4
+
+
+def test_a_worker_shortens_its_lease(ledger: Ledger, deal: Deal) -> None:
+    """What lies behind the new end is pending again as soon as the checkpoint that says so is committed."""
+    lease = deal(20)
+    say(ledger, lease, 5.0, build_checkpoint(lease, 5, end=8, is_final=False))
+    assert ledger.leases.fetch_slices("r1") == [
+        Slice(0, 8, SliceState.LEASED),
+        Slice(8, 100, SliceState.PENDING),
+    ]
+    held = fetch_open(ledger, lease)
+    assert (held.end, held.at_risk) == (8, 3)
+    assert deal(5).start == 8
+
+
+def test_a_worker_hears_that_its_lease_was_cut(ledger: Ledger, deal: Deal) -> None:
+    """It did not know when it spoke, but can't have gone further than its limit."""
+    lease = deal(20, limit=6)
+    assert [cut.end for cut in ledger.leases.cut_at_limits([lease.id], 4.0)] == [6]
+    receipt = say(ledger, lease, 5.0, build_progress(lease, 5), allowance=100)
+    assert (receipt.verdicts, receipt.ends) == ([MessageVerdict.ACCOUNTED], {lease.id: 6})
+    assert fetch_open(ledger, lease).limit == 6
+    assert say(ledger, lease, 6.0, build_checkpoint(lease, 6, sequence=2)).verdicts == [MessageVerdict.CLOSED]
+
+
+# Runs
+
+
+def test_batches_are_taken_in_for_several_runs_at_once(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Each checkpoint changes the run of its lease."""
+    first, second = deal(run="r1"), deal(run="r2", requests=10)
+    assert apply([make_batch(second), make_batch(first)], 5.0) == [MessageVerdict.CLOSED] * 2
     assert ledger.runs.fetch("r1").accounted == ledger.runs.fetch("r2").accounted == 10
     assert ledger.runs.fetch("r1").state == RunState.RUNNING
     assert ledger.runs.fetch("r2").state == RunState.COMPLETED
 
 
+def test_a_run_is_completed_when_its_last_lease_is_closed(ledger: Ledger, deal: Deal) -> None:
+    """It is not when all is accounted and a worker has not yet said its last word."""
+    lease = deal(100)
+    say(ledger, lease, 5.0, build_progress(lease, 100))
+    assert ledger.check("r1") == Lengths(pending=0, leased=0, accounted=100)
+    assert ledger.runs.fetch("r1").state == RunState.RUNNING
+    say(ledger, lease, 6.0, build_checkpoint(lease, sequence=2))
+    assert ledger.runs.fetch("r1").state == RunState.COMPLETED
+
+
 def test_nothing_is_accounted_for_a_run_that_has_failed(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Workers may still have its leases, but its account and its leases stay as they were."""
-    lease = cut()
+    lease = deal()
     ledger.runs.change_state("r1", RunState.FAILED, 4.0, "a reason")
-    ledger.leases.apply([make_claim(lease)], 5.0)
-    assert ledger.leases.apply([make_report(lease)], 5.0) == [MessageVerdict.LATE]
-    assert ledger.leases.expire([lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
+    assert apply([make_batch(lease)], 5.0) == [MessageVerdict.LATE]
+    assert ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 6.0) == []
+    assert ledger.leases.cut_at_limits([lease.id], 6.0) == []
     assert ledger.check("r1") == Lengths(pending=90, leased=10, accounted=0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.reason, record.active_since) == (RunState.FAILED, "a reason", None)
 
 
-@pytest.mark.parametrize(
-    ("worker_time", "begin"), [(3.0, 3.0), (1.0, 2.0), (99.0, 5.0), (float("nan"), 2.0), (-1e300, 2.0)]
-)
+@pytest.mark.parametrize(("worker_time", "begin"), [(3.0, 3.0), (1.0, 2.0), (99.0, 5.0)])
 def test_a_window_opens_when_the_worker_began(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, worker_time: float, begin: float
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, worker_time: float, begin: float
 ) -> None:
-    """The worker's clock counts within bounds: after the lease was cut at 2 s, and before now at 5 s."""
-    ledger.leases.apply([make_claim(cut(), at=worker_time)], 5.0)
-    assert ledger.runs.fetch("r1").started_at == begin
-
-
-def test_a_report_opens_a_window_when_its_claim_was_lost(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
-) -> None:
-    """Without it the requests would have taken no time."""
-    ledger.leases.apply([make_report(cut(100), started_at=3.5)], 8.0)
+    """The worker's clock counts within bounds: after the lease was dealt at 2 s, and before now at 5 s."""
+    apply([make_batch(deal(), is_final=False, started_at=worker_time)], 5.0)
     record = ledger.runs.fetch("r1")
-    assert (record.started_at, record.windows, record.active_s) == (3.5, 1, 4.5)
+    assert (record.started_at, record.active_since, record.windows) == (begin, begin, 1)
 
 
 def test_a_lease_that_a_worker_refuses_is_for_others(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """All of it is given back, and the run goes on."""
-    refused, out = cut(), cut()
-    report = make_report(refused, done=refused.start, refusal="ca.pem: no such file")
-    assert ledger.leases.apply([report], 5.0) == [MessageVerdict.ACCOUNTED]
+    refused, out = deal(), deal()
+    batch = make_batch(refused, done=0, refusal="ca.pem: no such file")
+    assert apply([batch], 5.0) == [MessageVerdict.CLOSED]
     assert ledger.check("r1") == Lengths(pending=90, leased=10, accounted=0)
     assert ledger.runs.fetch("r1").state == RunState.RUNNING
-    assert ledger.leases.apply([make_report(out)], 6.0) == [MessageVerdict.ACCOUNTED]
+    assert apply([make_batch(out)], 6.0) == [MessageVerdict.CLOSED]
 
 
 def test_a_run_that_is_being_stopped_is_not_failed_by_a_refusal(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """It deals out no more leases, and may be resumed with other workers."""
-    lease = cut()
+    lease = deal()
     ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
-    ledger.leases.apply([make_report(lease, done=lease.start, refusal="no such engine")], 5.0)
+    apply([make_batch(lease, done=0, refusal="no such engine")], 5.0)
     assert ledger.runs.fetch("r1").state == RunState.PAUSED
+
+
+def test_watched_seconds_add_up(ledger: Ledger, deal: Deal) -> None:
+    """Each checkpoint has those of its lease since its start."""
+    first, second = deal(), deal()
+    for sequence, (watched_s, underfilled_s) in enumerate([(2.0, 0.5), (3.0, 0.5)], 1):
+        figures = {"watched_s": watched_s, "underfilled_s": underfilled_s, "sequence": sequence}
+        say(ledger, first, 5.0, build_checkpoint(first, 5, is_final=False, **figures))
+    say(ledger, second, 6.0, build_checkpoint(second, watched_s=4.0, underfilled_s=1.0))
+    record = ledger.runs.fetch("r1")
+    assert (record.watched_s, record.underfilled_s) == (7.0, 1.5)
+
+
+def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
+    """The lines of all leases sum to the account; a lease that was taken back has lines as well."""
+    with closing(Ledger(path, publishes=True)) as ledger:
+        ledger.runs.create("r1", Spec(requests=100), 0.0)
+        ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+        closed, lost = (deal_lease(ledger, "r1", 20, 2.0) for _ in range(2))
+        assert closed is not None
+        assert lost is not None
+        named = msgspec.structs.replace(build_part(5), name="login")
+        say(ledger, closed, 5.0, build_checkpoint(closed, 12, parts=[build_part(7), named]))
+        say(ledger, lost, 5.0, build_progress(lost, 9, 4))
+        ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 6.0)
+        waiting = ledger.outbox.take(100, 10**6, 7.0)
+    lines = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.RANGE]
+    figures = [
+        (line["lease"], line["start"], line["stop"], line["requests"], line.get("name")) for line in lines
+    ]
+    assert figures == [
+        (closed.id, 0, 12, 7, None),
+        (closed.id, 0, 12, 5, "login"),
+        (lost.id, 20, 29, 8, None),
+    ]
+    assert [line["cpu_s"] for line in lines] == [0.5, 0.0, 0.5]
+    statuses = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.STATUS]
+    assert sum(line["requests"] for line in statuses) == 20

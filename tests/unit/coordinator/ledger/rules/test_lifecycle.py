@@ -2,19 +2,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import apply_batches
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import fail
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
 
 Begin = Callable[..., RunRecord]
-Cut = Callable[..., LeaseRecord]
-MakeClaim = Callable[..., Claim]
-MakeReport = Callable[..., Report]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 
 def test_a_run_takes_only_the_ways_that_the_table_has(ledger: Ledger) -> None:
@@ -48,15 +50,15 @@ def test_a_run_with_nothing_out_rests_at_once(
     ("closing", "closed"),
     [(RunState.PAUSING, RunState.PAUSED), (RunState.CANCELLING, RunState.CANCELLED)],
 )
-def test_a_run_rests_with_the_last_report(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, closing: RunState, closed: RunState
+def test_a_run_rests_when_its_last_lease_is_closed(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, closing: RunState, closed: RunState
 ) -> None:
     """What was in flight is accounted first, and the rest of the lease is given back."""
-    first, second = cut(), cut()
+    first, second = deal(), deal()
     assert ledger.runs.change_state("r1", closing, 4.0).state == closing
-    ledger.leases.apply([make_report(first, done=4)], 5.0)
+    apply([make_batch(first, done=4)], 5.0)
     assert ledger.runs.fetch("r1").state == closing
-    ledger.leases.apply([make_report(second, done=second.start + 3)], 6.0)
+    apply([make_batch(second, done=3)], 6.0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.accounted) == (closed, 7)
     assert record.ended_at == (6.0 if closed in FINAL_STATES else None)
@@ -64,101 +66,110 @@ def test_a_run_rests_with_the_last_report(
 
 @pytest.mark.parametrize("closing", [RunState.PAUSING, RunState.CANCELLING])
 def test_a_run_that_is_stopped_right_at_its_end_is_completed(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, closing: RunState
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, closing: RunState
 ) -> None:
     """Nothing was left to stop, and it cannot be stopped after that."""
-    lease = cut(100)
+    lease = deal(100)
     ledger.runs.change_state("r1", closing, 4.0)
-    ledger.leases.apply([make_report(lease)], 5.0)
+    apply([make_batch(lease)], 5.0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.ended_at) == (RunState.COMPLETED, 5.0)
     with pytest.raises(TransitionError, match="run r1 is completed"):
         ledger.runs.change_state("r1", closing, 6.0)
 
 
-def test_a_pausing_run_can_still_be_cancelled(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
-    """Its last report then ends it for good."""
-    lease = cut()
+def test_a_pausing_run_can_still_be_cancelled(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Its last checkpoint then ends it for good."""
+    lease = deal()
     ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
     ledger.runs.change_state("r1", RunState.CANCELLING, 4.0)
-    ledger.leases.apply([make_report(lease, done=lease.start)], 5.0)
+    apply([make_batch(lease, done=0)], 5.0)
     assert ledger.runs.fetch("r1").state == RunState.CANCELLED
 
 
 def test_a_run_that_is_resumed_goes_on_where_it_stood(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Only requests that are not accounted are leased again."""
-    lease = cut(50)
+    lease = deal(50)
     ledger.runs.change_state("r1", RunState.PAUSING, 3.0)
-    ledger.leases.apply([make_report(lease, done=40, unfinished=[5])], 5.0)
+    apply([make_batch(lease, done=40, in_flight=[5])], 5.0)
     ledger.runs.change_state("r1", RunState.PENDING, 6.0)
     ledger.runs.change_state("r1", RunState.RUNNING, 7.0)
-    again = [cut(1000), cut(1000)]
-    assert [(lease.start, lease.stop) for lease in again] == [(5, 6), (40, 100)]
-    ledger.leases.apply([make_report(lease) for lease in again], 9.0)
+    again = deal(1000)
+    assert again.ranges.ranges == ((5, 6), (40, 100))
+    apply([make_batch(again)], 9.0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.accounted, record.resent_at_most) == (RunState.COMPLETED, 100, 1)
 
 
-def test_a_run_that_is_over_does_not_fail_any_more(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
+def test_a_run_that_is_over_does_not_fail_any_more(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
     """It stays as it is, whatever is found out about it later."""
-    ledger.leases.apply([make_report(cut(100))], 5.0)
+    apply([make_batch(deal(100))], 5.0)
     before = ledger.runs.fetch("r1")
     ledger.file.change(lambda transaction: fail(transaction, "r1", "a reason", 9.0))
     assert ledger.runs.fetch("r1") == before
     assert before.state == RunState.COMPLETED
 
 
-def test_only_the_time_between_first_claim_and_rest_is_activity(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+def test_only_the_time_between_first_request_and_rest_is_activity(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The waits for workers, for the end of a pause and for the next turn do not count."""
-    lease = cut()
+    lease = deal()
     assert ledger.runs.fetch("r1").measure_active_s(3.0) == 0.0
-    ledger.leases.apply([make_claim(lease, at=4.0)], 4.0)
+    apply([make_batch(lease, done=1, started_at=4.0, is_final=False)], 4.0)
     assert ledger.runs.fetch("r1").measure_active_s(9.0) == 5.0
     ledger.runs.change_state("r1", RunState.PAUSING, 10.0)
-    ledger.leases.apply([make_report(lease)], 14.0)
+    apply([make_batch(lease, sequence=2)], 14.0)
     assert ledger.runs.fetch("r1").measure_active_s(99.0) == 10.0
     ledger.runs.change_state("r1", RunState.PENDING, 100.0)
     ledger.runs.change_state("r1", RunState.RUNNING, 200.0)
     assert ledger.runs.fetch("r1").measure_active_s(250.0) == 10.0
-    lease = cut(90, now=300.0)
-    ledger.leases.apply([make_claim(lease, at=300.0)], 300.0)
-    ledger.leases.apply([make_report(lease)], 305.0)
+    lease = deal(90, now=300.0)
+    apply([make_batch(lease, started_at=300.0)], 305.0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.COMPLETED, 15.0, None)
     assert (record.started_at, record.windows) == (4.0, 2)
 
 
-def test_all_claims_of_a_window_open_it_once(ledger: Ledger, cut: Cut, make_claim: MakeClaim) -> None:
+def test_all_leases_of_a_window_open_it_once(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
     """Two workers that begin open one window."""
-    first, second = cut(), cut()
-    ledger.leases.apply([make_claim(first, at=3.0), make_claim(second, execution="e2", at=2.5)], 5.0)
+    first, second = deal(), deal()
+    batches = [
+        make_batch(first, is_final=False),
+        make_batch(second, started_at=2.5, is_final=False),
+    ]
+    apply(batches, 5.0)
     record = ledger.runs.fetch("r1")
     assert (record.active_since, record.windows) == (3.0, 1)
 
 
 def test_a_coordinator_that_comes_back_finds_the_window_open(
-    ledger: Ledger, path: Path, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The workers have gone on without it."""
-    lease = cut(100)
-    ledger.leases.apply([make_claim(lease)], 3.0)
+    lease = deal(100)
+    apply([make_batch(lease, done=1, is_final=False)], 3.0)
     again = Ledger(path)
-    again.leases.apply([make_report(lease)], 63.0)
+    apply_batches(again, [make_batch(lease, sequence=2)], 63.0)
     assert (again.runs.fetch("r1").active_s, again.runs.fetch("r1").windows) == (60.0, 1)
     again.close()
 
 
 def test_a_clock_that_was_set_back_does_not_take_activity_away(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The window is empty then, not negative."""
-    lease = cut()
-    ledger.leases.apply([make_claim(lease)], 5.0)
+    lease = deal()
+    apply([make_batch(lease, is_final=False)], 5.0)
     assert ledger.runs.fetch("r1").measure_active_s(1.0) == 0.0
     ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
-    ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 1.0)
+    ledger.leases.take_back([lease.id], ExpiryReason.DROPPED, 1.0)
     assert ledger.runs.fetch("r1").active_s == 0.0

@@ -1,78 +1,156 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
-from oku_core.accounting.interval import Slice, SliceState
+from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, RunRecord
+from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Flag
 from oku_core.spec.spec import Spec
 
+Apply = Callable[..., list[MessageVerdict]]
 Begin = Callable[..., RunRecord]
-Cut = Callable[..., LeaseRecord]
-MakeClaim = Callable[..., Claim]
-MakeReport = Callable[..., Report]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 
 @pytest.mark.parametrize("reason", [reason for reason in ExpiryReason if reason != ExpiryReason.NOT_SENT])
 def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
-    ledger: Ledger, cut: Cut, reason: ExpiryReason
+    ledger: Ledger, deal: Deal, reason: ExpiryReason
 ) -> None:
-    """All of its requests count as resent once, however often it is taken back."""
-    lease, other = cut(), cut()
-    assert ledger.leases.expire([lease.id, lease.id], reason, 5.0) == [lease.id]
-    assert ledger.leases.expire([lease.id, "unknown"], reason, 6.0) == []
+    """What its limit allowed counts as resent once, however often it is taken back."""
+    lease, other = deal(limit=4), deal()
+    assert ledger.leases.take_back([lease.id, lease.id], reason, 5.0) == [lease.id]
+    assert ledger.leases.take_back([lease.id, "unknown"], reason, 6.0) == []
     assert ledger.leases.fetch_slices("r1") == [
         Slice(0, 10, SliceState.PENDING),
         Slice(10, 20, SliceState.LEASED),
         Slice(20, 100, SliceState.PENDING),
     ]
-    assert ledger.runs.fetch("r1").resent_at_most == 10
-    assert [lease.id for lease in ledger.leases.fetch_active("r1")] == [other.id]
+    assert ledger.runs.fetch("r1").resent_at_most == 4
+    assert ledger.leases.fetch_taken_back("r1") == [(0, 4)]
+    assert [lease.id for lease in ledger.leases.fetch_open("r1")] == [other.id]
 
 
-def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, cut: Cut) -> None:
+def test_what_a_lost_lease_covered_stays_accounted(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """Its requests in flight, and those that its limit allowed, may have been sent; the rest was not."""
+    lease = deal(20, limit=15)
+    apply([make_batch(lease, done=10, in_flight=[2, 8], is_final=False)], 4.0)
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    assert ledger.leases.fetch_slices("r1") == [
+        Slice(0, 2, SliceState.ACCOUNTED),
+        Slice(2, 3, SliceState.PENDING),
+        Slice(3, 8, SliceState.ACCOUNTED),
+        Slice(8, 9, SliceState.PENDING),
+        Slice(9, 10, SliceState.ACCOUNTED),
+        Slice(10, 100, SliceState.PENDING),
+    ]
+    assert ledger.runs.fetch("r1").resent_at_most == 7
+    assert ledger.leases.fetch_taken_back("r1") == [(2, 3), (8, 9), (10, 15)]
+    assert ledger.check("r1") == Lengths(pending=92, leased=0, accounted=8)
+
+
+def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, deal: Deal) -> None:
     """Its range is pending again and nothing counts as resent."""
-    lease = cut()
-    assert ledger.leases.expire([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
+    lease = deal()
+    assert ledger.leases.take_back([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
     assert ledger.runs.fetch("r1").resent_at_most == 0
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
 
 
 def test_a_lease_that_somebody_has_was_sent(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """When its claim is quicker than the broker's error, the error was wrong."""
-    lease = cut()
-    ledger.leases.apply([make_claim(lease)], 4.0)
-    assert ledger.leases.expire([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
-    assert ledger.leases.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
+    """When its first checkpoint is quicker than the broker's error, the error was wrong."""
+    lease = deal()
+    apply([make_batch(lease, done=1, is_final=False)], 4.0)
+    assert ledger.leases.take_back([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
+    assert apply([make_batch(lease, sequence=2)], 6.0) == [MessageVerdict.CLOSED]
     assert ledger.runs.fetch("r1").resent_at_most == 0
 
 
 def test_a_lost_worker_is_known_by_name_and_flag(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """What it had done before stays in the account."""
-    done, lost = cut(), cut()
-    ledger.leases.apply([make_report(done), make_claim(lost)], 4.0)
-    ledger.leases.expire([lost.id], ExpiryReason.WORKER_LOST, 5.0)
+    """What it had done before stays in the account; the flag says how much others have to do."""
+    done, lost = deal(), deal()
+    apply([make_batch(done), make_batch(lost, done=3, is_final=False)], 4.0)
+    ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 5.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
-    assert [(worker.name, worker.requests, worker.lost) for worker in snapshot.workers] == [("w1", 10, True)]
-    assert snapshot.flags == [(Flag.WORKER_LOST, 10, 0.0)]
+    assert [(worker.name, worker.requests, worker.lost) for worker in snapshot.workers] == [("w1", 13, True)]
+    assert snapshot.flags == [(Flag.WORKER_LOST, 7, 0.0)]
+    event = ledger.history.fetch("r1").events[-1]
+    assert (event.worker, event.lease, event.requests) == ("w1", lost.id, 7)
+    assert event.text == "7 requests between 10 and 19 were taken back from worker w1: worker lost"
 
 
-def test_a_reported_lease_is_not_taken_back(ledger: Ledger, cut: Cut, make_report: MakeReport) -> None:
+def test_a_closed_lease_is_not_taken_back(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
     """It is accounted, once and for all."""
-    lease = cut()
-    ledger.leases.apply([make_report(lease)], 4.0)
-    assert ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 5.0) == []
+    lease = deal()
+    apply([make_batch(lease)], 4.0)
+    assert ledger.leases.take_back([lease.id], ExpiryReason.DROPPED, 5.0) == []
+    assert ledger.leases.cut_at_limits([lease.id], 5.0) == []
     assert ledger.check("r1").accounted == 10
     assert ledger.runs.fetch("r1").resent_at_most == 0
+
+
+def test_leases_are_cut_at_their_limits(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """What lies beyond is for others at once; what the worker may take stays with it, until it is lost."""
+    begun, whole, unbegun = deal(20, limit=12), deal(), deal(limit=0)
+    apply([make_batch(begun, done=5, in_flight=[4], is_final=False)], 4.0)
+    cut = ledger.leases.cut_at_limits([begun.id, whole.id, unbegun.id, "unknown"], 5.0)
+    assert [(lease.id, lease.end, lease.at_risk) for lease in cut] == [(begun.id, 12, 8), (unbegun.id, 0, 0)]
+    assert ledger.leases.cut_at_limits([begun.id, unbegun.id], 6.0) == []
+    assert ledger.leases.fetch_slices("r1") == [
+        Slice(0, 12, SliceState.LEASED),
+        Slice(12, 20, SliceState.PENDING),
+        Slice(20, 30, SliceState.LEASED),
+        Slice(30, 100, SliceState.PENDING),
+    ]
+    assert ledger.check("r1") == Lengths(pending=78, leased=18, accounted=4)
+    ledger.leases.take_back([begun.id, unbegun.id], ExpiryReason.WORKER_LOST, 7.0)
+    assert ledger.runs.fetch("r1").resent_at_most == 8
+
+
+def test_a_lease_of_several_ranges_is_cut_within_one_of_them(ledger: Ledger, deal: Deal) -> None:
+    """Ranges behind the one with the limit are pending again as they were."""
+    holed = deal(100)
+    ledger.leases.apply(
+        [build_batch(holed, build_checkpoint(holed, 100, [*range(10, 20), 40, *range(60, 70)]))],
+        lambda _batch, _spec: 0,
+        3.0,
+    )
+    again = deal(100, limit=5)
+    assert again.ranges.ranges == ((10, 20), (40, 41), (60, 70))
+    (cut,) = ledger.leases.cut_at_limits([again.id], 4.0)
+    assert (cut.end, cut.length) == (5, 21)
+    leased = [piece for piece in ledger.leases.fetch_slices("r1") if piece.state == SliceState.LEASED]
+    assert leased == [Slice(10, 15, SliceState.LEASED)]
+    assert ledger.check("r1").pending == 16
+
+
+def test_very_many_leases_are_taken_back_in_turns(ledger: Ledger, begin_run: Begin) -> None:
+    """No transaction is about more than a few of them, so that others get their turn between."""
+    begin_run(requests=1000)
+    orders = [LeaseOrder(f"w{number}", "b", lambda _: 1, lambda _: 1) for number in range(200)]
+    leases = ledger.leases.deal("r1", orders, 2.0)
+    changes: list[int] = []
+    change = ledger.file.change
+    ledger.file.change = lambda work: changes.append(1) or change(work)  # type: ignore[method-assign, func-returns-value]
+    assert len(ledger.leases.take_back([lease.id for lease in leases], ExpiryReason.WORKER_LOST, 3.0)) == 200
+    assert len(changes) == 4
+    assert ledger.check("r1").pending == 1000
 
 
 @pytest.mark.parametrize(
@@ -80,14 +158,14 @@ def test_a_reported_lease_is_not_taken_back(ledger: Ledger, cut: Cut, make_repor
     [(RunState.PAUSING, RunState.PAUSED), (RunState.CANCELLING, RunState.CANCELLED)],
 )
 def test_a_run_that_stops_rests_when_its_last_lease_is_taken_back(
-    ledger: Ledger, cut: Cut, closing: RunState, closed: RunState
+    ledger: Ledger, deal: Deal, closing: RunState, closed: RunState
 ) -> None:
     """It does not wait for a worker that is dead."""
-    first, second = cut(), cut()
+    first, second = deal(), deal()
     ledger.runs.change_state("r1", closing, 4.0)
-    ledger.leases.expire([first.id], ExpiryReason.WORKER_LOST, 5.0)
+    ledger.leases.take_back([first.id], ExpiryReason.WORKER_LOST, 5.0)
     assert ledger.runs.fetch("r1").state == closing
-    ledger.leases.expire([second.id], ExpiryReason.WORKER_LOST, 6.0)
+    ledger.leases.take_back([second.id], ExpiryReason.WORKER_LOST, 6.0)
     assert ledger.runs.fetch("r1").state == closed
 
 
@@ -95,16 +173,16 @@ def test_a_run_that_stops_rests_when_its_last_lease_is_taken_back(
 
 
 def test_a_run_whose_stack_was_killed_is_paused(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Nobody has its leases any more; what was accounted stays."""
-    done, out = cut(), cut()
-    ledger.leases.apply([make_report(done), make_claim(out)], 4.0)
+    done, out = deal(), deal()
+    apply([make_batch(done), make_batch(out, done=2, is_final=False)], 4.0)
     ledger.runs.park_interrupted(1000.0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.reason) == (RunState.PAUSED, ExpiryReason.STACK_LOST)
-    assert (record.accounted, record.resent_at_most) == (10, 10)
-    assert ledger.leases.fetch_active("r1") == []
+    assert (record.accounted, record.resent_at_most) == (12, 8)
+    assert ledger.leases.fetch_open("r1") == []
 
 
 def test_a_run_that_waited_when_its_stack_was_killed_is_paused_too(ledger: Ledger) -> None:
@@ -117,12 +195,12 @@ def test_a_run_that_waited_when_its_stack_was_killed_is_paused_too(ledger: Ledge
 @pytest.mark.parametrize(
     "closing", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING], ids=lambda state: state.value
 )
-def test_the_activity_of_a_killed_stack_ends_with_the_last_report(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport, closing: RunState
+def test_the_activity_of_a_killed_stack_ends_with_the_last_checkpoint(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, closing: RunState
 ) -> None:
     """Days may lie between, in which nothing was sent, whatever the run was about to do."""
-    done, out = cut(), cut()
-    ledger.leases.apply([make_claim(done), make_report(done), make_claim(out)], 8.0)
+    done, out = deal(), deal()
+    apply([make_batch(done), make_batch(out, done=0, is_final=False)], 8.0)
     if closing != RunState.RUNNING:
         ledger.runs.change_state("r1", closing, 9.0)
     ledger.runs.park_interrupted(100_000.0)
@@ -131,53 +209,51 @@ def test_the_activity_of_a_killed_stack_ends_with_the_last_report(
     assert (record.active_s, record.active_since) == (5.0, None)
 
 
-def test_a_killed_stack_without_a_report_was_not_active(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim
-) -> None:
+def test_a_killed_stack_without_a_checkpoint_was_not_active(ledger: Ledger, deal: Deal) -> None:
     """Nothing is accounted for that time, so it would only spoil the rate."""
-    ledger.leases.apply([make_claim(cut())], 4.0)
+    deal()
     ledger.runs.park_interrupted(100_000.0)
     assert ledger.runs.fetch("r1").active_s == 0.0
 
 
-def test_a_report_before_the_window_does_not_make_it_shorter_than_nothing(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+def test_a_run_that_was_resumed_and_killed_has_two_windows(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """A run that was resumed and killed before its next report has been active until its pause."""
-    lease = cut()
-    ledger.leases.apply([make_claim(lease), make_report(lease)], 8.0)
+    """The first lasted until its pause, the second until the last checkpoint."""
+    lease = deal()
+    apply([make_batch(lease)], 8.0)
     ledger.runs.change_state("r1", RunState.PAUSING, 10.0)
     ledger.runs.change_state("r1", RunState.PENDING, 20.0)
     ledger.runs.change_state("r1", RunState.RUNNING, 21.0)
-    ledger.leases.apply([make_claim(cut(now=22.0), at=23.0)], 24.0)
+    apply([make_batch(deal(now=22.0), started_at=23.0, is_final=False)], 24.0)
     assert ledger.runs.fetch("r1").windows == 2
     ledger.runs.park_interrupted(100_000.0)
-    assert ledger.runs.fetch("r1").active_s == 7.0
+    assert ledger.runs.fetch("r1").active_s == 7.0 + 1.0
 
 
 def test_the_run_that_goes_on_keeps_its_state_and_loses_its_leases(
-    ledger: Ledger, cut: Cut, make_claim: MakeClaim, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The time without a stack is no activity of it either."""
-    done, out = cut(), cut()
-    ledger.leases.apply([make_claim(done), make_report(done), make_claim(out)], 8.0)
+    done, out = deal(), deal()
+    apply([make_batch(done), make_batch(out, done=0, is_final=False)], 8.0)
     ledger.runs.park_interrupted(100_000.0, but="r1")
     record = ledger.runs.fetch("r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.RUNNING, 5.0, None)
-    assert ledger.leases.fetch_active("r1") == []
-    ledger.leases.apply([make_claim(cut(now=100_002.0), at=100_003.0)], 100_004.0)
+    assert ledger.leases.fetch_open("r1") == []
+    apply([make_batch(deal(now=100_002.0), started_at=100_003.0, is_final=False)], 100_004.0)
     assert ledger.runs.fetch("r1").measure_active_s(100_013.0) == 15.0
 
 
 def test_runs_at_rest_are_left_alone(
-    ledger: Ledger, begin_run: Begin, cut: Cut, make_report: MakeReport
+    ledger: Ledger, begin_run: Begin, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """A completed, a cancelled, a failed and a paused run are the same after it."""
     for run in ("completed", "cancelled", "failed", "paused"):
         begin_run(run, 10)
-    ledger.leases.apply([make_report(cut(run="completed"))], 3.0)
+    apply([make_batch(deal(run="completed"))], 3.0)
     ledger.runs.change_state("cancelled", RunState.CANCELLING, 4.0)
-    cut(run="failed")
+    deal(run="failed")
     ledger.runs.change_state("failed", RunState.FAILED, 4.0, "a reason")
     ledger.runs.change_state("paused", RunState.PAUSING, 4.0)
     before = ledger.runs.fetch_page()

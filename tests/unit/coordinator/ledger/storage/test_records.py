@@ -15,7 +15,8 @@ def build_record(**changes: Any) -> RunRecord:
         "run": "r1", "name": "", "requests": 1, "engine": "aiohttp", "target": "",
         "spec": Spec(), "state": RunState.RUNNING, "reason": "", "created_at": 0.0,
         "started_at": None, "ended_at": None, "active_s": 0.0, "active_since": None, "windows": 0,
-        "last_checkpoint_at": None, "resent_at_most": 0, "served": None, "outcomes": build_no_counts(),
+        "last_checkpoint_at": None, "resent_at_most": 0, "served": None, "watched_s": 0.0,
+        "underfilled_s": 0.0, "outcomes": build_no_counts(),
         "is_broken": False, "is_published": False, "number": 1,
     }  # fmt: skip
     return RunRecord(**values | changes)

@@ -2,24 +2,22 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.coordinators.leases import apply_batches, deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schema import VERSION, open_database
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import EventType
 from oku_core.results.summary import Flag
 
-if TYPE_CHECKING:
-    from oku_coordinator.ledger.storage.records import LeaseRecord
-
-VERSION_8 = (Path(__file__).parent / "version_8.sql").read_text()
-"""A ledger of version 8, as a coordinator left it that was killed in the middle of run r1."""
+FOLDER = Path(__file__).parent
+OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9)}
+"""Ledgers of older versions, as coordinators left them that were killed in the middle of run r1."""
 
 
 def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
@@ -28,7 +26,17 @@ def test_a_new_ledger_is_durable_and_has_its_tables(path: Path) -> None:
     assert database.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert database.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
     tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert {"runs", "slices", "leases", "strays", "workers", "flags", "processes", "outbox"} < tables
+    assert {
+        "runs",
+        "slices",
+        "leases",
+        "lease_parts",
+        "series",
+        "workers",
+        "flags",
+        "processes",
+        "outbox",
+    } < tables
     database.close()
 
 
@@ -84,12 +92,17 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         open_database(tmp_path / "nowhere" / "ledger.sqlite3")
 
 
-@pytest.fixture
-def old(path: Path) -> Path:
-    """A ledger of version 8."""
+@pytest.fixture(params=[8, 9])
+def old(path: Path, request: pytest.FixtureRequest) -> Path:
+    """A ledger of an older version."""
+    return restore(path, request.param)
+
+
+def restore(path: Path, version: int) -> Path:
+    """Restore a ledger of an older version."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        database.executescript(VERSION_8)
+        database.executescript(OLD[version])
     return path
 
 
@@ -101,23 +114,27 @@ def test_an_upgraded_ledger_has_the_tables_of_a_new_one(old: Path, tmp_path: Pat
 
 def test_whoever_only_reads_does_not_upgrade_a_ledger(old: Path) -> None:
     """The message names the command that does, and the ledger stays as it is."""
-    with pytest.raises(UserError, match=r"has version 8, .*: upgrade it with `oku runs`, or start a coord"):
+    with closing(sqlite3.connect(old)) as database:
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+    with pytest.raises(
+        UserError, match=rf"has version {version}, .*: upgrade it with `oku runs`, or start a"
+    ):
         open_database(old, read_only=True)
     with closing(sqlite3.connect(old)) as database:
-        assert database.execute("PRAGMA user_version").fetchone()[0] == 8
+        assert database.execute("PRAGMA user_version").fetchone()[0] == version
 
 
-def test_an_upgraded_ledger_has_its_run_with_account_and_history(old: Path) -> None:
+def test_an_upgraded_ledger_has_its_run_with_account_and_history(path: Path) -> None:
     """All that version 8 kept of a run is read, packed samples, events and waiting lines included."""
-    with closing(Ledger(old)) as ledger:
+    with closing(Ledger(restore(path, 8))) as ledger:
         snapshot = ledger.runs.fetch_snapshot("r1")
         history = ledger.history.fetch("r1")
         marks = [mark for page in ledger.history.read_leases("r1") for mark in page]
         lines = ledger.outbox.take(100, 10**6, 6.0)
         assert ledger.runs.fetch_servers("r1") == {"store-1": 4.0}
     assert (snapshot.record.name, snapshot.record.spec.urls) == ("shop", ("http://shop.test/{i}",))
-    assert (snapshot.record.state, snapshot.record.resent_at_most) == (RunState.RUNNING, 20)
-    assert snapshot.lengths == (70, 20, 10)
+    assert (snapshot.record.state, snapshot.record.resent_at_most) == (RunState.RUNNING, 40)
+    assert (snapshot.lengths, snapshot.breach) == ((90, 0, 10), None)
     assert (snapshot.account.outcomes, snapshot.account.histogram.total) == ([9, 1, 0, 0, 0, 0], 10)
     assert [worker.name for worker in snapshot.workers] == ["w1"]
     assert [process.name for process in snapshot.processes] == ["coordinator"]
@@ -127,31 +144,77 @@ def test_an_upgraded_ledger_has_its_run_with_account_and_history(old: Path) -> N
     assert {sample.latency.total for sample in history.samples} == {3}
     assert EventType.LEASE_EXPIRED in {event.type for event in history.events}
     assert [mark.state for mark in marks] == [
-        LeaseState.REPORTED, LeaseState.EXPIRED, LeaseState.ACTIVE, LeaseState.ACTIVE,
+        LeaseState.CLOSED, LeaseState.EXPIRED, LeaseState.EXPIRED, LeaseState.EXPIRED,
     ]  # fmt: skip
     assert len(lines) == 10
 
 
+def test_the_leases_of_an_older_ledger_are_taken_back(path: Path) -> None:
+    """Their workers speak another protocol; all of them may have been sent, and the account stays exact."""
+    with closing(Ledger(restore(path, 9))) as ledger:
+        snapshot = ledger.runs.fetch_snapshot("r1")
+        spans = [span for page in ledger.history.read_leases("r1") for span in page]
+        taken_back = ledger.leases.fetch_taken_back("r1")
+        assert ledger.leases.fetch_open("r1") == []
+    assert (snapshot.record.state, snapshot.lengths, snapshot.breach) == (RunState.RUNNING, (92, 0, 8), None)
+    # Cut off, two lost leases, a second execution, and two leases that were out.
+    assert snapshot.record.resent_at_most == 2 + 20 + 10 + 20
+    assert [(span.state, span.reason, span.worker) for span in spans] == [
+        (LeaseState.CLOSED, "", "w1"),
+        (LeaseState.EXPIRED, "worker_lost", "w2"),
+        (LeaseState.EXPIRED, "stack_lost", "w1"),
+        (LeaseState.EXPIRED, "stack_lost", "w1"),
+        (LeaseState.EXPIRED, "not_taken", None),
+        (LeaseState.EXPIRED, "not_sent", None),
+    ]
+    assert [span.covered for span in spans] == [8, 0, 0, 0, 0, 0]
+    assert sorted(taken_back) == [(10, 20), (20, 30), (30, 40), (40, 50)]
+
+
+def test_the_runs_of_an_older_ledger_rest_that_were_about_to(path: Path) -> None:
+    """Nothing of them is out any more; the others stay as they are."""
+    with closing(Ledger(restore(path, 9))) as ledger:
+        runs = {record.run: record for record in ledger.runs.fetch_page()}
+        assert {name: record.state for name, record in runs.items()} == {
+            "done": RunState.COMPLETED,
+            "pausing": RunState.PAUSED,
+            "cancelling": RunState.CANCELLED,
+            "r1": RunState.RUNNING,
+        }
+        for name in runs:
+            assert ledger.runs.fetch_snapshot(name).breach is None
+        assert set(ledger.outbox.find_owing()) == {"done", "pausing", "cancelling"}
+    assert (runs["pausing"].active_since, runs["pausing"].active_s) == (None, 1.0)
+    assert (runs["cancelling"].active_since, runs["cancelling"].ended_at) == (None, 3.0)
+
+
+@pytest.mark.parametrize("version", OLD)
 def test_a_run_of_an_upgraded_ledger_is_resumed_to_its_end(
-    old: Path, make_report: Callable[..., Report]
+    path: Path, make_batch: Callable[..., CheckpointBatch], version: int
 ) -> None:
-    """Its interrupted leases are taken back, and every request is accounted once."""
-    with closing(Ledger(old)) as ledger:
+    """Its interrupted leases are dealt again, and every request is accounted once."""
+    with closing(Ledger(restore(path, version))) as ledger:
         ledger.runs.park_interrupted(6.0)
         ledger.runs.change_state("r1", RunState.PENDING, 7.0)
         ledger.runs.change_state("r1", RunState.RUNNING, 8.0)
-        leases: list[LeaseRecord] = ledger.leases.cut("r1", [lambda pending: pending] * 5, 9.0)
-        ledger.leases.apply([make_report(lease) for lease in leases], 10.0)
+        while lease := deal_lease(ledger, "r1", 50, 9.0):
+            apply_batches(ledger, [make_batch(lease)], 10.0)
         snapshot = ledger.runs.fetch_snapshot("r1")
     assert (snapshot.record.state, snapshot.breach) == (RunState.COMPLETED, None)
     assert snapshot.account.accounted == 100
 
 
-def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, frozenset[tuple[object, ...]]]]:
-    """Tables and indices, each with name, type, obligation, default and key of its columns."""
-    rows = database.execute("SELECT type, name FROM sqlite_schema").fetchall()
+def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, object]]:
+    """Tables, with name, type, obligation, default and key of their columns, and the text of indices."""
+    rows = database.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     columns = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)'
     return {
-        (kind, name, frozenset(tuple(row) for row in database.execute(columns, (name,))))
-        for kind, name in rows
+        (
+            kind,
+            name,
+            " ".join((text or "").split())
+            if kind == "index"
+            else frozenset(tuple(row) for row in database.execute(columns, (name,))),
+        )
+        for kind, name, text in rows
     }

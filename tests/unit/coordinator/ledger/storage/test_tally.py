@@ -13,11 +13,13 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, Slice
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 
-Cut = Callable[..., LeaseRecord]
-MakeReport = Callable[..., Report]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 FAULTS = {
     "a slice is gone": "DELETE FROM slices WHERE state = 'pending'",
@@ -35,6 +37,19 @@ FAULTS = {
     "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
     "a lease was closed": "UPDATE leases SET state = 'expired' WHERE start = 20",
     "a lease is gone": "DELETE FROM leases WHERE start = 20",
+    "an open lease has done more": "UPDATE leases SET done = 6 WHERE start = 20",
+    "an open lease has done less": "UPDATE leases SET done = 4 WHERE start = 20",
+    "an open lease has another hole": "UPDATE leases SET in_flight = '[2, 3]' WHERE start = 20",
+    "a hole lies beyond what is done": "UPDATE leases SET in_flight = '[7]' WHERE start = 20",
+    "an open lease ends earlier": 'UPDATE leases SET "end" = 8 WHERE start = 20',
+    "a limit lies below what is done": 'UPDATE leases SET "limit" = 4 WHERE start = 20',
+    "an open lease has other outcomes": "UPDATE leases SET outcomes = '[5,0,0,0,0,0]' WHERE start = 20",
+    "a lease cannot be read": "UPDATE leases SET in_flight = 'none' WHERE start = 20",
+    "a part is gone": "DELETE FROM lease_parts",
+    "a part has another count": "UPDATE lease_parts SET requests = 5",
+    "a second is gone": "DELETE FROM series",
+    "a second has another outcome": "UPDATE series SET outcomes = '[13,0,1,0,0,0]'",
+    "a second cannot be read": "UPDATE series SET outcomes = '[14'",
     "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
 }
 
@@ -47,42 +62,42 @@ def change_unseen(transaction: Transaction, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_of_our_own_is_found_at_the_commit_that_brings_it(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, fault: str
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, fault: str
 ) -> None:
     """Whatever statement did it, nothing of the transaction stays, and the run fails."""
-    done, _, _ = cut(), cut(), cut()
-    ledger.leases.apply([make_report(done)], 5.0)
-    before = ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")
+    done, _, open_lease = deal(), deal(), deal()
+    apply([make_batch(done), make_batch(open_lease, done=5, in_flight=[2], is_final=False)], 5.0)
+    before = ledger.leases.fetch_slices("r1"), ledger.leases.fetch_open("r1")
     with pytest.raises(BreachError):
         change(ledger.file, lambda transaction: change_unseen(transaction, fault), 6.0)
-    assert (ledger.leases.fetch_slices("r1"), ledger.leases.fetch_active("r1")) == before
+    assert (ledger.leases.fetch_slices("r1"), ledger.leases.fetch_open("r1")) == before
     assert ledger.runs.fetch("r1").state == RunState.FAILED
 
 
-def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, cut: Cut) -> None:
+def test_a_change_that_nobody_declared_is_checked_too(ledger: Ledger, deal: Deal) -> None:
     """The triggers tell of the changed rows."""
-    cut()
+    deal()
     with pytest.raises(BreachError, match="became slices that cover"):
         ledger.file.change(lambda transaction: transaction.execute("DELETE FROM slices WHERE start = 10"))
 
 
 def test_a_tally_follows_every_change(
-    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The tally agrees with all rows."""
-    first, second, third = cut(), cut(), cut(15)
-    ledger.leases.apply([make_claim(second), make_claim(third, worker="w2", incarnation="b2")], 4.0)
-    ledger.leases.apply([make_report(first, done=7, unfinished=[2, 5])], 5.0)
-    ledger.leases.expire([third.id], ExpiryReason.WORKER_LOST, 6.0)
-    assert ledger.runs.fetch_standing("r1").lengths == ledger.check("r1") == Lengths(85, 10, 5)
-    assert ledger.runs.fetch_standing("r1").leases == {second.id}
+    first, second, third = deal(), deal(), deal(15, worker="w2")
+    apply([make_batch(second, done=4, in_flight=[1], is_final=False)], 4.0)
+    apply([make_batch(first, done=7, in_flight=[2, 5])], 5.0)
+    ledger.leases.take_back([third.id], ExpiryReason.WORKER_LOST, 6.0)
+    assert ledger.runs.fetch_standing("r1").lengths == ledger.check("r1") == Lengths(85, 7, 8)
+    assert ledger.runs.fetch_standing("r1").leases == {second.id: [3, 0, 0, 0, 0, 0]}
     assert ledger.leases.count_held("r1") == {"w1": 1}
-    assert [lease.worker for lease in ledger.leases.fetch_active("r1")] == ["w1"]
+    assert [lease.worker for lease in ledger.leases.fetch_open("r1")] == ["w1"]
 
 
-def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, cut: Cut) -> None:
+def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, deal: Deal) -> None:
     """A transaction that fails leaves no trace in memory either."""
-    lease = cut()
+    lease = deal()
 
     def fail(transaction: Transaction) -> None:
         transaction.execute("DELETE FROM slices")
@@ -90,27 +105,27 @@ def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, cut: Cut) -> None:
 
     with pytest.raises(RuntimeError, match="disk"):
         ledger.file.change(fail)
-    assert ledger.runs.fetch_standing("r1").leases == {lease.id}
+    assert ledger.runs.fetch_standing("r1").leases == {lease.id: [0] * 6}
     assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
 
 
-def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path, cut: Cut) -> None:
+def test_a_run_without_a_tally_is_read_from_its_rows(ledger: Ledger, path: Path, deal: Deal) -> None:
     """There is no tally after another process has written the file, until the next commit."""
-    lease = cut()
+    lease = deal()
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("UPDATE leases SET worker = 'w9'")
     assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
     assert ledger.leases.count_held("r1") == {"w9": 1}
-    assert [active.id for active in ledger.leases.fetch_active("r1")] == [lease.id]
+    assert [active.id for active in ledger.leases.fetch_open("r1")] == [lease.id]
 
 
 def test_a_tally_costs_no_look_at_other_rows(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit is checked by what it changed, without reading the run again; a change of state reads all of
     it.
     """
-    lease, _ = cut(), cut()
+    lease, _ = deal(), deal()
     looks: list[str] = []
 
     def look(transaction: Transaction, run: str) -> list[Slice]:
@@ -118,7 +133,7 @@ def test_a_tally_costs_no_look_at_other_rows(
         return fetch_slices(transaction, run)
 
     monkeypatch.setattr("oku_coordinator.ledger.rules.conservation.fetch_slices", look)
-    ledger.leases.apply([make_report(lease)], 5.0)
+    apply([make_batch(lease)], 5.0)
     assert looks == []
     ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
     assert looks == ["r1"]
@@ -126,7 +141,7 @@ def test_a_tally_costs_no_look_at_other_rows(
 
 def test_a_slice_that_changes_twice_is_a_breach() -> None:
     """A row that is added twice cannot be right."""
-    tally = Tally(Lengths(10, 0, 0), [], 0)
+    tally = Tally(Lengths(10, 0, 0), [], parts={}, worker_requests=0, series=[0] * 6)
     tally.note_slice(1, 0, 5, "pending")
     tally.note_slice(1, 0, 5, "pending")
     with pytest.raises(ConservationError, match="has changed 2 times"):

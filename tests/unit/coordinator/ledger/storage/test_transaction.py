@@ -5,17 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import apply_batches, deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch, Part
 
-Cut = Callable[..., LeaseRecord]
-MakeReport = Callable[..., Report]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 
 def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
@@ -29,48 +30,50 @@ def fill_disk(ledger: Ledger, *, is_full: bool) -> None:
 
 
 def test_a_full_disk_is_said_and_loses_nothing(
-    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """What was acknowledged stays; what could not be written can be applied again when there is room."""
-    leases = [cut(1, requests=400) for _ in range(60)]
-    ledger.leases.apply([make_report(lease) for lease in leases[:10]], 5.0)
+    leases = [deal(1, requests=400) for _ in range(60)]
+    apply([make_batch(lease) for lease in leases[:10]], 5.0)
     before = ledger.runs.fetch_snapshot("r1")
     fill_disk(ledger, is_full=True)
-    claims = [make_claim(lease, incarnation="b" * 5000) for lease in leases[10:]]
+    # Each has a part of several pages that covers nothing.
+    large = [Part(name="x" * 200, phase=f"{number}") for number in range(20)]
+    batches = [make_batch(lease, done=0, parts=large, is_final=False) for lease in leases[10:]]
     with pytest.raises(sqlite3.OperationalError, match="full"):
-        ledger.leases.apply(claims, 6.0)
+        apply(batches, 6.0)
     after = ledger.runs.fetch_snapshot("r1")
     assert (after.record, after.lengths) == (before.record, before.lengths)
     assert after.account.histogram.counts == before.account.histogram.counts
-    assert all(lease.worker is None for lease in ledger.leases.fetch_active("r1"))
+    assert all(lease.sequence == 0 for lease in ledger.leases.fetch_open("r1"))
     fill_disk(ledger, is_full=False)
-    assert ledger.leases.apply(claims, 7.0) == [MessageVerdict.CLAIMED] * 50
-    verdicts = ledger.leases.apply([make_report(lease) for lease in leases], 8.0)
-    assert verdicts.count(MessageVerdict.ACCOUNTED) == 50
+    assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
+    verdicts = apply([make_batch(lease, sequence=2) for lease in leases], 8.0)
+    assert verdicts.count(MessageVerdict.CLOSED) == 50
     assert ledger.check("r1").accounted == 60
 
 
 def test_a_locked_file_is_said_and_loses_nothing(
-    ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport
+    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Another process holds the file for too long; afterwards the ledger goes on."""
-    lease = cut()
+    lease = deal()
     ledger.file.read(lambda transaction: transaction.execute("PRAGMA busy_timeout = 1"))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(sqlite3.OperationalError, match="locked"):
-        ledger.leases.apply([make_report(lease)], 5.0)
+        apply([make_batch(lease)], 5.0)
     assert ledger.runs.fetch("r1").accounted == 0
     other.execute("ROLLBACK")
     other.close()
-    assert ledger.leases.apply([make_report(lease)], 6.0) == [MessageVerdict.ACCOUNTED]
+    assert apply([make_batch(lease)], 6.0) == [MessageVerdict.CLOSED]
 
 
 def test_a_change_that_fails_half_way_is_undone_as_a_whole(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is undone in memory, too: the account is as before, and the same reports count afterwards."""
-    reports = [make_report(cut()), make_report(cut())]
+    """It is undone in memory, too: the account is as before, and the same checkpoints count afterwards."""
+    batches = [make_batch(deal()), make_batch(deal())]
 
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
@@ -78,28 +81,30 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
     with monkeypatch.context() as context:
         context.setattr("oku_coordinator.ledger.rules.conservation.write_accounts", fail)
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
-            ledger.leases.apply(reports, 5.0)
+            apply(batches, 5.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
     assert (snapshot.account.accounted, snapshot.account.histogram.total) == (0, 0)
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
-    assert ledger.leases.apply(reports, 6.0) == [MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED]
+    assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.CLOSED]
     assert ledger.runs.fetch_snapshot("r1").account.histogram.total == 20
 
 
-def test_who_only_reads_cannot_write(ledger: Ledger, path: Path, cut: Cut, make_report: MakeReport) -> None:
+def test_who_only_reads_cannot_write(
+    ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
     """A command that shows runs leaves the file to its coordinator."""
-    lease = cut()
+    lease = deal()
     reader = Ledger(path, read_only=True)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        reader.leases.apply([make_report(lease)], 5.0)
+        apply_batches(reader, [make_batch(lease)], 5.0)
     assert ledger.runs.fetch("r1").accounted == 0
     reader.close()
 
 
 def test_threads_take_turns(
-    ledger: Ledger, begin_run: Callable[..., object], make_report: MakeReport
+    ledger: Ledger, begin_run: Callable[..., object], make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """One cuts leases, one takes reports in, two look: the account balances whenever somebody looks."""
+    """One deals leases, one takes checkpoints in, two look: the account balances whenever somebody looks."""
     begin_run(requests=150)
     out: list[LeaseRecord] = []
     is_over = threading.Event()
@@ -111,8 +116,8 @@ def test_threads_take_turns(
     def take_in() -> None:
         try:
             while ledger.runs.fetch("r1").state == RunState.RUNNING:
-                ledger.leases.apply([make_report(lease) for lease in out[-3:]], 5.0)
-                ledger.leases.apply([make_report(lease) for lease in out], 5.0)
+                apply([make_batch(lease) for lease in out[-3:]], 5.0)
+                apply([make_batch(lease) for lease in out], 5.0)
         finally:
             is_over.set()
 

@@ -5,32 +5,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunInUseError, RunRecord
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
-Cut = Callable[..., LeaseRecord]
-MakeReport = Callable[..., Report]
-MakeClaim = Callable[..., Claim]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 STEPS = 10_000
 
 
-def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClaim, run: str) -> list[Claim]:
-    """Make a paused run with a row in every table; gives claims that may still come on its leases."""
-    leases = [cut(10, run=run) for _ in range(3)]
-    ledger.leases.apply([make_claim(leases[0]), make_claim(leases[0], execution="e2")], 3.0)
-    reports = [make_report(lease, busy_share=0.99) for lease in leases]
-    ledger.leases.apply(reports, 4.0)
+def fill(ledger: Ledger, deal: Deal, make_batch: MakeBatch, run: str) -> list[CheckpointBatch]:
+    """Make a failed run with a row in every table; gives checkpoints that may still come of its leases."""
+    leases = [deal(10, run=run) for _ in range(3)]
+    apply_batches(
+        ledger,
+        [make_batch(lease, in_flight=[1, 3, 5], busy_share=0.99, saturated=5) for lease in leases],
+        4.0,
+    )
+    holes = deal(20, run=run)
+    apply_batches(ledger, [make_batch(holes, done=6, is_final=False)], 4.5)
     sample = Sample(
         at=5.0, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0, done=0,
         resent_at_most=0, in_flight=0, workers=1,
@@ -39,8 +43,8 @@ def fill(ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClai
     ledger.history.keep_sample(run, sample, [(LineKind.TICK, [{"x": 1}])], [event])
     ledger.runs.keep_processes(run, [ProcessSummary(name="broker", peak_mb=1.0)])
     ledger.runs.note_servers(run, ["a", "b"], 5.0)
-    ledger.runs.change_state(run, RunState.PAUSED, 6.0)
-    return [make_claim(lease, execution="e3") for lease in leases]
+    ledger.runs.change_state(run, RunState.FAILED, 6.0)  # so that its last lease stays open, and has parts
+    return [make_batch(lease, sequence=9) for lease in leases]
 
 
 def count_rows(path: Path, run: str) -> dict[str, int]:
@@ -78,7 +82,9 @@ def published(path: Path) -> Ledger:
 
 
 def test_nothing_is_left_of_a_deleted_run(
-    path: Path, monkeypatch: pytest.MonkeyPatch, make_report: MakeReport, make_claim: MakeClaim
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_batch: MakeBatch,
 ) -> None:
     """No table has a row of it afterwards, whatever the batches were, and no other run has lost any."""
     for most in (1, 2, 7, 500):
@@ -86,7 +92,7 @@ def test_nothing_is_left_of_a_deleted_run(
         file = path.with_name(f"{most}.sqlite3")
         with closing(Ledger(file, publishes=True)) as ledger:
 
-            def cut(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
+            def deal(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
                 lease = deal_lease(ledger, run, size, 2.0)
                 assert lease is not None
                 return lease
@@ -94,9 +100,9 @@ def test_nothing_is_left_of_a_deleted_run(
             for run in ("r1", "r2"):
                 ledger.runs.create(run, Spec(requests=100), 0.0)
                 ledger.runs.change_state(run, RunState.RUNNING, 1.0)
-                claims = fill(ledger, cut, make_report, make_claim, run)
+                late = fill(ledger, deal, make_batch, run)
             before = count_rows(file, "r2")
-            assert len(before) >= 13
+            assert len(before) >= 15
             record, lengths = ledger.runs.fetch("r2"), ledger.check("r2")
             lines = ledger.outbox.measure().lines
             assert ledger.deletions.begin("r1") == lines / 2
@@ -105,22 +111,22 @@ def test_nothing_is_left_of_a_deleted_run(
             assert count_rows(file, "r2") == before
             assert (ledger.runs.fetch("r2"), ledger.check("r2")) == (record, lengths)
             assert ledger.outbox.measure().lines == lines / 2
-            assert ledger.leases.apply(claims, 9.0) == [MessageVerdict.STRAY] * 3
+            assert apply_batches(ledger, late, 9.0) == [MessageVerdict.REPEATED] * 3
 
 
 def test_a_deleted_run_is_found_by_nobody(
-    ledger: Ledger, cut: Cut, make_report: MakeReport, make_claim: MakeClaim
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """It is gone with the first transaction; late messages of its workers do no harm."""
-    claims = fill(ledger, cut, make_report, make_claim, "r1")
-    other = cut(run="r2")
+    late = fill(ledger, deal, make_batch, "r1")
+    other = deal(run="r2")
     ledger.deletions.begin("r1")
     assert [listed.run for listed in ledger.runs.fetch_page()] == ["r2"]
     for call in (ledger.runs.fetch, ledger.runs.fetch_snapshot, ledger.deletions.begin):
         with pytest.raises(UnknownRunError):
             call("r1")
-    verdicts = ledger.leases.apply([*claims, make_report(other)], 9.0)
-    assert verdicts == [*[MessageVerdict.UNKNOWN] * 3, MessageVerdict.ACCOUNTED]
+    verdicts = apply([*late, make_batch(other)], 9.0)
+    assert verdicts == [*[MessageVerdict.UNKNOWN] * 3, MessageVerdict.CLOSED]
     clear(ledger)
     ledger.history.note("r1", [Event(at=9.0, type=EventType.STATE, text="x")])
     assert ledger.history.fetch("r1").events == []
@@ -129,13 +135,13 @@ def test_a_deleted_run_is_found_by_nobody(
 
 @pytest.mark.parametrize("state", [RunState.PENDING, RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
 def test_a_run_that_is_not_at_rest_is_not_deleted(
-    ledger: Ledger, begin_run: Callable[..., RunRecord], cut: Cut, state: RunState
+    ledger: Ledger, begin_run: Callable[..., RunRecord], deal: Deal, state: RunState
 ) -> None:
     """The error names the state that it is in."""
     if state == RunState.PENDING:
         ledger.runs.create("r1", Spec(requests=1), 0.0)
     else:
-        cut()
+        deal()
     if state not in (RunState.PENDING, RunState.RUNNING):
         ledger.runs.change_state("r1", state, 3.0)
     with pytest.raises(RunInUseError, match=f"run r1 is {state}; it cannot be deleted before"):
@@ -213,7 +219,7 @@ def test_an_older_ledger_gives_space_back_once_it_is_written_anew(path: Path) ->
     assert path.stat().st_size < before / 5
 
 
-def test_runs_that_are_too_many_or_too_old_are_found(ledger: Ledger, cut: Cut) -> None:
+def test_runs_that_are_too_many_or_too_old_are_found(ledger: Ledger, deal: Deal) -> None:
     """The oldest come first, and runs that are not over are kept."""
     for number in range(5):
         ledger.runs.create(f"r{number}", Spec(requests=1), float(number))

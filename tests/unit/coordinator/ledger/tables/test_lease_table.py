@@ -7,52 +7,55 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
 
 Begin = Callable[..., RunRecord]
-Cut = Callable[..., LeaseRecord]
-MakeReport = Callable[..., Report]
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 
-def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, cut: Cut) -> None:
-    """It is active, nobody has it yet, and the rest stays pending."""
-    lease = cut(30, now=7.0)
+def test_a_lease_takes_the_first_pending_indices(ledger: Ledger, deal: Deal) -> None:
+    """It is open, its worker may take as much as its limit says, and the rest stays pending."""
+    lease = deal(30, now=7.0, limit=12)
     assert (lease.run, lease.start, lease.stop, lease.length, lease.cut_at) == ("r1", 0, 30, 30, 7.0)
     assert lease.state == LeaseState.ACTIVE
-    assert (lease.execution, lease.worker, lease.incarnation) == (None, None, None)
+    assert (lease.worker, lease.incarnation, lease.limit, lease.end) == ("w1", "b1", 12, 30)
+    assert (lease.done, lease.sequence, lease.covered, lease.at_risk) == (0, 0, 0, 12)
     slices = ledger.leases.fetch_slices("r1")
     assert slices == [Slice(0, 30, SliceState.LEASED), Slice(30, 100, SliceState.PENDING)]
     assert ledger.leases.count_pending("r1") == 70
 
 
-def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, cut: Cut) -> None:
+def test_the_last_lease_is_as_large_as_what_is_left(ledger: Ledger, deal: Deal) -> None:
     """After it there is nothing to lease."""
-    cut(99)
-    assert cut(50).length == 1
+    deal(99)
+    assert deal(50).length == 1
     assert ledger.leases.count_pending("r1") == 0
     assert deal_lease(ledger, "r1", 50, 3.0) is None
 
 
 def test_a_lease_does_not_reach_over_what_is_accounted(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Requests that were cut off are leased again one by one, in order, until the run is completed."""
-    lease = cut(100)
-    ledger.leases.apply([make_report(lease, done=60, unfinished=[3, 4, 50])], 5.0)
-    again = [cut(1000) for _ in range(3)]
-    assert [(lease.start, lease.stop) for lease in again] == [(3, 5), (50, 51), (60, 100)]
-    ledger.leases.apply([make_report(lease) for lease in reversed(again)], 6.0)
+    """Requests that were cut off are leased again together, in order, until the run is completed."""
+    lease = deal(100)
+    apply([make_batch(lease, done=60, in_flight=[3, 4, 50])], 5.0)
+    again = [deal(1), deal(3), deal(1000)]
+    assert [lease.ranges.ranges for lease in again] == [((3, 4),), ((4, 5), (50, 51), (60, 61)), ((61, 100),)]
+    apply([make_batch(lease) for lease in reversed(again)], 6.0)
     assert ledger.runs.fetch("r1").state == RunState.COMPLETED
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
 
-def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut: Cut) -> None:
+def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, deal: Deal) -> None:
     """A range that is given out again gets another id, part of which is random."""
-    first = cut(100)
-    ledger.leases.expire([first.id], ExpiryReason.NOT_CLAIMED, 3.0)
-    second = cut(100)
+    first = deal(100)
+    ledger.leases.take_back([first.id], ExpiryReason.NOT_TAKEN, 3.0)
+    second = deal(100)
     assert first.id != second.id
     assert first.id.rpartition(".")[0] == "r1.000000001"
     assert second.id.rpartition(".")[0] == "r1.000000002"
@@ -62,7 +65,7 @@ def test_a_lease_has_a_name_of_its_own_that_nobody_can_guess(ledger: Ledger, cut
 def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
     """Bring a running run that has one active lease into another state."""
     if state in (RunState.PENDING, RunState.PAUSED, RunState.CANCELLED):
-        ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 4.0)
+        ledger.leases.take_back([lease.id], ExpiryReason.NOT_TAKEN, 4.0)
     steps = {
         RunState.PENDING: [RunState.PAUSING, RunState.PENDING],
         RunState.PAUSED: [RunState.PAUSING],
@@ -84,9 +87,9 @@ def lead_to(ledger: Ledger, state: RunState, lease: LeaseRecord) -> None:
         RunState.FAILED,
     ],
 )
-def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut, state: RunState) -> None:
+def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, deal: Deal, state: RunState) -> None:
     """The dispatcher may act on a state that has just changed."""
-    lead_to(ledger, state, cut())
+    lead_to(ledger, state, deal())
     before = ledger.leases.fetch_slices("r1")
     assert ledger.leases.count_pending("r1") > 0
     assert deal_lease(ledger, "r1", 10, 6.0) is None
@@ -94,30 +97,30 @@ def test_nothing_is_leased_of_a_run_that_is_not_running(ledger: Ledger, cut: Cut
 
 
 def test_the_leases_that_are_out_are_listed(
-    ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """The list has neither reported leases nor those of other runs, and says who has each."""
-    reported, late, early = cut(now=2.0), cut(now=5.0), cut(now=4.0)
-    ledger.leases.apply([make_report(reported), make_claim(early)], 6.0)
+    """The list has neither closed leases nor those of other runs, and says who has each and how far it is."""
+    closed, going, other = deal(), deal(), deal(worker="w2")
+    apply([make_batch(closed), make_batch(going, done=3, is_final=False)], 6.0)
     ledger.runs.create("r2", Spec(requests=1), 0.0)
-    leases = ledger.leases.fetch_active("r1")
-    leases.sort(key=lambda lease: lease.cut_at)
-    assert [lease.id for lease in leases] == [early.id, late.id]
-    assert [(lease.execution, lease.worker, lease.incarnation) for lease in leases] == [
-        ("e1", "w1", "b1"),
-        (None, None, None),
+    leases = ledger.leases.fetch_open("r1")
+    assert [(lease.id, lease.worker, lease.done) for lease in leases] == [
+        (going.id, "w1", 3),
+        (other.id, "w2", 0),
     ]
-    assert ledger.leases.fetch_active("r2") == []
+    assert ledger.leases.fetch_open_by_incarnation("r1") == {"b1": leases[:1], "b2": leases[1:]}
+    assert ledger.leases.count_held("r1") == {"w1": 1, "w2": 1}
+    assert ledger.leases.fetch_open("r2") == []
 
 
 def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
-    ledger: Ledger, cut: Cut, make_report: MakeReport
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Nobody waits for a void lease; an active or reported one is not void."""
-    expired, active, reported, other = cut(), cut(), cut(), cut(run="r2")
-    ledger.leases.expire([expired.id], ExpiryReason.WORKER_LOST, 3.0)
-    ledger.leases.apply([make_report(reported)], 4.0)
-    names = [lease.id for lease in (expired, active, reported, other)] + ["unknown", "\ud800"]
+    """Nobody waits for a void lease; an open or closed one is not void."""
+    expired, active, closed, other = deal(), deal(), deal(), deal(run="r2")
+    ledger.leases.take_back([expired.id], ExpiryReason.WORKER_LOST, 3.0)
+    apply([make_batch(closed)], 4.0)
+    names = [lease.id for lease in (expired, active, closed, other)] + ["unknown", "\ud800"]
     assert ledger.leases.find_void(names) == [expired.id]
     ledger.runs.change_state("r2", RunState.FAILED, 5.0)
     assert sorted(ledger.leases.find_void(names)) == sorted([expired.id, other.id])

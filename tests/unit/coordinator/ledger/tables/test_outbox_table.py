@@ -3,18 +3,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from tests.kit.coordinators.leases import apply_batches, build_part
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
+
+Apply = Callable[..., list[MessageVerdict]]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
 
 HOUR_S = 3600.0
 
@@ -43,7 +50,7 @@ def keep(ledger: Ledger, at: float, *lines: dict[str, Any]) -> None:
         at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=100, done=0,
         resent_at_most=0, in_flight=0, workers=1,
     )  # fmt: skip
-    ledger.history.keep_sample("r1", sample, [(LineKind.TICK, lines)])
+    ledger.history.keep_sample("r1", sample, [(LineKind.LATENCY, lines)])
 
 
 def empty(ledger: Ledger) -> None:
@@ -51,15 +58,16 @@ def empty(ledger: Ledger) -> None:
     ledger.outbox.remove(take(ledger))
 
 
-def test_a_report_enters_the_outbox_with_the_account(
-    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+def test_a_closed_lease_enters_the_outbox_with_the_account(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """It makes a line for its range, one for each status, and one for the state that follows, all at one
     time.
     """
-    lease = cut(100)
+    lease = deal(100)
     empty(ledger)
-    ledger.leases.apply([make_report(lease, statuses={"200": 90, "201": 10})], 5.0)
+    part = msgspec.structs.replace(build_part(100), statuses={"200": 90, "201": 10})
+    apply([make_batch(lease, parts=[part])], 5.0)
     lines = take(ledger)
     assert [line.kind for line in lines] == [LineKind.RANGE, LineKind.STATUS, LineKind.STATUS, LineKind.EVENT]
     assert json.loads(lines[0].text)["requests"] == 100
@@ -67,21 +75,21 @@ def test_a_report_enters_the_outbox_with_the_account(
 
 
 def test_what_does_not_count_is_not_published(
-    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """A report that comes twice makes no line, nor does one that covers nothing."""
-    first, second = cut(10), cut(10)
-    ledger.leases.apply([make_report(first)], 5.0)
+    """A checkpoint that comes twice makes no line, nor does a lease that covers nothing."""
+    first, second = deal(10), deal(10)
+    apply([make_batch(first)], 5.0)
     empty(ledger)
-    ledger.leases.apply([make_report(first), make_report(second, done=second.start)], 6.0)
+    apply([make_batch(first), make_batch(second, done=0)], 6.0)
     assert take(ledger) == []
 
 
 def test_nothing_is_kept_without_a_loki(
-    path: Path, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report], ledger: Ledger
+    path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply, ledger: Ledger
 ) -> None:
     """Runs of a coordinator without Loki have no lines, and nor have runs that it resumes."""
-    lease = cut(10)
+    lease = deal(10)
     ledger.close()
     other = Ledger(path)
     before = other.outbox.measure().lines
@@ -89,7 +97,7 @@ def test_nothing_is_kept_without_a_loki(
     other.runs.change_state("r2", RunState.RUNNING, 1.0)
     assert other.outbox.measure().lines == before
     other.runs.change_state("r1", RunState.PAUSING, 2.0)
-    other.leases.apply([make_report(lease)], 2.5)
+    apply_batches(other, [make_batch(lease)], 2.5)
     paused = other.outbox.measure().lines
     assert paused > before
     other.runs.change_state("r1", RunState.PENDING, 3.0)
@@ -154,11 +162,11 @@ def test_lines_of_more_than_an_hour_ago_are_late(ledger: Ledger) -> None:
 
 
 def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
-    ledger: Ledger, cut: Callable[..., LeaseRecord], make_report: Callable[..., Report]
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """It never drops ranges, statuses, events or summaries, and says how many lines each run has lost."""
-    lease = cut(10)
-    ledger.leases.apply([make_report(lease)], 2.0)
+    lease = deal(10)
+    apply([make_batch(lease)], 2.0)
     lasting = len(take(ledger))
     for at in range(20):
         keep(ledger, float(at), {"a": "x" * 1000, "at": at})
@@ -167,7 +175,9 @@ def test_a_full_outbox_drops_the_oldest_of_what_may_be_lost(
     assert ledger.outbox.drop(size.bytes) == {}
     assert ledger.outbox.drop(size.bytes - 5000) == {"r1": 5}
     kept = take(ledger)
-    assert [json.loads(line.text)["at"] for line in kept if line.kind == LineKind.TICK] == list(range(5, 20))
+    assert [json.loads(line.text)["at"] for line in kept if line.kind == LineKind.LATENCY] == list(
+        range(5, 20)
+    )
     assert ledger.outbox.drop(0) == {"r1": 15}
     assert len(take(ledger)) == lasting
     assert ledger.outbox.drop(0) == {}
@@ -201,15 +211,15 @@ def test_the_summary_is_put_once_for_each_rest(ledger: Ledger) -> None:
     assert ledger.outbox.find_owing() == ["r1"]
 
 
-def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, cut: Callable[..., LeaseRecord]) -> None:
+def test_a_lease_that_is_taken_back_is_an_event(ledger: Ledger, deal: Deal) -> None:
     """The event has its range and the reason."""
-    lease = cut(10)
+    lease = deal(10)
     empty(ledger)
-    ledger.leases.expire([lease.id], ExpiryReason.NOT_CLAIMED, 5.0)
+    ledger.leases.take_back([lease.id], ExpiryReason.NOT_TAKEN, 5.0)
     line = json.loads(take(ledger)[0].text)
-    assert (line["type"], line["reason"]) == ("lease_expired", "not_claimed")
+    assert (line["type"], line["reason"]) == ("lease_expired", "not_taken")
     assert (line["lease"], line["start"], line["stop"], line["requests"]) == (lease.id, 0, 10, 10)
-    assert line["text"] == "requests 0 to 9 were taken back: not claimed"
+    assert line["text"] == "10 requests between 0 and 9 were taken back from worker w1: not taken"
 
 
 def begin(ledger: Ledger) -> None:

@@ -41,12 +41,12 @@ def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
 def test_an_active_run_keeps_its_turn(
-    ledger: Ledger, begin_run: Begin, cut: Callable[..., LeaseRecord], state: RunState
+    ledger: Ledger, begin_run: Begin, deal: Callable[..., LeaseRecord], state: RunState
 ) -> None:
     """A run that waits does not get in between, although it was submitted first."""
     ledger.runs.create("waiting", Spec(requests=1), -1.0)
     begin_run("r1")
-    cut()
+    deal()
     if state != RunState.RUNNING:
         ledger.runs.change_state("r1", state, 2.0)
     assert ledger.runs.fetch("r1").state == state
