@@ -76,7 +76,7 @@ class DashboardQuery:
     def is_of_now(self) -> bool:
         """Whether it tells the last seconds of the time range: nothing once the run is at rest."""
         title: str = self.panel.get("title", "")
-        return title.endswith(" now") and "[10s]" in self.expr
+        return title.endswith(" now") and "[30s]" in self.expr
 
     @property
     def is_rare(self) -> bool:

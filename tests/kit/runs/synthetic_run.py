@@ -83,7 +83,7 @@ class SyntheticRun:
         living = self._living(second)
         if self.loses_worker and second == self._lost_at:
             yield from self._build_loss(second)
-        yield self._line("tick", second, **self._build_tick(second))
+        yield from self._build_ticks(second)
         for bound, share in zip(_BOUNDS, _SHARES, strict=True):
             count = round(self.rate * len(living) * share / sum(_SHARES) * (1 + 0.3 * math.sin(second / 9)))
             if count:
@@ -96,6 +96,16 @@ class SyntheticRun:
             length = self._lease_s(second)
             if length:
                 yield from self._build_range(second + index / 1000, worker, length)
+
+    def _build_ticks(self, second: int) -> Iterator[Line]:
+        """The line of a second; of every fifth one, a third of the counts come later, in another line."""
+        tick = self._build_tick(second)
+        late = tick["requests_ended"] // 3 if second % 5 == 3 else 0
+        rest = {name: tick[name] - late for name in ("requests_ended", "ok")}
+        if late:
+            counts = {"requests_ended": late, **_build_outcomes(late, 0)}
+            yield self._line("tick", second - 0.0005, seconds=0, active_s=float(second), **counts)
+        yield self._line("tick", second, **tick | rest)
 
     def _build_tick(self, second: int) -> dict[str, Any]:
         living = len(self._living(second))
