@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from itertools import pairwise
 
 import msgspec
@@ -8,13 +7,14 @@ from hypothesis import strategies as st
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.progress import Progress
+from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import (
     BOUNDS_MS,
     build_late_tick_line,
     build_latency_lines,
-    build_range_line,
+    build_range_lines,
     build_status_lines,
     build_tick_line,
     build_worker_line,
@@ -33,33 +33,52 @@ def build_latency(values_us: list[int]) -> HistogramSnapshot:
     return histogram.build_latency()
 
 
-def test_a_range_line_says_what_the_report_says(
-    build_report: Callable[..., Report],
-) -> None:
+FIGURES = LeaseFigures(
+    end=8, started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
+)
+CLOSED = ClosedLease(id="l1", worker="w1", start=0, stop=8, figures=FIGURES)
+
+
+def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
     """The line has the range, its outcomes, its latencies and how long it took."""
-    report = build_report(
-        done=8,
-        unfinished=[3],
+    part = Part(
         outcomes=[4, 1, 2, 0, 0, 0],
+        statuses={"200": 4, "500": 1},
         bytes_received=91,
         latency=build_latency([1000] * 5),
-        ended_at=1.0,
     )
-    line = build_range_line("l1", report)
+    (line,) = build_range_lines(CLOSED, [part])
     assert (line["lease"], line["worker"], line["start"], line["stop"]) == ("l1", "w1", 0, 8)
     assert (line["requests"], line["ok"], line["unexpected_status"], line["timeout"]) == (7, 4, 1, 2)
     assert (line["mean_ms"], line["p50_ms"], line["max_ms"]) == (1.0, 1.0, 1.0)
-    assert (line["seconds"], line["bytes_received"]) == (1.0, 91)
+    assert (line["seconds"], line["bytes_received"], line["cpu_s"]) == (1.0, 91, 0.5)
+    assert "phase" not in line
+    assert "name" not in line
 
 
-def test_statuses_have_lines_of_their_own(
-    build_report: Callable[..., Report],
-) -> None:
-    """There is one line for each status code, in order."""
-    report = build_report(statuses={"503": 2, "200": 8})
-    assert list(build_status_lines(report)) == [
+def test_each_part_of_a_lease_has_a_range_line() -> None:
+    """They name their part, and sum to the account and the processor time of the lease."""
+    parts = [
+        Part(phase="warm-up", outcomes=[2, 0, 0, 0, 0, 0]),
+        Part(name="cart", outcomes=[5, 0, 0, 0, 0, 0]),
+    ]
+    first, second = build_range_lines(CLOSED, parts)
+    assert (first["phase"], first["requests"], second["name"], second["requests"]) == (
+        "warm-up",
+        2,
+        "cart",
+        5,
+    )
+    assert first["cpu_s"] + second["cpu_s"] == 0.5
+
+
+def test_statuses_have_lines_of_their_own() -> None:
+    """There is one line for each status code of each part, in order."""
+    parts = [Part(statuses={"503": 2, "200": 8}), Part(name="cart", statuses={"200": 1})]
+    assert list(build_status_lines("w1", parts)) == [
         {"worker": "w1", "status": "200", "requests": 8},
         {"worker": "w1", "status": "503", "requests": 2},
+        {"worker": "w1", "name": "cart", "status": "200", "requests": 1},
     ]
 
 
