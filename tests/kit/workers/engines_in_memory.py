@@ -1,10 +1,13 @@
 """Lease runners with engines in memory, which take indices and answer them when the test says so."""
 
 import asyncio
+from typing import Any
 
-from oku_workers.leases.reports import WorkerIdentity
+from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
 
-from oku_core.messaging.lease import Lease, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.order import Control
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
@@ -12,12 +15,14 @@ from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 
 WORKER = WorkerIdentity("w1", "b1")
 SPEC = Spec(urls=(Url("http://127.0.0.1/"),), concurrency=3)
 OTHER_SPEC = Spec(urls=(Url("http://127.0.0.1/other"),), concurrency=3)
 THIRD_SPEC = Spec(urls=(Url("http://127.0.0.1/third"),), concurrency=3)
+NEVER = 1e12
 
 
 class FakeEngine:
@@ -25,6 +30,7 @@ class FakeEngine:
 
     def __init__(self, spec: Spec, feed: Feed) -> None:
         self.spec = spec
+        self.window = spec.concurrency
         self.flights: list[tuple[Execution, int]] = []
         self.is_closed = False
         self._feed = feed
@@ -36,6 +42,13 @@ class FakeEngine:
 
     def start(self) -> None:
         """Begin; there is nothing to do."""
+
+    def group_in_flight(self) -> dict[Execution, list[int]]:
+        """What is in flight of each lease."""
+        groups: dict[Execution, list[int]] = {}
+        for execution, index in self.flights:
+            groups.setdefault(execution, []).append(index)
+        return groups
 
     def cut_off(self, execution: Execution) -> None:
         """Give back what is in flight of a lease."""
@@ -94,30 +107,82 @@ class BuiltEngines:
         return self.engines[-1]
 
 
+class Bench:
+    """A lease runner that has begun, with its engines and its coordinator in memory.
+
+    Args:
+        meter: of the runner.
+
+    Attributes:
+        sent: what it has sent; each message is a true account of its leases.
+        error: what sending fails with.
+    """
+
+    def __init__(self, meter: WorkerMeter | None = None) -> None:
+        self.built = BuiltEngines()
+        self.book = CheckpointBook()
+        self.error: Exception | None = None
+        self.is_confirming = True
+        supervisor = Supervisor()
+        engines = EngineSwitch(supervisor, build=self.built.build)
+        self.runner = LeaseRunner(WORKER, supervisor, engines, self._take, meter)
+        self.runner.start()
+
+    @property
+    def sent(self) -> list[CheckpointBatch]:
+        """All messages."""
+        return self.book.batches
+
+    @property
+    def engine(self) -> FakeEngine:
+        """The engine at work."""
+        return self.built.engine
+
+    def take(self, *leases: Lease, spec: Spec | None = SPEC, **changes: Any) -> list[LeaseAccount]:
+        """Leases of one run arrive; their accounts."""
+        fields: dict[str, Any] = {"incarnation": WORKER.incarnation, "start_by": NEVER}
+        batch = LeaseBatch(run=leases[0].run, leases=list(leases), spec=spec, **(fields | changes))
+        accounts = [self.book.open(lease) for lease in leases]
+        self.runner.take(batch)
+        return accounts
+
+    def control(self, **what: Any) -> None:
+        """The coordinator has decided."""
+        self.runner.control(Control(incarnation=WORKER.incarnation, **what))
+
+    def confirm_all(self) -> None:
+        """Confirm all that was sent."""
+        self.control(
+            confirmed={
+                checkpoint.lease: checkpoint.sequence
+                for batch in self.sent
+                for checkpoint in batch.checkpoints
+            }
+        )
+
+    async def close(self) -> None:
+        """End everything."""
+        await self.runner.close()
+
+    async def _take(self, batch: CheckpointBatch) -> None:
+        if self.error is not None:
+            raise self.error
+        confirmed = self.book.take(batch)
+        if self.is_confirming:
+            self.control(confirmed=confirmed)
+
+
 async def settle() -> None:
     """Let everything happen that can happen without time going by."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-def build_runner(built: BuiltEngines, meter: WorkerMeter | None = None) -> LeaseRunner:
-    """A lease runner that has just begun."""
-    supervisor = Supervisor()
-    return LeaseRunner(WORKER, supervisor, EngineSwitch(supervisor, build=built.build), meter)
-
-
-def build_lease(start: int, stop: int, spec: Spec = SPEC, run: str = "r1", name: str = "") -> Lease:
-    """A lease that is called after its range, unless told otherwise."""
-    return Lease(id=name or f"{run}:{start}-{stop}", run=run, start=start, stop=stop, start_by=0.0, spec=spec)
-
-
-def begin(runner: LeaseRunner, lease: Lease, execution_id: str = "e1") -> asyncio.Task[Report | None]:
-    """Begin with a lease."""
-    return asyncio.ensure_future(runner.run(lease, execution_id))
-
-
-async def receive(task: asyncio.Task[Report | None]) -> Report:
-    """The report of a lease, which must be there without any more time going by."""
-    report = await asyncio.wait_for(task, 1)
-    assert report is not None
-    return report
+def build_lease(start: int, stop: int, run: str = "r1", name: str = "", limit: int | None = None) -> Lease:
+    """A lease that is called after its range, unless told otherwise, and may be taken as a whole."""
+    return Lease(
+        id=name or f"{run}.{start:09d}.{stop}",
+        run=run,
+        ranges=[(start, stop)],
+        limit=stop - start if limit is None else limit,
+    )

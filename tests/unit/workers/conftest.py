@@ -25,10 +25,12 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 @pytest.fixture
 def build_execution(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]:
-    """Makes executions of a lease on `[start, stop)`, with the clock of a test if it has one."""
+    """Makes executions of a lease of these ranges, all of which may be taken unless there is a limit."""
 
-    def build(start: int, stop: int, now: Callable[[], float] = time.time) -> Execution:
-        lease = Lease(id=f"{start}-{stop}", run="r1", start=start, stop=stop, start_by=0.0, spec=Spec())
-        return Execution(lease, loop.create_future(), now)
+    def build(
+        *ranges: tuple[int, int], limit: int = 10**9, now: Callable[[], float] = time.time
+    ) -> Execution:
+        lease = Lease(id=str(ranges), run="r1", ranges=list(ranges), limit=limit)
+        return Execution(lease, Spec(), loop.create_future(), now)
 
     return build

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from oku_core.accounting.histogram import HIGHEST_US
-from oku_core.messaging.lease import Lease, Report, find_fault
+from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
@@ -18,24 +18,31 @@ FAILURES = range(2, 6)
 
 
 class FeedMachine(RuleBasedStateMachine):
-    """Leases come, are taken from, answered, failed, cut off and withdrawn in any order, and looked at."""
+    """Leases come, are taken from, answered, failed, cut off, shortened and allowed more, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.feed = Feed()
-        self.meter = ProgressMeter()
+        self.lows = 0
+        self.feed.on_low = self.note_low
+        self.meter = ProgressMeter(lambda: 0.0, lambda: 0.0)
         self.meter.start()
         self.seconds: list[ProgressDelta] = []
         self.executions: list[Execution] = []
-        self.withdrawn: set[Execution] = set()
+        self.ends: dict[Execution, int] = {}
+        self.limits: dict[Execution, int] = {}
         self.let_go: set[Execution] = set()
         self.in_flight: list[tuple[Execution, int]] = []
         self.taken: dict[Execution, list[int]] = {}
         self.at = 0
 
+    def note_low(self) -> None:
+        """Less than half is left of what may be taken."""
+        self.lows += 1
+
     def teardown(self) -> None:
-        """Whatever happened, the seconds add up to what the leases report."""
+        """Whatever happened, the seconds add up to what the leases count."""
         self.look()
         for position, executions in enumerate(
             zip(*(execution.outcomes for execution in self.executions), strict=True)
@@ -47,24 +54,26 @@ class FeedMachine(RuleBasedStateMachine):
         assert all(second.latency.find_fault() is None for second in self.seconds)
         self.loop.close()
 
-    @rule(length=st.integers(-1, 6), is_stopped=st.booleans())
-    def add(self, length: int, *, is_stopped: bool) -> None:
-        """A lease comes, perhaps after its own stop; one without an index may be forged."""
-        lease = Lease(
-            id=str(len(self.executions)),
-            run="r1",
-            start=self.at,
-            stop=self.at + length,
-            start_by=0.0,
-            spec=Spec(),
-        )
-        self.at += max(length, 0)
-        execution = Execution(lease, self.loop.create_future())
+    @rule(
+        pieces=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=4),
+        limit=st.integers(0, 12),
+        is_stopped=st.booleans(),
+    )
+    def add(self, pieces: list[tuple[int, int]], limit: int, *, is_stopped: bool) -> None:
+        """A lease of some ranges comes, perhaps after its own stop, perhaps without any index."""
+        ranges = []
+        for gap, length in pieces:
+            self.at += gap
+            ranges.append((self.at, self.at + length))
+            self.at += length
+        lease = Lease(id=str(len(self.executions)), run="r1", ranges=ranges, limit=limit)
+        execution = Execution(lease, Spec(), self.loop.create_future())
         self.executions.append(execution)
         self.taken[execution] = []
+        self.limits[execution], self.ends[execution] = limit, execution.ranges.length
         if is_stopped:
-            self.withdrawn.add(execution)
-            execution.withdraw()
+            self.ends[execution] = 0
+            execution.shorten(0)
         self.feed.add(execution)
 
     @precondition(lambda self: self.feed.current)
@@ -98,25 +107,33 @@ class FeedMachine(RuleBasedStateMachine):
         execution, _ = self.end_one(data)
         execution.fail(outcome)
 
-    @precondition(lambda self: self.withdrawn & {execution for execution, _ in self.in_flight})
+    @precondition(lambda self: self.in_flight)
     @rule(data=st.data())
     def cut_off(self, data: st.DataObject) -> None:
-        """The grace time of a lease is over: what is in flight of it is given back."""
-        execution = data.draw(
-            st.sampled_from([execution for execution, _ in self.in_flight if execution in self.withdrawn])
-        )
-        for position, index in enumerate([index for other, index in self.in_flight if other is execution]):
+        """What is in flight of a lease is given back."""
+        execution = data.draw(st.sampled_from([execution for execution, _ in self.in_flight]))
+        for index in [index for other, index in self.in_flight if other is execution]:
             execution.give_back(index)
-            assert execution.unfinished.count(index) == 1, position
+            assert execution.given_back.count(execution.ranges.position_of(index)) == 1
         self.in_flight = [(other, index) for other, index in self.in_flight if other is not execution]
 
     @precondition(lambda self: self.executions)
-    @rule(data=st.data())
-    def withdraw(self, data: st.DataObject) -> None:
-        """A lease is stopped, the current one or any other."""
+    @rule(data=st.data(), end=st.integers(-1, 12))
+    def shorten(self, data: st.DataObject, end: int) -> None:
+        """A lease is to end earlier, the current one or any other."""
         execution = data.draw(st.sampled_from(self.executions))
-        self.withdrawn.add(execution)
-        self.feed.withdraw(execution)
+        self.ends[execution] = max(min(self.ends[execution], end), len(self.taken[execution]))
+        self.feed.shorten(execution, end)
+
+    @precondition(lambda self: self.executions)
+    @rule(data=st.data(), more=st.integers(-2, 8))
+    def raise_limits(self, data: st.DataObject, more: int) -> None:
+        """Some leases may go on, by an order that may be late."""
+        chosen = data.draw(st.sets(st.sampled_from(self.executions), min_size=1))
+        limits = {execution: self.limits[execution] + more for execution in chosen}
+        for execution, limit in limits.items():
+            self.limits[execution] = max(self.limits[execution], limit)
+        self.feed.raise_limits(limits)
 
     @rule()
     def look(self) -> None:
@@ -128,7 +145,7 @@ class FeedMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(h.finished.done() and h not in self.let_go for h in self.executions))
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
-        """A report has reached the broker."""
+        """A final checkpoint is confirmed."""
         done = [
             execution
             for execution in self.executions
@@ -139,40 +156,40 @@ class FeedMachine(RuleBasedStateMachine):
         self.meter.forget(execution)
 
     @invariant()
-    def each_index_is_taken_once_and_in_order(self) -> None:
-        """What was taken of a lease is a prefix of it, index by index."""
+    def each_position_is_taken_once_and_in_order(self) -> None:
+        """What was taken of a lease are its first positions, none of them beyond its limit or its end."""
         for execution in self.executions:
-            assert self.taken[execution] == list(range(execution.lease.start, execution.next_index))
-            assert execution.next_index <= max(execution.lease.start, execution.lease.stop)
+            taken = self.taken[execution]
+            assert taken == execution.ranges.list_indices(range(len(taken)))
+            assert execution.taken == len(taken) <= max(0, self.limits[execution])
+            assert execution.end == self.ends[execution] >= len(taken)
 
     @invariant()
     def leases_are_taken_in_the_order_in_which_they_came(self) -> None:
-        """The current one is the first with an index left, and there is one as long as there is an index."""
-        left = [execution for execution in self.executions if self.has_index_left(execution)]
-        assert self.feed.current is (left[0] if left else None)
+        """The current one is the first that may take, and there is one as long as one may."""
+        first = next((execution for execution in self.executions if self.count_allowed(execution)), None)
+        assert self.feed.current is first
+        assert self.feed.remaining == sum(map(self.count_allowed, self.executions))
 
     @invariant()
     def a_lease_is_finished_when_nothing_of_it_is_left(self) -> None:
-        """Neither an index to take nor a request in flight; not before, and not later."""
+        """Neither a position to take nor a request in flight; not before, and not later."""
         for execution in self.executions:
             in_flight = sum(other is execution for other, _ in self.in_flight)
             assert execution.in_flight == in_flight
-            assert execution.finished.done() == (not in_flight and not self.has_index_left(execution))
+            is_left = in_flight or len(self.taken[execution]) < self.ends[execution]
+            assert execution.finished.done() == (not is_left)
 
     @invariant()
-    def a_finished_lease_has_a_true_report(self) -> None:
-        """The coordinator would believe it."""
-        for execution in self.executions:
-            if execution.finished.done():
-                stop = max(execution.lease.start, execution.lease.stop)
-                assert find_fault(build_report(execution), execution.lease.start, stop) is None
+    def who_waits_for_a_limit_was_told_of(self) -> None:
+        """As long as nothing may be taken although something is left, somebody was asked for more."""
+        if self.feed.find_first() is not None and self.feed.current is None:
+            assert self.lows
 
-    def has_index_left(self, execution: Execution) -> bool:
-        """Whether an index can still be taken."""
-        return (
-            execution not in self.withdrawn
-            and len(self.taken[execution]) < execution.lease.stop - execution.lease.start
-        )
+    def count_allowed(self, execution: Execution) -> int:
+        """How many positions may be taken now."""
+        bound = min(self.limits[execution], self.ends[execution])
+        return max(0, bound - len(self.taken[execution]))
 
     def end_one(self, data: st.DataObject) -> tuple[Execution, int]:
         """Some request in flight, which is none any more."""
@@ -180,31 +197,12 @@ class FeedMachine(RuleBasedStateMachine):
 
 
 TestFeedMachine = FeedMachine.TestCase
-TestFeedMachine.settings = settings(max_examples=40, stateful_step_count=40)
+TestFeedMachine.settings = settings(max_examples=60, stateful_step_count=40)
 
 
 def count_buckets(execution: Execution) -> int:
     """How many latencies a lease has recorded."""
-    return sum(execution.counts)
-
-
-def build_report(execution: Execution) -> Report:
-    """The report of a finished lease."""
-    return Report(
-        lease=execution.lease.id,
-        execution="e1",
-        worker="w1",
-        incarnation="b1",
-        start=execution.lease.start,
-        done=execution.next_index,
-        unfinished=execution.unfinished,
-        outcomes=execution.outcomes,
-        statuses={str(status): count for status, count in execution.statuses.items()},
-        bytes_received=execution.bytes_received,
-        latency=execution.build_latency(),
-        started_at=execution.started_at,
-        ended_at=execution.ended_at,
-    )
+    return sum(count for _, count in execution.list_counts())
 
 
 async def test_who_waits_is_woken_by_a_lease(build_execution: BuildExecution) -> None:
@@ -214,10 +212,24 @@ async def test_who_waits_is_woken_by_a_lease(build_execution: BuildExecution) ->
     await asyncio.sleep(0)
     waiting[1].cancel()
 
-    feed.add(build_execution(0, 5))
+    feed.add(build_execution((0, 5)))
 
     await asyncio.wait_for(asyncio.gather(waiting[0], waiting[2]), 1)
     assert waiting[1].cancelled()
+
+
+async def test_who_waits_is_woken_by_a_limit_that_rises(build_execution: BuildExecution) -> None:
+    """A lease none of which may be taken wakes nobody, until it may."""
+    feed, execution = Feed(), build_execution((0, 5), limit=0)
+    waiting = asyncio.ensure_future(feed.wait())
+    feed.add(execution)
+    await asyncio.sleep(0)
+    assert (waiting.done(), feed.current, feed.find_first()) == (False, None, execution)
+
+    feed.raise_limits({execution: 2})
+
+    await asyncio.wait_for(waiting, 1)
+    assert feed.current is execution
 
 
 async def test_an_empty_lease_wakes_nobody(build_execution: BuildExecution) -> None:
@@ -226,7 +238,7 @@ async def test_an_empty_lease_wakes_nobody(build_execution: BuildExecution) -> N
     waiting = asyncio.ensure_future(feed.wait())
     await asyncio.sleep(0)
 
-    feed.add(build_execution(3, 3))
+    feed.add(build_execution())
     await asyncio.sleep(0)
 
     assert not waiting.done()
@@ -237,7 +249,8 @@ async def test_an_empty_lease_wakes_nobody(build_execution: BuildExecution) -> N
 def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildExecution) -> None:
     """One that waits behind another begins when the other has no index left."""
     now = 100.0
-    feed, first, second = Feed(), build_execution(0, 1, lambda: now), build_execution(1, 2, lambda: now)
+    feed = Feed()
+    first, second = build_execution((0, 1), now=lambda: now), build_execution((1, 2), now=lambda: now)
     feed.add(first)
     feed.add(second)
     now = 107.0
@@ -245,3 +258,50 @@ def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildExecuti
     feed.take(first)
 
     assert (first.started_at, second.started_at) == (100.0, 107.0)
+
+
+def count_taken_until_low(feed: Feed) -> int:
+    """How many indices can be taken before the feed says that little is left."""
+    lows: list[int] = []
+    feed.on_low = lambda: lows.append(1)
+    taken = 0
+    while not lows:
+        assert feed.current is not None
+        feed.take(feed.current)
+        taken += 1
+    return taken
+
+
+def test_it_tells_when_half_of_what_may_be_taken_is_left(build_execution: BuildExecution) -> None:
+    """It counts what may be taken of all leases together; each rise begins anew."""
+    feed = Feed()
+    first, second = build_execution((0, 10)), build_execution((10, 99), limit=30)
+    feed.add(first)
+    feed.add(second)
+    assert count_taken_until_low(feed) == 20
+    feed.raise_limits({second: 50})
+    assert count_taken_until_low(feed) == 20
+
+
+def test_it_tells_once_that_nothing_may_be_taken(build_execution: BuildExecution) -> None:
+    """However many leases come that may not be taken from either."""
+    feed, lows = Feed(), 0
+
+    def note_low() -> None:
+        nonlocal lows
+        lows += 1
+
+    feed.on_low = note_low
+    for start in range(0, 50, 10):
+        feed.add(build_execution((start, start + 10), limit=0))
+    assert lows == 1
+
+
+def test_it_says_nothing_when_limits_hold_nothing_back(build_execution: BuildExecution) -> None:
+    """Nobody could allow more."""
+    feed, lows = Feed(), []
+    feed.on_low = lambda: lows.append(1)
+    feed.add(build_execution((0, 10)))
+    while feed.current is not None:
+        feed.take(feed.current)
+    assert lows == []

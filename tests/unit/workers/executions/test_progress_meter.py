@@ -1,4 +1,3 @@
-import time
 from collections.abc import Callable
 
 import pytest
@@ -7,20 +6,30 @@ from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
 from oku_workers.executions.execution import TIMEOUT, Execution
 from oku_workers.executions.progress_meter import ProgressMeter
 
-BuildExecution = Callable[[int, int], Execution]
+BuildExecution = Callable[..., Execution]
 
 
 @pytest.fixture
 def execution(build_execution: BuildExecution) -> Execution:
     """A lease whose indices are all in flight."""
-    execution = build_execution(0, 1000)
+    return take_all(build_execution((0, 1000)))
+
+
+def take_all(execution: Execution) -> Execution:
+    """Take every index."""
+    execution.begin_segment()
     execution.next_index = execution.stop
     return execution
 
 
+def build_meter() -> ProgressMeter:
+    """A meter for which no time goes by."""
+    return ProgressMeter(lambda: 0.0, lambda: 0.0)
+
+
 def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
     """It has nothing of what was there before."""
-    meter = ProgressMeter()
+    meter = build_meter()
     execution.answer(200, 1000, 7, expected=True)
     meter.take([execution])
     execution.answer(200, 1000, 5, expected=True)
@@ -38,7 +47,7 @@ def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
 
 def test_a_second_without_answers_is_empty(execution: Execution) -> None:
     """It is, even if there were answers before it."""
-    meter = ProgressMeter()
+    meter = build_meter()
     execution.answer(200, 1000, 7, expected=True)
     meter.take([execution])
     second = meter.take([execution])
@@ -47,9 +56,9 @@ def test_a_second_without_answers_is_empty(execution: Execution) -> None:
 
 def test_executions_are_added_up(build_execution: BuildExecution) -> None:
     """A second is one of the worker, not of an execution."""
-    meter, executions = ProgressMeter(), [build_execution(0, 10), build_execution(10, 20)]
+    meter = build_meter()
+    executions = [take_all(build_execution((0, 10))), take_all(build_execution((10, 20)))]
     for execution in executions:
-        execution.next_index = execution.stop
         execution.answer(200, 3000, 1, expected=True)
     second = meter.take(executions)
     assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
@@ -57,7 +66,7 @@ def test_executions_are_added_up(build_execution: BuildExecution) -> None:
 
 def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> None:
     """What it did since the last look is not lost, and not counted twice."""
-    meter = ProgressMeter()
+    meter = build_meter()
     execution.answer(200, 10, 1, expected=True)
     meter.take([execution])
     execution.answer(200, 10, 1, expected=True)
@@ -67,19 +76,17 @@ def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> Non
 
 def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
-    meter = ProgressMeter()
+    meter = build_meter()
     execution.answer(200, 2 * HIGHEST_US, 0, expected=True)
     latency = meter.take([execution]).latency
     assert latency.max_us == HIGHEST_US
     assert latency.find_fault() is None
 
 
-def test_the_processor_share_is_of_the_time_since_the_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_processor_share_is_of_the_time_since_the_last_look() -> None:
     """It is processor time over wall time, and 0 when no time has passed."""
     cpu_s, now = 5.0, 100.0
-    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    meter = ProgressMeter()
+    meter = ProgressMeter(lambda: cpu_s, lambda: now)
     meter.start()
     assert meter.take([]).cpu_share == 0.0
     cpu_s, now = 5.5, 102.0

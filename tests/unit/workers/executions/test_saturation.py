@@ -36,11 +36,17 @@ class Worker:
         self.meter.look([], 0.0)
 
 
+def begin(execution: Execution) -> Execution:
+    """Take the first index."""
+    execution.begin_segment()
+    execution.next_index += 1
+    return execution
+
+
 @pytest.fixture
 def worker(build_execution: BuildExecution) -> Worker:
     """One that has begun with a lease, and has a request in flight all the time."""
-    execution = build_execution(0, 1_000_000)
-    execution.next_index += 1
+    execution = begin(build_execution((0, 1_000_000)))
     worker = Worker(execution)
     worker.meter.look([execution], 0.0)
     return worker
@@ -101,8 +107,7 @@ def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_executio
     worker.work(1.05, busy=1.0)
     affected = 0
     for _ in range(10):
-        worker.execution = build_execution(0, 1_000_000)
-        worker.execution.next_index += 1
+        worker.execution = begin(build_execution((0, 1_000_000)))
         worker.work(0.3, busy=1.0)
         worker.meter.settle(worker.execution)
         affected += worker.execution.saturated
@@ -115,8 +120,7 @@ def test_what_was_busy_before_a_pause_does_not_count_after_it(
     """The next run on this worker begins anew."""
     worker.work(2.0, busy=1.0)
     worker.rest(1.0, busy=1.0)
-    worker.execution = build_execution(0, 1_000_000)
-    worker.execution.next_index += 1
+    worker.execution = begin(build_execution((0, 1_000_000)))
     worker.meter.look([worker.execution], 0.0)
     worker.work(0.5, busy=1.0)
     worker.meter.settle(worker.execution)

@@ -92,6 +92,7 @@ class Checkpointer:
                 if is_repeat:
                     self.note_all_confirmed()
                 continue
+            self._plan_repeat(is_repeat=is_repeat)
             try:
                 await self._send(batch)
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
@@ -123,12 +124,14 @@ class Checkpointer:
         self._early_at = [at for at in self._early_at if at > now]
         if self._regular_at <= now:
             self._regular_at = max(self._regular_at + self._interval_s, now + _SHORTEST_INTERVAL_S)
-        is_repeat = self._repeat_at <= now
+        return self._repeat_at <= now
+
+    def _plan_repeat(self, *, is_repeat: bool) -> None:
+        """A message is about to be sent: plan when to send what it says again."""
         if is_repeat:
             self._repeat_s = min(2 * self._repeat_s, max(self._interval_s, _FIRST_REPEAT_S))
         if is_repeat or self._repeat_at == math.inf:
-            self._repeat_at = now + self._repeat_s
-        return is_repeat
+            self._repeat_at = self._sent_at + self._repeat_s
 
     def _wake(self) -> None:
         if self._woken is not None and not self._woken.done():
