@@ -8,13 +8,16 @@ from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
+from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
+from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 
@@ -170,6 +173,13 @@ class Bench:
         confirmed = self.book.take(batch)
         if self.is_confirming:
             self.control(confirmed=confirmed)
+
+
+def build_simulated_meter() -> WorkerMeter:
+    """A meter of a worker that is never busy, all of whose clocks are that of the running event loop."""
+    clock = asyncio.get_running_loop().time
+    gauges = ProcessGauges(monotonic=clock, cpu_s=lambda: 0.0)
+    return WorkerMeter(SteadyClock(clock, clock), gauges, SaturationMeter(lambda: 0.0, clock))
 
 
 async def settle() -> None:

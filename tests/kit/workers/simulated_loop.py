@@ -1,11 +1,8 @@
-"""An event loop whose time is that of a test: with nothing left to do, it is the next timer's time at once."""
+"""An event loop whose time is that of a test: with nothing to do, it is the next timer's time at once."""
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
-
-_T = TypeVar("_T")
+from typing import Any
 
 
 class _Selector(selectors.SelectSelector):
@@ -35,16 +32,3 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """The time, in seconds."""
         return self._own_selector.now
-
-
-def run(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, however long it takes by its own clock."""
-    loop = SimulatedLoop()
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.close()

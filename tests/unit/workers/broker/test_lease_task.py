@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from celery import Celery
+from oku_workers.leases.reports import WorkerIdentity, build_empty_report
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import LEASE_TASK, build_app
@@ -18,7 +19,6 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 from oku_workers.broker import lease_task
 from oku_workers.engines.engine_error import EngineError
-from oku_workers.leases.reports import WorkerIdentity, build_empty_report
 
 SIGNER = Signer(MESSAGE_KEY)
 WORKER = WorkerIdentity("w1", "b1")

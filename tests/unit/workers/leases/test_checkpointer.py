@@ -1,9 +1,6 @@
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 import pytest
-from tests.kit.workers.simulated_loop import run
 
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.supervision import Health
@@ -68,183 +65,140 @@ class Bench:
         self.is_open, self.has_news = True, False
 
 
-Story = Callable[[], Coroutine[Any, Any, None]]
-
-
-def test_something_new_is_sent_at_the_interval() -> None:
+async def test_something_new_is_sent_at_the_interval() -> None:
     """Nothing is sent as long as nothing is new."""
-
-    async def story() -> None:
-        bench = Bench()
-        await bench.wait_until(10.0)
-        assert bench.times == []
-        for _ in range(3):
-            bench.has_news = True
-            await bench.wait_until(bench.now + 3.0)
-            bench.confirm()
-        assert bench.times == pytest.approx([12.0, 15.0, 18.0])
-        assert bench.heard == [BATCH] * 3
-
-    run(story())
+    bench = Bench()
+    await bench.wait_until(10.0)
+    assert bench.times == []
+    for _ in range(3):
+        bench.has_news = True
+        await bench.wait_until(bench.now + 3.0)
+        bench.confirm()
+    assert bench.times == pytest.approx([12.0, 15.0, 18.0])
+    assert bench.heard == [BATCH] * 3
 
 
-def test_many_workers_spread_over_the_interval() -> None:
+async def test_many_workers_spread_over_the_interval() -> None:
     """Each has a place of its own in it, and keeps it."""
-
-    async def story() -> None:
-        bench = Bench(spread=0.25)
-        bench.has_news = True
-        await bench.wait_until(1.0)
-        bench.confirm()
-        bench.has_news = True
-        await bench.wait_until(4.0)
-        assert bench.times == pytest.approx([0.75, 3.75])
-
-    run(story())
+    bench = Bench(spread=0.25)
+    bench.has_news = True
+    await bench.wait_until(1.0)
+    bench.confirm()
+    bench.has_news = True
+    await bench.wait_until(4.0)
+    assert bench.times == pytest.approx([0.75, 3.75])
 
 
-def test_a_new_interval_holds_at_once() -> None:
+async def test_a_new_interval_holds_at_once() -> None:
     """A coordinator of many workers asks for a longer one, and of fewer for a shorter one."""
-
-    async def story() -> None:
-        bench = Bench()
-        await asyncio.sleep(0)
-        bench.checkpointer.set_interval(10.0)
-        assert bench.checkpointer.interval_s == 10.0
-        bench.has_news = True
-        await bench.wait_until(4.0)
-        bench.confirm()
-        bench.has_news = True
-        await bench.wait_until(5.0)
-        bench.checkpointer.set_interval(3.0)
-        await bench.wait_until(9.0)
-        assert bench.times == pytest.approx([3.0, 8.0])
-
-    run(story())
+    bench = Bench()
+    await asyncio.sleep(0)
+    bench.checkpointer.set_interval(10.0)
+    assert bench.checkpointer.interval_s == 10.0
+    bench.has_news = True
+    await bench.wait_until(4.0)
+    bench.confirm()
+    bench.has_news = True
+    await bench.wait_until(5.0)
+    bench.checkpointer.set_interval(3.0)
+    await bench.wait_until(9.0)
+    assert bench.times == pytest.approx([3.0, 8.0])
 
 
-def test_a_run_that_begins_is_told_of_early() -> None:
+async def test_a_run_that_begins_is_told_of_early() -> None:
     """It is told of after half a second, one and two; then the interval is often enough."""
-
-    async def story() -> None:
-        bench = Bench()
-        await asyncio.sleep(0)
-        bench.checkpointer.set_interval(60.0)
-        await bench.wait_until(3.5)
-        bench.checkpointer.begin_run()
-        for until in (4.2, 4.7, 5.7, 10.0):
-            bench.has_news = True
-            await bench.wait_until(until)
-            bench.confirm()
-        assert bench.times == pytest.approx([4.0, 4.5, 5.5])
-
-    run(story())
-
-
-def test_what_is_wanted_goes_at_once_and_not_too_often() -> None:
-    """Whoever asks in the same moment is served by one message; the next one waits for a moment."""
-
-    async def story() -> None:
-        bench = Bench()
-        await bench.wait_until(1.0)
-        for _ in range(10):
-            bench.has_news = True
-            bench.checkpointer.want()
-            await asyncio.sleep(0.01)
-        assert bench.times == pytest.approx([1.0, 1.0 + COALESCE_S])
-
-    run(story())
-
-
-def test_leases_that_end_together_are_one_message() -> None:
-    """Who can wait for a moment does."""
-
-    async def story() -> None:
-        bench = Bench()
-        await bench.wait_until(1.0)
+    bench = Bench()
+    await asyncio.sleep(0)
+    bench.checkpointer.set_interval(60.0)
+    await bench.wait_until(3.5)
+    bench.checkpointer.begin_run()
+    for until in (4.2, 4.7, 5.7, 10.0):
         bench.has_news = True
-        for _ in range(4):
-            bench.checkpointer.want(COALESCE_S)
-            await asyncio.sleep(0.01)
-        await bench.wait_until(2.0)
-        assert bench.times == pytest.approx([1.0 + COALESCE_S])
-
-    run(story())
-
-
-def test_what_is_not_confirmed_is_repeated_with_growing_pauses() -> None:
-    """They grow to the interval, and begin anew when all is confirmed."""
-
-    async def story() -> None:
-        bench = Bench()
-        bench.checkpointer.set_interval(5.0)
-        bench.has_news = True
-        bench.checkpointer.want()
-        await bench.wait_until(15.0)
-        assert bench.times == pytest.approx([0.0, 1.0, 3.0, 7.0, 12.0])
-        assert [is_repeat for _, is_repeat in bench.sent] == [False, True, True, True, True]
+        await bench.wait_until(until)
         bench.confirm()
-        bench.sent.clear()
-        await bench.wait_until(30.0)
-        assert bench.sent == []
+    assert bench.times == pytest.approx([4.0, 4.5, 5.5])
+
+
+async def test_what_is_wanted_goes_at_once_and_not_too_often() -> None:
+    """Whoever asks in the same moment is served by one message; the next one waits for a moment."""
+    bench = Bench()
+    await bench.wait_until(1.0)
+    for _ in range(10):
         bench.has_news = True
         bench.checkpointer.want()
-        await bench.wait_until(31.5)
-        assert bench.times == pytest.approx([30.0, 31.0])
-
-    run(story())
+        await asyncio.sleep(0.01)
+    assert bench.times == pytest.approx([1.0, 1.0 + COALESCE_S])
 
 
-def test_news_do_not_put_a_repetition_off() -> None:
+async def test_leases_that_end_together_are_one_message() -> None:
+    """Who can wait for a moment does."""
+    bench = Bench()
+    await bench.wait_until(1.0)
+    bench.has_news = True
+    for _ in range(4):
+        bench.checkpointer.want(COALESCE_S)
+        await asyncio.sleep(0.01)
+    await bench.wait_until(2.0)
+    assert bench.times == pytest.approx([1.0 + COALESCE_S])
+
+
+async def test_what_is_not_confirmed_is_repeated_with_growing_pauses() -> None:
+    """They grow to the interval, and begin anew when all is confirmed."""
+    bench = Bench()
+    bench.checkpointer.set_interval(5.0)
+    bench.has_news = True
+    bench.checkpointer.want()
+    await bench.wait_until(15.0)
+    assert bench.times == pytest.approx([0.0, 1.0, 3.0, 7.0, 12.0])
+    assert [is_repeat for _, is_repeat in bench.sent] == [False, True, True, True, True]
+    bench.confirm()
+    bench.sent.clear()
+    await bench.wait_until(30.0)
+    assert bench.sent == []
+    bench.has_news = True
+    bench.checkpointer.want()
+    await bench.wait_until(31.5)
+    assert bench.times == pytest.approx([30.0, 31.0])
+
+
+async def test_news_do_not_put_a_repetition_off() -> None:
     """What is lost is repeated in time, however much is sent meanwhile."""
-
-    async def story() -> None:
-        bench = Bench()
-        for _ in range(25):
-            bench.has_news = True
-            bench.checkpointer.want()
-            await asyncio.sleep(0.1)
-        repeats = [at for at, is_repeat in bench.sent if is_repeat]
-        assert repeats == pytest.approx([1.0], abs=0.11)
-
-    run(story())
-
-
-def test_a_message_that_cannot_be_sent_is_tried_again_soon() -> None:
-    """A broker may be away; whoever watches is told, until it works."""
-
-    async def story() -> None:
-        bench = Bench()
-        bench.error = OSError("no broker")
+    bench = Bench()
+    for _ in range(25):
         bench.has_news = True
         bench.checkpointer.want()
-        await bench.wait_until(10.0)
-        assert bench.health.trouble == "checkpoints: OSError: no broker"
-        pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
-        assert pauses
-        assert all(0.0 < pause <= 1.01 for pause in pauses)
-        assert bench.heard == []
-        bench.error = None
-        await bench.wait_until(12.0)
-        assert (bench.health.trouble, bench.heard) == ("", [BATCH])
-
-    run(story())
+        await asyncio.sleep(0.1)
+    repeats = [at for at, is_repeat in bench.sent if is_repeat]
+    assert repeats == pytest.approx([1.0], abs=0.11)
 
 
-def test_one_message_follows_the_other() -> None:
+async def test_a_message_that_cannot_be_sent_is_tried_again_soon() -> None:
+    """A broker may be away; whoever watches is told, until it works."""
+    bench = Bench()
+    bench.error = OSError("no broker")
+    bench.has_news = True
+    bench.checkpointer.want()
+    await bench.wait_until(10.0)
+    assert bench.health.trouble == "checkpoints: OSError: no broker"
+    pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
+    assert pauses
+    assert all(0.0 < pause <= 1.01 for pause in pauses)
+    assert bench.heard == []
+    bench.error = None
+    await bench.wait_until(12.0)
+    assert (bench.health.trouble, bench.heard) == ("", [BATCH])
+
+
+async def test_one_message_follows_the_other() -> None:
     """While one is on its way none is built: what comes next is newer then."""
-
-    async def story() -> None:
-        bench = Bench()
-        bench.takes_s = 2.0
-        for at in (0.0, 0.5, 1.0):
-            await bench.wait_until(at)
-            bench.has_news = True
-            bench.checkpointer.want()
-        await bench.wait_until(2.6)
+    bench = Bench()
+    bench.takes_s = 2.0
+    for at in (0.0, 0.5, 1.0):
+        await bench.wait_until(at)
         bench.has_news = True
-        await bench.wait_until(3.5)
-        assert bench.times[0] == 0.0
-        assert all(at >= 2.0 for at in bench.times[1:])
-
-    run(story())
+        bench.checkpointer.want()
+    await bench.wait_until(2.6)
+    bench.has_news = True
+    await bench.wait_until(3.5)
+    assert bench.times[0] == 0.0
+    assert all(at >= 2.0 for at in bench.times[1:])

@@ -1,199 +1,427 @@
 import asyncio
-from typing import Any
 
+import msgspec
 import pytest
 from tests.kit.workers.engines_in_memory import (
+    NEVER,
     OTHER_SPEC,
     SPEC,
-    BuiltEngines,
-    begin,
+    Bench,
     build_lease,
-    receive,
     settle,
 )
 
-from oku_core.messaging.lease import find_fault
-from oku_core.messaging.order import Stop
-from oku_workers.leases.lease_runner import LeaseRunner
+from oku_core.messaging.checkpoint import Checkpoint
+from oku_core.messaging.lease import LeaseBatch, build_lease_id
+from oku_core.messaging.order import Control, Stop
+from oku_core.messaging.progress import LeaseProgress
+from oku_workers.engines.engine_error import EngineError
 
 
-async def test_a_report_is_made_with_the_last_answer(runner: LeaseRunner, built: BuiltEngines) -> None:
-    """It is made at once, and not before."""
-    task = begin(runner, build_lease(0, 2))
+def list_checkpoints(bench: Bench, lease: str) -> list[Checkpoint]:
+    """All that was sent of a lease."""
+    return [each for batch in bench.sent for each in batch.checkpoints if each.lease == lease]
+
+
+async def test_a_lease_ends_in_a_final_checkpoint(bench: Bench) -> None:
+    """It comes at once, and when it is confirmed the lease is forgotten."""
+    [account] = bench.take(build_lease(0, 10))
     await settle()
-    built.engine.fill()
+    await bench.engine.work()
+    assert bench.runner.lease_ids == [build_lease(0, 10).id]
+    await asyncio.sleep(0.1)
+    assert account.checkpoint.is_final
+    assert (account.checkpoint.done, account.outcomes) == (10, [10, 0, 0, 0, 0, 0])
+    assert bench.runner.lease_ids == []
+    assert bench.runner.has_sent_all
+
+
+async def test_a_lease_under_way_is_told_of_again_and_again(bench: Bench) -> None:
+    """What is in flight and what came of the rest is told at the interval; each message contains the last."""
+    [account] = bench.take(build_lease(0, 1000))
     await settle()
-    assert not task.done()
-    built.engine.answer_all()
-    assert (await receive(task)).done == 2
+    for _ in range(100):
+        bench.engine.fill()
+        bench.engine.flights.pop(0)[0].answer(200, 1500, 10, expected=True)
+        await asyncio.sleep(0.1)
+    checkpoints = list_checkpoints(bench, build_lease(0, 1000).id)
+    assert 5 <= len(checkpoints) <= 8
+    assert all(len(each.in_flight) in {2, 3} for each in checkpoints)
+    assert account.checkpoint.done > 60
 
 
-async def test_a_doubled_lease_is_executed_once(runner: LeaseRunner, built: BuiltEngines) -> None:
-    """Its second message has no effect while it is under way, its report on the way included."""
+async def test_what_nobody_confirms_is_repeated(bench: Bench) -> None:
+    """The final checkpoint of a lease is sent until it is confirmed, and then no more."""
+    bench.is_confirming = False
+    lease = build_lease(0, 3)
+    bench.take(lease)
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(10.0)
+    assert len(list_checkpoints(bench, lease.id)) >= 4
+    assert len({msgspec.json.encode(each) for each in list_checkpoints(bench, lease.id)}) == 1
+    assert list(bench.runner.build_progress().leases) == [lease.id]
+    bench.confirm_all()
+    sent = len(bench.sent)
+    await asyncio.sleep(10.0)
+    assert len(bench.sent) == sent
+    assert bench.runner.lease_ids == []
+
+
+async def test_a_doubled_lease_is_executed_once(bench: Bench) -> None:
+    """Its message has no effect while it is under way, and none after its end."""
     lease = build_lease(0, 5)
-    task = begin(runner, lease)
+    bench.take(lease, lease)
+    bench.take(lease)
     await settle()
-    assert await runner.run(lease, "e2") is None
-    await built.engine.work()
-    await receive(task)
-    assert await runner.run(lease, "e3") is None
-    assert runner.lease_ids == [lease.id]
-    runner.forget(lease.id)
-    assert runner.lease_ids == []
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    bench.take(lease)
+    await settle()
+    assert bench.runner.lease_ids == []
+    assert [each.is_final for each in list_checkpoints(bench, lease.id)] == [True]
 
 
-@pytest.mark.parametrize("stop", [50, 49, 0])
-async def test_a_lease_without_an_index_is_reported_at_once(
-    runner: LeaseRunner, built: BuiltEngines, stop: int
-) -> None:
-    """It may be forged, and must not stay under way for ever."""
-    report = await receive(begin(runner, build_lease(50, stop)))
-    assert (report.start, report.done, sum(report.outcomes)) == (50, 50, 0)
+async def test_a_lease_under_way_does_not_begin_again_when_its_message_is_stale(bench: Bench) -> None:
+    """Its id is forgotten by then, but not the lease."""
+    lease = build_lease(0, 5)
+    bench.take(lease, start_by=0.0)
+    assert bench.runner.build_progress().leases == {lease.id: LeaseProgress(0, 0, [0] * 6)}
+
+    other = build_lease(5, 10)
+    bench.take(other)
+    await settle()
+    bench.engine.fill()
+    bench.take(other, start_by=0.0)
+    assert bench.runner.build_progress().leases[other.id].taken == 3
 
 
-async def test_a_stop_ends_the_leases_that_it_names(runner: LeaseRunner, built: BuiltEngines) -> None:
-    """It names them by run or one by one; others go on."""
-    leases = [
-        build_lease(0, 9),
-        build_lease(9, 18),
-        build_lease(18, 27, run="r2"),
-        build_lease(27, 36, run="r3"),
+@pytest.mark.parametrize("is_stopped", [True, False])
+async def test_what_cannot_be_begun_is_given_back(bench: Bench, *, is_stopped: bool) -> None:
+    """A final checkpoint says that nothing was taken, and nothing will be; no engine is needed for it."""
+    if is_stopped:
+        bench.runner.stop_all(0)
+    [account] = bench.take(build_lease(0, 5), start_by=1e12 if is_stopped else 0.0)
+    await asyncio.sleep(0.1)
+    assert (account.checkpoint.is_final, account.checkpoint.done, account.checkpoint.end) == (True, 0, 0)
+    assert (bench.built.engines, bench.runner.lease_ids) == ([], [])
+
+
+async def test_an_empty_lease_ends_at_once(bench: Bench) -> None:
+    """It may be forged, and must not stay in hand for ever."""
+    lease = msgspec.structs.replace(build_lease(0, 5), ranges=[])
+    [account] = bench.take(lease)
+    await asyncio.sleep(0.1)
+    assert (account.checkpoint.is_final, account.checkpoint.done) == (True, 0)
+
+
+async def test_ranges_that_do_not_rise_are_dropped(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing true could be said of them; the other leases of the message are taken."""
+    forged = msgspec.structs.replace(build_lease(0, 5), ranges=[(5, 9), (0, 5)])
+    leases = [forged, build_lease(10, 20)]
+    bench.runner.take(LeaseBatch(run="r1", incarnation="b1", leases=leases, start_by=NEVER, spec=SPEC))
+    assert bench.runner.lease_ids == [build_lease(10, 20).id]
+    assert "is dropped: the range [0, 5) is empty or does not follow on 9" in caplog.text
+
+
+async def test_a_limit_is_not_passed(bench: Bench) -> None:
+    """Nothing is taken beyond it until it rises, and the coordinator is asked at once for more."""
+    [account] = bench.take(build_lease(0, 20, limit=4))
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert (account.checkpoint.done, account.checkpoint.is_final) == (4, False)
+
+    bench.control(limits={build_lease(0, 20).id: 2})
+    await bench.engine.work()
+    bench.control(limits={build_lease(0, 20).id: 9})
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert account.checkpoint.done == 9
+
+
+async def test_a_worker_that_may_take_nothing_asks_again_and_again(bench: Bench) -> None:
+    """The answer may be lost, and nobody else would ever say anything."""
+    lease = build_lease(0, 20, limit=4)
+    bench.take(lease)
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(20.0)
+    sequences = [each.sequence for each in list_checkpoints(bench, lease.id)]
+    assert sequences == list(range(1, len(sequences) + 1))
+    assert 6 <= len(sequences) <= 15
+
+
+async def test_half_of_what_may_be_taken_is_enough_to_ask_for_more(bench: Bench) -> None:
+    """The answer comes before the rest is taken."""
+    [account] = bench.take(build_lease(0, 100, limit=20))
+    await settle()
+    for _ in range(3):
+        bench.engine.fill()
+        bench.engine.answer_all()
+    await asyncio.sleep(0.06)
+    assert account.newest is None
+    bench.engine.fill()
+    bench.engine.answer_all()
+    await asyncio.sleep(0.06)
+    assert account.checkpoint.done == 12
+
+
+@pytest.mark.parametrize(("wish", "end"), [(7, 7), (3, 3), (2, 3), (0, 3)])
+async def test_a_lease_is_shortened_as_far_as_it_can_be(bench: Bench, wish: int, end: int) -> None:
+    """What was taken stays; the answer comes at once and says where it ends."""
+    [account] = bench.take(build_lease(100, 120))
+    await settle()
+    bench.engine.fill()
+
+    bench.control(ends={build_lease(100, 120).id: wish})
+    await asyncio.sleep(0.06)
+
+    assert (account.checkpoint.done, account.checkpoint.end, account.checkpoint.is_final) == (3, end, False)
+    bench.engine.answer_all()
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert account.checkpoint.is_final
+    assert account.outcomes[0] == end
+
+
+async def test_a_wish_that_cannot_be_granted_is_answered(bench: Bench) -> None:
+    """Whoever wishes again learns that it cannot be."""
+    [account] = bench.take(build_lease(0, 20))
+    await settle()
+    bench.engine.fill()
+    bench.control(ends={build_lease(0, 20).id: 0})
+    await asyncio.sleep(0.06)
+    sequence = account.checkpoint.sequence
+    bench.control(ends={build_lease(0, 20).id: 0})
+    await asyncio.sleep(0.06)
+    assert account.checkpoint.sequence == sequence + 1
+    assert account.checkpoint.end == 3
+
+
+async def test_a_lease_that_was_ended_before_it_came_is_not_begun(bench: Bench) -> None:
+    """The coordinator is told so when it asks, and its lease may still come."""
+    lease = build_lease(0, 20, name="r1.000000007.aa")
+    bench.book.open(lease)
+    bench.control(ends={lease.id: 0})
+    await asyncio.sleep(0.1)
+    [account] = bench.take(lease)
+    await asyncio.sleep(0.1)
+    assert (account.checkpoint.is_final, account.checkpoint.done, account.checkpoint.end) == (True, 0, 0)
+    assert (bench.built.engines, bench.runner.lease_ids) == ([], [])
+
+
+async def test_a_lease_that_is_over_is_not_told_of_again(bench: Bench) -> None:
+    """A wish that is late, or a confirmation that is, changes nothing."""
+    lease = build_lease(0, 3)
+    bench.take(lease)
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    sent = len(bench.sent)
+    bench.control(ends={lease.id: 0}, limits={lease.id: 9}, confirmed={lease.id: 9})
+    bench.control(ends={"r9.000000001.aa": 5})
+    await asyncio.sleep(0.1)
+    assert len(bench.sent) == sent
+    assert bench.runner.lease_ids == []
+
+
+async def test_control_of_another_process_is_dropped(bench: Bench) -> None:
+    """A process before this one may have had the lease."""
+    bench.take(build_lease(0, 20))
+    bench.runner.control(Control(incarnation="b0", ends={build_lease(0, 20).id: 0}))
+    assert bench.runner.build_progress().leases[build_lease(0, 20).id].end == 20
+
+
+async def test_a_stop_ends_the_leases_of_a_run_up_to_a_number(bench: Bench) -> None:
+    """Replaying the order of a pause after the run was resumed stops nothing, and other runs go on."""
+    ids = [build_lease_id("r1", 7), build_lease_id("r1", 8), build_lease_id("r2", 3)]
+    accounts = [
+        bench.take(build_lease(0, 9, name=ids[0]))[0],
+        bench.take(build_lease(9, 18, name=ids[1]))[0],
+        bench.take(build_lease(0, 9, run="r2", name=ids[2]))[0],
     ]
-    tasks = [begin(runner, lease) for lease in leases]
     await settle()
-    built.engine.fill()
+    bench.engine.fill()
 
-    runner.stop(Stop(run="r1", leases=[leases[3].id], grace_s=0))
+    bench.runner.stop(Stop(run="r1", up_to=7, grace_s=0))
+    await asyncio.sleep(0.1)
+
+    assert (accounts[0].checkpoint.is_final, accounts[0].given_back) == (True, [0, 1, 2])
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert [account.outcomes[0] for account in accounts] == [0, 9, 9]
+
+
+async def test_requests_in_flight_have_the_grace_time(bench: Bench) -> None:
+    """Their rest is told of at once as free; what is not answered when the time is over is cut off."""
+    [account] = bench.take(build_lease(0, 100, name=build_lease_id("r1", 1)))
     await settle()
+    bench.engine.fill()
+    bench.runner.stop(Stop(run="r1", up_to=1, grace_s=7.5))
+    await asyncio.sleep(0.1)
+    assert (account.checkpoint.end, account.checkpoint.is_final) == (3, False)
+    bench.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
+    bench.engine.fill()
+    assert bench.engine.in_flight == 2
+    await asyncio.sleep(7.0)
+    assert not account.checkpoint.is_final
+    await asyncio.sleep(1.0)
+    assert (account.checkpoint.is_final, account.given_back) == (True, [0, 1])
+    assert account.outcomes[0] == 1
 
-    reports = [await receive(tasks[n]) for n in (0, 1, 3)]
-    assert [(report.done, report.unfinished) for report in reports] == [(3, [0, 1, 2]), (9, []), (27, [])]
-    await built.engine.work()
-    assert (await receive(tasks[2])).covered == 9
+
+async def test_a_later_stop_may_shorten_the_grace_time_and_not_extend_it(bench: Bench) -> None:
+    """Who cancels with no grace does not wait for that of the first order; repetitions change nothing."""
+    [account] = bench.take(build_lease(0, 100, name=build_lease_id("r1", 1)))
+    await settle()
+    bench.engine.fill()
+    for grace_s in (3600.0, 3600.0, 1.0, 50.0):
+        bench.runner.stop(Stop(run="r1", up_to=1, grace_s=grace_s))
+    await asyncio.sleep(0.9)
+    assert not account.checkpoint.is_final
+    await asyncio.sleep(0.3)
+    assert account.checkpoint.is_final
 
 
-async def test_an_old_stop_does_not_end_a_lease_that_was_cut_after_it(
-    runner: LeaseRunner, built: BuiltEngines
+async def test_a_spec_that_cannot_be_carried_out_here_is_refused(
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Replaying the order of a pause after the run was resumed stops nothing."""
-    before, after = build_lease(0, 9, name="r1.7.aa"), build_lease(9, 18, name="r1.8.bb")
-    tasks = [begin(runner, lease) for lease in (before, after)]
+    """Each lease of the run is given back with the reason; the next run goes on."""
+    bench.built.error = EngineError("cacert /ca.pem cannot be used")
+    accounts = [bench.take(build_lease(start, start + 10))[0] for start in (0, 10, 20)]
+    await asyncio.sleep(0.1)
+
+    for account in accounts:
+        assert account.checkpoint.is_final
+        assert (account.checkpoint.done, account.checkpoint.end) == (0, 0)
+        assert account.checkpoint.refusal == "cacert /ca.pem cannot be used"
+    assert "cannot be carried out here: cacert /ca.pem cannot be used" in caplog.text
+    [record] = [each for each in caplog.records if "carried out" in each.getMessage()]
+    assert (record.__dict__["run"], record.__dict__["lease"]) == ("r1", build_lease(0, 10).id)
+    bench.built.error = None
+    [other] = bench.take(build_lease(0, 5, run="r2"), spec=OTHER_SPEC)
     await settle()
-    built.engine.fill()
-
-    runner.stop(Stop(run="r1", up_to=7, grace_s=0))
-    await settle()
-
-    assert (await receive(tasks[0])).unfinished == [0, 1, 2]
-    await built.engine.work()
-    assert (await receive(tasks[1])).covered == 9
-
-
-async def test_requests_in_flight_have_the_grace_time(
-    runner: LeaseRunner, built: BuiltEngines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No index is taken any more; what is not answered when it is over is cut off."""
-    timers: list[tuple[float, Any, tuple[Any, ...]]] = []
-    loop = asyncio.get_running_loop()
-    task = begin(runner, build_lease(0, 100))
-    await settle()
-    built.engine.fill()
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "call_later", lambda delay, call, *args: timers.append((delay, call, args)))
-        runner.stop(Stop(run="r1", grace_s=7.5))
-
-    built.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
-    built.engine.fill()
-    assert built.engine.in_flight == 2
-    assert [delay for delay, _, _ in timers] == [7.5]
-    _, cut_off, arguments = timers[0]
-    cut_off(*arguments)
-    cut_off(*arguments)
-
-    report = await receive(task)
-    assert (report.done, report.unfinished, report.outcomes[0]) == (3, [0, 1], 1)
-    assert find_fault(report, 0, 100) is None
-
-
-async def test_a_runner_that_is_stopping_begins_nothing(runner: LeaseRunner, built: BuiltEngines) -> None:
-    """Every lease is ended, and those that come later are given back untouched, without an engine."""
-    first = begin(runner, build_lease(0, 10))
-    await settle()
-
-    runner.stop_all(0)
-    second = begin(runner, build_lease(10, 20, OTHER_SPEC))
-
-    assert [(await receive(task)).covered for task in (first, second)] == [0, 0]
-    assert runner.build_progress().stopping
-    assert len(built.engines) == 1
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert other.checkpoint.is_final
 
 
 async def test_a_lease_that_the_engine_has_spoilt_is_given_up(
-    runner: LeaseRunner, built: BuiltEngines
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What nobody can account for any more is not reported, and nothing more of it is sent."""
-    task = begin(runner, build_lease(0, 100))
+    """What nobody can account for any more is not told of, and nothing more of it is sent."""
+    lease = build_lease(0, 100)
+    bench.take(lease)
     await settle()
-    built.engine.fill()
+    bench.engine.fill()
 
-    built.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
+    bench.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
+    await asyncio.sleep(0.1)
 
-    with pytest.raises(ArithmeticError):
-        await asyncio.wait_for(task, 1)
-    built.engine.answer_all()
-    built.engine.fill()
-    assert built.engine.in_flight == 0
-    assert runner.lease_ids == []
+    bench.engine.answer_all()
+    bench.engine.fill()
+    assert bench.engine.in_flight == 0
+    assert (bench.runner.lease_ids, list_checkpoints(bench, lease.id)) == ([], [])
+    assert "failed: ArithmeticError: a fault of our own" in caplog.text
 
 
-async def test_closing_ends_every_lease(runner: LeaseRunner, built: BuiltEngines) -> None:
+async def test_closing_ends_every_lease(bench: Bench) -> None:
     """It ends those in flight, those that wait, and those that wait for another engine."""
-    runner.start()
-    tasks = [
-        begin(runner, build_lease(n, n + 10, spec)) for n, spec in ((0, SPEC), (10, SPEC), (20, OTHER_SPEC))
-    ]
+    bench.take(build_lease(0, 10))
+    bench.take(build_lease(10, 20))
+    bench.take(build_lease(0, 10, run="r2"), spec=OTHER_SPEC)
     await settle()
-    built.engine.fill()
+    bench.engine.fill()
 
-    await runner.close()
+    await asyncio.wait_for(bench.close(), 1)
 
-    assert [(await receive(task)).covered for task in tasks] == [0, 0, 0]
-    assert built.engine.is_closed
+    assert bench.engine.is_closed
+    assert [(each.taken, each.end) for each in bench.runner.build_progress().leases.values()] == [
+        (3, 3), (0, 0), (0, 0)
+    ]  # fmt: skip
 
 
-async def test_progress_names_the_leases_under_way(runner: LeaseRunner, built: BuiltEngines) -> None:
-    """It has their outcomes so far, what is in flight, and what is new since the last time."""
+async def test_a_worker_knows_whether_the_broker_has_all(bench: Bench) -> None:
+    """One that leaves need not wait for a coordinator that is away, once it has said everything."""
+    bench.is_confirming, bench.error = False, OSError("no broker")
+    bench.take(build_lease(0, 3))
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(5.0)
+    assert not bench.runner.has_sent_all
+    bench.error = None
+    await asyncio.sleep(5.0)
+    assert bench.runner.has_sent_all
+    assert bench.runner.lease_ids
+
+
+async def test_progress_names_the_leases_in_hand(bench: Bench) -> None:
+    """It says how far each is, what is in flight, what is new, and which runs are known."""
     first, second = build_lease(0, 10), build_lease(10, 20)
-    tasks = [begin(runner, first), begin(runner, second)]
+    bench.take(first, second)
     await settle()
-    built.engine.fill()
-    built.engine.answer_all()
-    built.engine.fill()
+    bench.engine.fill()
+    bench.engine.answer_all()
+    bench.engine.fill()
 
-    progress = runner.build_progress()
+    progress = bench.runner.build_progress()
 
     assert progress.find_fault() is None
     assert (progress.worker, progress.incarnation, progress.stopping) == ("w1", "b1", False)
-    assert progress.leases == {first.id: [3, 0, 0, 0, 0, 0], second.id: [0] * 6}
+    assert progress.leases == {
+        first.id: LeaseProgress(6, 10, [3, 0, 0, 0, 0, 0]), second.id: LeaseProgress(0, 10, [0] * 6)
+    }  # fmt: skip
+    assert progress.specs == ["r1"]
     assert (progress.in_flight, progress.outcomes, progress.bytes_received) == (3, [3, 0, 0, 0, 0, 0], 30)
     assert progress.rss_mb > 10
-    assert runner.build_progress().outcomes == [0] * 6
-    await runner.close()
-    await asyncio.gather(*tasks)
+    assert bench.runner.build_progress().outcomes == [0] * 6
 
 
-async def test_progress_before_anything(runner: LeaseRunner) -> None:
+async def test_progress_before_anything(bench: Bench) -> None:
     """A worker that has just started speaks, too."""
-    progress = runner.build_progress()
+    progress = bench.runner.build_progress()
     assert progress.find_fault() is None
-    assert (progress.leases, progress.in_flight, progress.lag_s) == ({}, 0, 0.0)
+    assert (progress.leases, progress.specs, progress.in_flight) == ({}, [], 0)
 
 
-async def test_a_refused_lease_fills_a_slot_until_the_worker_leaves(runner: LeaseRunner) -> None:
-    """What arrives next is for other workers; a worker that is told to leave is not kept from it."""
-    resting = asyncio.create_task(asyncio.to_thread(runner.fill_slot, "l1", 60.0))
-    while not runner.refused:  # noqa: ASYNC110  # a thread does not call
-        await asyncio.sleep(0)
-    runner.stop_all(0.0)
-    await asyncio.wait_for(resting, 5.0)
-    assert runner.refused == set()
+async def test_a_message_tells_how_fast_the_run_is(bench: Bench) -> None:
+    """It says how much this process has taken of the run in all, leases that are over included."""
+    bench.take(build_lease(0, 20))
+    bench.take(build_lease(20, 1000))
+    await settle()
+    for _ in range(80):
+        bench.engine.fill()
+        await asyncio.sleep(0.05)
+        bench.engine.answer_all()
+    last = bench.sent[-1]
+    assert last.run == "r1"
+    assert last.taken == last.checkpoints[-1].done + 20
+    assert last.rate_rps == pytest.approx(60.0, rel=0.05)
+
+
+async def test_a_window_that_is_not_full_is_told_of(bench: Bench) -> None:
+    """A limit that holds it back counts as well: there was something to send."""
+    [account] = bench.take(build_lease(0, 1000, limit=400))
+    await settle()
+    for look in range(400):
+        bench.engine.fill()
+        while look >= 200 and len(bench.engine.flights) > 1:
+            bench.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
+        await asyncio.sleep(0.05)
+        if bench.engine.flights:
+            bench.engine.flights.pop(0)[0].answer(200, 1, 1, expected=True)
+    bench.control(ends={build_lease(0, 1000).id: 0})
+    await asyncio.sleep(0.1)
+    assert account.checkpoint.watched_s == pytest.approx(20.0, abs=2.5)
+    assert 0 < account.checkpoint.underfilled_s < account.checkpoint.watched_s
+
+
+async def test_many_leases_in_hand_do_not_hold_the_loop_up(bench: Bench) -> None:
+    """A thousand small ones are taken, finished and confirmed."""
+    accounts = bench.take(*(build_lease(10 * n, 10 * n + 10) for n in range(1000)))
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(1.0)
+    assert all(account.checkpoint.is_final for account in accounts)
+    assert bench.runner.lease_ids == []

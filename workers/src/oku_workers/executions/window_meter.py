@@ -1,6 +1,6 @@
 """Finds the seconds in which a worker did not keep its window full although there was something to send.
 
-Only whole seconds are judged in which the target answered. A second in which a worker had nothing to take is
+Only whole seconds are judged in which the target answered, or was asked nothing. A second in which a worker had nothing to take is
 judged when it gets more of the same run: then something was there to be taken, by somebody.
 """
 
@@ -63,9 +63,8 @@ class WindowMeter:
         self._ended = 0
 
     def _judge(self, *, is_gap: bool) -> None:
-        is_idle = is_gap and not self._flown
-        if not self._ended and not is_idle:
-            return
+        if self._flown and not self._ended:
+            return  # nobody can fill a window by a target that does not answer
         lacking_s = self._seconds if self._flown / self._seconds < UNDERFILLED_SHARE * self._window else 0.0
         if is_gap and not self._is_stopped:
             self._gap_watched_s += self._seconds

@@ -61,6 +61,7 @@ class EngineSwitch:
         self._run_blocking = run_blocking
         self.feed = Feed()
         self._served: set[Execution] = set()
+        """The executions that the engine has; those that wait for another one are not among them."""
         self._engine: EngineProtocol | None = None
         self._key: _EngineKey | None = None
         self._changing = asyncio.Lock()
@@ -121,8 +122,11 @@ class EngineSwitch:
         spec, key = execution.spec, _build_key(execution)
         async with self._changing:
             # An execution that is stopped meanwhile needs no engine.
-            while (others := self._list_others(key)) and not execution.finished.done():
-                await asyncio.wait([*others, execution.finished], return_when=asyncio.FIRST_COMPLETED)
+            while self._served and self._key != key and not execution.finished.done():
+                await asyncio.wait(
+                    [*(other.finished for other in self._served), execution.finished],
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
             if execution.finished.done():
                 return
             if self._key != key:
@@ -133,10 +137,6 @@ class EngineSwitch:
                 self._key = key
                 self._engine.start()
             self._served.add(execution)
-
-    def _list_others(self, key: "_EngineKey") -> list[asyncio.Future[None]]:
-        # Executions that wait for an engine themselves are not among them: two would wait for each other.
-        return [execution.finished for execution in self._served if _build_key(execution) != key]
 
     def _warn_of_lowered_window(self, spec: Spec) -> None:
         """In the log, and to those who watch the run, for as long as it is so."""
