@@ -3,27 +3,36 @@ from typing import Any
 
 import pytest
 
-from oku_core.messaging.order import HeartbeatInterval, Stop
+from oku_core.messaging.order import Control, Intervals, Stop
 from oku_workers.broker.orders import Orders
 
 
 class FakeLoopThread:
-    """Does at once what it is asked."""
+    """Does at once what it is told."""
 
-    def ask(self, call: Callable[[], Any]) -> Any:
+    def post(self, call: Callable[[], Any]) -> None:
         """Call a function."""
-        return call()
+        call()
 
 
 class FakeRunner:
     """Notes what it is told."""
 
     def __init__(self) -> None:
-        self.orders: list[Stop] = []
+        self.orders: list[Stop | Control] = []
+        self.intervals: list[float] = []
 
     def stop(self, order: Stop) -> None:
         """As the lease runner."""
         self.orders.append(order)
+
+    def control(self, control: Control) -> None:
+        """As the lease runner."""
+        self.orders.append(control)
+
+    def set_checkpoint_interval(self, interval_s: float) -> None:
+        """As the lease runner."""
+        self.intervals.append(interval_s)
 
 
 class FakeHeartbeat:
@@ -56,30 +65,45 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_the_order_to_stop_reaches_the_lease_runner(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    "order", [Stop(run="r1", up_to=3, grace_s=2.5), Control(incarnation="b1", limits={"l1": 5})]
+)
+def test_an_order_about_leases_reaches_the_lease_runner(desk: Desk, order: Stop | Control) -> None:
     """The runner gets it unchanged, for it knows which leases are meant."""
-    order = Stop(run="r1", up_to=3, grace_s=2.5)
     desk.orders.obey(order)
     assert desk.runner.orders == [order]
 
 
-def test_an_interval_holds_until_a_newer_one_arrives(desk: Desk) -> None:
+def test_orders_are_counted(desk: Desk) -> None:
+    """A worker that hears is not stuck, whatever it hears."""
+    desk.orders.obey(Control(incarnation="b0"))
+    desk.orders.obey(build_intervals(1, 1.0))
+    assert desk.orders.count == 2
+
+
+def build_intervals(number: int, heartbeat_s: float) -> Intervals:
+    """An order with another interval for checkpoints, which is three times as long."""
+    return Intervals(number=number, heartbeat_s=heartbeat_s, checkpoint_s=3 * heartbeat_s)
+
+
+def test_intervals_hold_until_a_newer_one_arrives(desk: Desk) -> None:
     """Copies of an old one, with which somebody would slow the workers down, have no effect."""
     for number, seconds in [(5, 3.0), (6, 1.0), (5, 3.0), (6, 1.0), (7, 2.0)]:
-        desk.orders.obey(HeartbeatInterval(number=number, interval_s=seconds))
+        desk.orders.obey(build_intervals(number, seconds))
     assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
+    assert desk.runner.intervals == [9.0, 3.0, 6.0]
 
 
-def test_any_interval_is_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
+def test_any_intervals_are_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:
     """The numbers come from the clock of the coordinator, and that of a new one may be behind."""
-    desk.orders.obey(HeartbeatInterval(number=100, interval_s=3.0))
+    desk.orders.obey(build_intervals(100, 3.0))
     desk.now += 60
-    desk.orders.obey(HeartbeatInterval(number=7, interval_s=1.0))
+    desk.orders.obey(build_intervals(7, 1.0))
     assert desk.heartbeat.intervals == [3.0, 1.0]
 
 
-def test_the_first_interval_is_answered_at_once(desk: Desk) -> None:
+def test_the_first_intervals_are_answered_at_once(desk: Desk) -> None:
     """A coordinator that has just begun to listen learns of the worker; later ones change the pace alone."""
     for number in (5, 5, 6):
-        desk.orders.obey(HeartbeatInterval(number=number, interval_s=1.0))
+        desk.orders.obey(build_intervals(number, 1.0))
     assert desk.heartbeat.hurries == 1

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, build_app
+from oku_core.messaging.celery_app import PROGRESS_EVENT, build_app
 from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
@@ -36,15 +36,16 @@ class FakeBroker:
         self.default_channel = self
         self.sent: list[tuple[str, Any]] = []
         self.connects = 0
-        self.waiting: int | None = 0
+        self.waiting: dict[str, int] = {}
+        self.asked = ""
         self.before_send: Callable[[], None] = lambda: None
 
     @property
     def message_count(self) -> int:
-        """How many leases wait."""
-        if self.waiting is None:
+        """How many messages wait; on Redis a queue without any does not exist."""
+        if self.asked not in self.waiting:
             raise ChannelError
-        return self.waiting
+        return self.waiting[self.asked]
 
     def connection_for_write(
         self, *, transport_options: dict[str, Any]
@@ -67,7 +68,8 @@ class FakeBroker:
 
     def queue_declare(self, queue: str, *, passive: bool) -> "FakeBroker":
         """As kombu."""
-        assert (queue, passive) == (LEASES_QUEUE, True)
+        assert passive
+        self.asked = queue
         return self
 
 
@@ -88,11 +90,7 @@ class FakeLoopThread:
 class FakeRunner:
     """Has no lease."""
 
-    is_stopping = False
-
-    def __init__(self) -> None:
-        self.lease_ids: list[str] = []
-        self.refused: set[str] = set()
+    incarnation = "b1"
 
     def build_progress(self, *, coarse: bool) -> Progress:
         """As the lease runner."""
@@ -107,9 +105,14 @@ class Stage:
         self.broker, self.loop_thread, self.runner = FakeBroker(), FakeLoopThread(), FakeRunner()
         self.exits: list[int] = []
         runner: Any = self.runner
-        watchdog = IdleWatchdog(runner, idle_limit_s, self.exit)
+        self.is_hearing = False
+        watchdog = IdleWatchdog(self.count_heard, idle_limit_s, self.exit)
         parts: Any = (self.broker, Health("heartbeat", 0.0), self.loop_thread, runner, watchdog, 0.0)
         self.heartbeat = Heartbeat(*parts)
+
+    def count_heard(self) -> int:
+        """How many messages have arrived: more each time, or none."""
+        return len(self.broker.sent) if self.is_hearing else 0
 
     def exit(self, code: int) -> None:
         """Stands for the end of the process."""
@@ -157,33 +160,34 @@ def test_a_loop_that_does_not_answer_is_not_spoken_for() -> None:
     """No event goes out then, and the worker counts as dead."""
     stage = Stage(idle_limit_s=0.0)
     stage.loop_thread.is_busy = True
-    stage.broker.waiting = 1
+    stage.broker.waiting = {"leases.b1": 1}
     stage.heartbeat.run()
     assert stage.broker.sent == []
 
 
-def test_a_stuck_worker_ends_itself() -> None:
+@pytest.mark.parametrize("queue", ["leases.b1", "control.b1"])
+def test_a_stuck_worker_ends_itself(queue: str) -> None:
     """Its exit code tells whoever starts it again why it ended."""
     stage = Stage(idle_limit_s=0.0)
-    stage.broker.waiting = 1
+    stage.broker.waiting = {queue: 1}
     stage.run(times=1000)
     assert stage.exits == [EXIT_STUCK]
 
 
-@pytest.mark.parametrize("waiting", [0, None])
-def test_a_worker_without_work_stays(waiting: int | None) -> None:
-    """On Redis a queue without a message does not exist."""
+@pytest.mark.parametrize("waiting", [{}, {"leases.b1": 0}, {"leases.b2": 5, "control.b2": 5}])
+def test_a_worker_that_nothing_waits_for_stays(waiting: dict[str, int]) -> None:
+    """What waits for others does not concern it."""
     stage = Stage(idle_limit_s=0.0)
     stage.broker.waiting = waiting
     stage.run(times=20)
     assert stage.exits == []
 
 
-def test_a_worker_at_work_stays() -> None:
-    """Leases may wait for other workers."""
+def test_a_worker_that_hears_stays() -> None:
+    """There may be always something that waits for it."""
     stage = Stage(idle_limit_s=0.0)
-    stage.broker.waiting = 5
-    stage.runner.lease_ids = ["l1"]
+    stage.is_hearing = True
+    stage.broker.waiting = {"leases.b1": 5, "control.b1": 1}
     stage.run(times=20)
     assert stage.exits == []
 

@@ -12,6 +12,7 @@ from tests.kit.workers.engines_in_memory import (
 )
 
 from oku_core.messaging.checkpoint import Checkpoint
+from oku_core.messaging.codec import LeaseBatchHead, LeaseHead
 from oku_core.messaging.lease import LeaseBatch, build_lease_id
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import LeaseProgress
@@ -305,6 +306,19 @@ async def test_a_spec_that_cannot_be_carried_out_here_is_refused(
     await bench.engine.work()
     await asyncio.sleep(0.1)
     assert other.checkpoint.is_final
+
+
+async def test_leases_that_cannot_be_read_are_refused_once(bench: Bench) -> None:
+    """What is known of them is enough to say so; those for another process are its own matter."""
+    [account] = [bench.book.open(msgspec.structs.replace(build_lease(0, 5, name="r1.1.aa"), ranges=[]))]
+    head = LeaseBatchHead(run="r1", incarnation="b1", leases=[LeaseHead(id="r1.1.aa")])
+    bench.runner.refuse(msgspec.structs.replace(head, incarnation="b0"), "too new")
+    bench.runner.refuse(head, "too new")
+    await asyncio.sleep(0.1)
+    bench.runner.refuse(head, "too new")
+    await asyncio.sleep(0.1)
+    assert (account.checkpoint.refusal, account.checkpoint.is_final) == ("too new", True)
+    assert len(bench.sent) == 1
 
 
 async def test_a_lease_that_the_engine_has_spoilt_is_given_up(

@@ -1,20 +1,13 @@
-import time
+import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
-from tests.kit.workers.engines_in_memory import (
-    BuiltEngines,
-    begin,
-    build_lease,
-    build_runner,
-    receive,
-    settle,
-)
+from tests.kit.workers.engines_in_memory import Bench, build_lease, settle
 
-from oku_core.messaging.lease import find_fault
 from oku_core.process.clock import SteadyClock
 from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.leases.lag_meter import LagMeter
-from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_meter import WorkerMeter
 
 
@@ -29,84 +22,134 @@ class Lateness(LagMeter):
         return worst_s
 
 
-async def test_a_report_has_the_worst_of_its_time(
-    built: BuiltEngines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Machine:
+    """A worker whose every gauge a test sets; no look comes by itself."""
+
+    def __init__(self) -> None:
+        self.wall = self.now = 1000.0
+        self.cpu_s = self.busy_s = 0.0
+        self.lateness = Lateness()
+        self.meter = WorkerMeter(
+            SteadyClock(lambda: self.wall, lambda: self.now),
+            ProcessGauges(monotonic=lambda: self.now, cpu_s=lambda: self.cpu_s, peak_rss_mb=lambda: 77.0),
+            SaturationMeter(lambda: self.busy_s, lambda: self.now),
+            self.lateness,
+        )
+        self.bench = Bench(self.meter)
+
+
+@pytest.fixture
+async def machine() -> AsyncIterator[Machine]:
+    """One that has just started."""
+    machine = Machine()
+    yield machine
+    await machine.bench.close()
+
+
+async def tell() -> None:
+    """Let a checkpoint be sent, by the clock of the event loop."""
+    await asyncio.sleep(0.1)
+
+
+async def test_a_checkpoint_has_the_worst_of_its_time(machine: Machine) -> None:
     """It names the largest lateness while the lease was under way, and the processor time of all of it."""
-    lateness, cpu_s = Lateness(), 0.0
-    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    runner = build_runner(built, WorkerMeter(lag=lateness))
-    task = begin(runner, build_lease(0, 6))
+    bench = machine.bench
+    [account] = bench.take(build_lease(0, 6))
     await settle()
     for new_cpu_s, lag_s in ((0.3, 0.2), (0.9, 0.05), (0.1, 0.01)):
-        cpu_s, lateness.worst_s = cpu_s + new_cpu_s, lag_s
-        built.engine.fill()
-        runner.build_progress()
-    lateness.worst_s = 0.4
-    built.engine.answer_all()
-    await built.engine.work()
+        machine.cpu_s, machine.lateness.worst_s = machine.cpu_s + new_cpu_s, lag_s
+        bench.engine.fill()
+        bench.runner.build_progress()
+    machine.lateness.worst_s = 0.4
+    bench.engine.answer_all()
+    await bench.engine.work()
+    await tell()
 
-    report = await receive(task)
+    assert account.checkpoint.max_lag_s == 0.4
+    assert account.checkpoint.cpu_s == pytest.approx(1.3)
+    assert account.checkpoint.peak_rss_mb == 77.0
 
-    assert report.max_lag_s == 0.4
-    assert report.cpu_s == pytest.approx(1.3)
 
-
-async def test_a_report_says_how_many_requests_were_affected(built: BuiltEngines) -> None:
+async def test_a_checkpoint_says_how_many_requests_were_affected(machine: Machine) -> None:
     """They ended while processor time was short or the loop was late, as the looks of the loop show."""
-    busy_s, now = 0.0, 0.0
-    meter = WorkerMeter(saturation=SaturationMeter(lambda: busy_s, lambda: now))
-    task = begin(build_runner(built, meter), build_lease(0, 6))
+    bench = machine.bench
+    [account] = bench.take(build_lease(0, 6))
     await settle()
-    built.engine.fill()
-    meter.look(0.0)
-    built.engine.answer_all()
-    built.engine.fill()
-    busy_s, now = 1.0, 1.1
-    meter.look(0.3)
-    built.engine.answer_all()
+    bench.engine.fill()
+    machine.meter.look(0.0)
+    bench.engine.answer_all()
+    bench.engine.fill()
+    machine.busy_s, machine.now = 1.0, machine.now + 1.1
+    machine.meter.look(0.3)
+    bench.engine.answer_all()
+    await tell()
 
-    report = await receive(task)
-
-    assert (report.saturated, report.lagged) == (6, 6)
-    assert report.busy_share == pytest.approx(1.0 / 1.1)
-    assert find_fault(report, 0, 6) is None
+    assert (account.checkpoint.saturated, account.checkpoint.lagged) == (6, 6)
+    assert account.checkpoint.busy_share == pytest.approx(1.0 / 1.1)
 
 
-async def test_processor_time_is_reported_once(
-    runner: LeaseRunner, built: BuiltEngines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reports add up to what was used while leases were under way; idle time belongs to no run."""
-    cpu_s = 2.0
-    monkeypatch.setattr(time, "process_time", lambda: cpu_s)
-    tasks = [begin(runner, build_lease(0, 3)), begin(runner, build_lease(3, 6))]
+async def test_processor_time_is_charged_once(machine: Machine) -> None:
+    """Leases add up to what was used while they were under way; idle time belongs to no run."""
+    bench = machine.bench
+    machine.cpu_s = 2.0
+    accounts = [*bench.take(build_lease(0, 3)), *bench.take(build_lease(3, 6))]
     await settle()
-    for task in tasks:
-        cpu_s += 0.5
-        built.engine.fill()
-        built.engine.answer_all()
-        runner.forget((await receive(task)).lease)
-    cpu_s += 10.0
-    tasks.append(begin(runner, build_lease(6, 9)))
+    for _ in range(2):
+        machine.cpu_s += 0.5
+        bench.engine.fill()
+        bench.engine.answer_all()
+        await tell()
+    machine.cpu_s += 10.0
+    accounts += bench.take(build_lease(6, 9))
     await settle()
-    cpu_s += 0.25
-    await built.engine.work()
+    machine.cpu_s += 0.25
+    await bench.engine.work()
+    await tell()
 
-    assert [(await receive(task)).cpu_s for task in tasks] == [0.5, 0.5, 0.25]
+    assert [account.checkpoint.cpu_s for account in accounts] == pytest.approx([0.5, 0.5, 0.25])
 
 
-async def test_a_clock_that_is_set_changes_no_figure_and_is_told(built: BuiltEngines) -> None:
-    """A lease lasts as long as it did; its report says that the clock was set, and no later one does."""
-    wall = elapsed_s = 1000.0
-    runner = build_runner(built, WorkerMeter(SteadyClock(lambda: wall, lambda: elapsed_s)))
-    reports = []
+async def test_processor_time_is_shared_by_what_has_ended(machine: Machine) -> None:
+    """Two leases that end side by side have their parts of it, and together all of it."""
+    bench = machine.bench
+    accounts = [*bench.take(build_lease(0, 1)), *bench.take(build_lease(1, 6))]
+    await settle()
+    machine.cpu_s = 0.9
+    bench.engine.fill()
+    bench.engine.answer_all()
+    await tell()
+    machine.cpu_s += 0.6
+    await bench.engine.work()
+    await tell()
+    assert [account.checkpoint.cpu_s for account in accounts] == pytest.approx([0.3, 1.2])
+
+
+async def test_a_clock_that_is_set_changes_no_figure_and_is_told(machine: Machine) -> None:
+    """A lease lasts as long as it did; its checkpoint says that the clock was set, and no later one does."""
+    accounts = []
     for step_s in (-3600.0, 0.0):
-        task = begin(runner, build_lease(0, 3))
+        accounts += machine.bench.take(build_lease(len(accounts), len(accounts) + 1))
         await settle()
-        wall, elapsed_s = wall + step_s + 2, elapsed_s + 2
-        await built.engine.work()
-        report = await receive(task)
-        runner.forget(report.lease)
-        reports.append(report)
-    assert [report.clock_step_s for report in reports] == [3600, 0]
-    assert [report.ended_at - report.started_at for report in reports] == [2, 2]
+        machine.wall, machine.now = machine.wall + step_s + 2, machine.now + 2
+        await machine.bench.engine.work()
+        await tell()
+    assert [account.checkpoint.clock_step_s for account in accounts] == [3600, 0]
+    assert [account.checkpoint.ended_at - account.checkpoint.started_at for account in accounts] == [2, 2]
+
+
+async def test_what_ends_is_counted_in_its_second(machine: Machine) -> None:
+    """The looks of the loop see when a second is over."""
+    bench = machine.bench
+    [account] = bench.take(build_lease(0, 6))
+    await settle()
+    bench.engine.fill()
+    machine.meter.look(0.0)
+    machine.now += 0.9
+    bench.engine.answer_all()
+    machine.now += 0.1
+    machine.meter.look(0.0)
+    bench.engine.fill()
+    machine.now += 0.5
+    bench.engine.answer_all()
+    await tell()
+    assert account.per_second == {1000: [3, 0, 0, 0, 0, 0], 1001: [3, 0, 0, 0, 0, 0]}

@@ -4,10 +4,11 @@ The message is acknowledged on intake. It is a hint: whatever becomes of its lea
 """
 
 import logging
+from functools import partial
 from typing import Any
 
 from oku_core.messaging.celery_app import LEASE_TASK, App
-from oku_core.messaging.codec import decode_leases
+from oku_core.messaging.codec import UnreadableLeasesError, decode_leases
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread
@@ -44,6 +45,9 @@ class LeaseTask:
         self.count += 1
         try:
             batch = decode_leases(self._app.signer, document)
+        except UnreadableLeasesError as error:
+            _log.error("leases are refused: %s", error, extra={"run": error.head.run})
+            self._loop_thread.ask(partial(self._runner.refuse, error.head, str(error)))
         except RejectedMessageError as error:
             self._app.reject(error)
         else:

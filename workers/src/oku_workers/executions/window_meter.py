@@ -1,7 +1,8 @@
 """Finds the seconds in which a worker did not keep its window full although there was something to send.
 
-Only whole seconds are judged in which the target answered, or was asked nothing. A second in which a worker had nothing to take is
-judged when it gets more of the same run: then something was there to be taken, by somebody.
+Only whole seconds are judged in which the target answered, or was asked nothing. A second in which a worker
+had nothing to take is judged when it gets more of the same run: then something was there to be taken, by
+somebody.
 """
 
 UNDERFILLED_SHARE = 0.97

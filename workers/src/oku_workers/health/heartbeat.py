@@ -117,8 +117,7 @@ class Heartbeat(threading.Thread):
 
 
 def _measure_length(connection: Any, queue: str) -> int:
-    with connection.channel() as channel:  # which a queue that does not exist closes
-        try:
-            return int(channel.queue_declare(queue, passive=True).message_count)
-        except connection.channel_errors:
-            return 0  # on Redis an empty queue does not exist
+    try:
+        return int(connection.default_channel.queue_declare(queue, passive=True).message_count)
+    except connection.channel_errors:
+        return 0  # on Redis an empty queue does not exist

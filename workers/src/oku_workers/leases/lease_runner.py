@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.codec import LeaseBatchHead
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
@@ -104,6 +105,12 @@ class LeaseRunner:
                 _log.info("lease %s is given back: %s", lease.id, objection, extra=_build_context(lease))
                 self._give_back(execution)
 
+    def refuse(self, head: LeaseBatchHead, reason: str) -> None:
+        """Give back leases that can't be read, for a reason that their run's owner can understand."""
+        for lease in head.leases if head.incarnation == self._worker.incarnation else ():
+            if lease.id not in self._leases and self._intake.end_unknown(lease.id):
+                self._give_back(self._build_unknown(lease.id, head.run), reason)
+
     def control(self, control: Control) -> None:
         """Do what the coordinator has decided about single leases."""
         if control.incarnation != self._worker.incarnation:
@@ -174,6 +181,9 @@ class LeaseRunner:
         finished = asyncio.get_running_loop().create_future()
         return Execution(lease, spec, finished, self._meter.clock.now)
 
+    def _build_unknown(self, lease_id: str, run: str) -> Execution:
+        return self._build_execution(Lease(id=lease_id, run=run, ranges=[], limit=0), Spec())
+
     def _begin(self, lease: OpenLease) -> None:
         self._leases[lease.id] = lease
         self._meter.add(lease)
@@ -205,10 +215,11 @@ class LeaseRunner:
                 lease.refusal = reason
                 self._engines.withdraw(lease.execution)
 
-    def _give_back(self, execution: Execution) -> None:
+    def _give_back(self, execution: Execution, refusal: str = "") -> None:
         """Tell by a final checkpoint that nothing of a lease was taken, or will be."""
         execution.shorten(0)
         lease = self._leases[execution.lease.id] = OpenLease(execution)
+        lease.refusal = refusal
         self._meter.add(lease)
         self._checkpointer.want(COALESCE_S)
 
