@@ -4,6 +4,7 @@ import itertools
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,6 +114,11 @@ def trim(part: Part, known: Part | None) -> Part:
     return msgspec.structs.replace(part, per_second=fresh)
 
 
+def choose(value: int, _: int) -> int:
+    """A size or a limit, whatever there is."""
+    return value
+
+
 MEMORY = Path("/dev/shm")
 """Where files are, if there is such a place: what a power cut does is not tried here, and disks are slow."""
 
@@ -191,7 +197,7 @@ class LedgerLaws(RuleBasedStateMachine):
             return
         pending = self.ledger.leases.count_pending(run) if self.state(run) == RunState.RUNNING else 0
         orders = [
-            LeaseOrder(worker, build_incarnation(worker), lambda _, size=size: size, lambda _, at=limit: at)
+            LeaseOrder(worker, build_incarnation(worker), partial(choose, size), partial(choose, limit))
             for worker, size, limit in wanted
         ]
         leases = self.ledger.leases.deal(run, orders, self.tick())

@@ -16,6 +16,7 @@ from oku_core.accounting.histogram import (
     build_buckets,
     coarsen,
     merge,
+    subtract,
 )
 
 # Small latencies, powers of two and everything up to an hour, each kind equally likely.
@@ -349,3 +350,48 @@ def test_quantiles_of_what_travels_are_those_of_the_histogram(
     histogram = build_histogram(values_us)
     expected = [histogram.quantile_us(quantile) for quantile in quantiles]
     assert histogram.build_latency().quantiles_us(quantiles) == expected
+
+
+@few
+@given(before=SAMPLES, after=SAMPLES)
+def test_what_was_recorded_in_between_makes_the_later_of_the_earlier(
+    before: list[int], after: list[int]
+) -> None:
+    """Added to anything that holds the earlier snapshot, it makes that hold the later one instead."""
+    earlier, later = build_histogram(before), build_histogram([*before, *after])
+    between = subtract(later.build_latency(), earlier.build_latency())
+    assert between.total == len(after)
+    earlier.add(between)
+    assert read_figures(earlier) == read_figures(later)
+    assert earlier.counts == later.counts
+
+
+@pytest.mark.parametrize(
+    ("later", "fault"),
+    [
+        ([10, 20], "fewer than before"),
+        ([10, 20, 4000, 4000, 9000], "fewer than before"),
+        ([], "fewer than before"),
+    ],
+)
+def test_a_snapshot_that_does_not_contain_the_earlier_one_is_refused(later: list[int], fault: str) -> None:
+    """Nothing that was recorded is taken back."""
+    with pytest.raises(ValueError, match=fault):
+        subtract(build_histogram(later).build_latency(), build_histogram([10, 20, 5000]).build_latency())
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"min_us": 5001}, "the minimum has risen"),
+        ({"max_us": 9998}, "the maximum has fallen"),
+        ({"sum_us": 14_998}, "the sum has fallen"),
+    ],
+)
+def test_a_figure_of_a_snapshot_that_contradicts_the_earlier_one_is_refused(
+    change: dict[str, int], fault: str
+) -> None:
+    """The buckets alone do not show it."""
+    earlier = build_histogram([5000, 9999]).build_latency()
+    with pytest.raises(ValueError, match=fault):
+        subtract(msgspec.structs.replace(earlier, **change), earlier)

@@ -61,3 +61,12 @@ def test_ranges_that_overlap_or_are_empty_are_refused(ranges: list[Range]) -> No
     """An index would have two positions, or none."""
     with pytest.raises(ValueError, match="does not follow on"):
         IndexRanges(ranges)
+
+
+def test_ranges_are_equal_when_they_have_the_same_indices_in_the_same_pieces() -> None:
+    """So are their hashes, and their text names them."""
+    ranges = IndexRanges([(0, 5), (7, 9)])
+    assert ranges == IndexRanges([[0, 5], [7, 9]])
+    assert len({ranges, IndexRanges([(0, 5), (7, 9)])}) == 1
+    assert ranges != IndexRanges([(0, 5), (7, 8), (8, 9)])
+    assert repr(ranges) == "IndexRanges([(0, 5), (7, 9)])"

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.interval import (
     ConservationError,
-    Lengths,
     Slice,
     SliceState,
     build_partition,
     check_partition,
     check_replacement,
-    cut,
+    release,
     settle,
 )
 
@@ -35,35 +35,52 @@ def partitions(draw: st.DrawFn) -> list[Slice]:
     )
 
 
-@given(data=st.data(), requests=st.integers(1, 60))
-def test_a_partition_stays_one_whatever_happens_to_its_slices(data: st.DataObject, requests: int) -> None:
-    """Leasing, reporting and expiring in any order keep the first law, by indices as well as by slices."""
-    slices = [Slice(0, requests, PENDING)]
-    states = [PENDING] * requests
-    for _ in range(data.draw(st.integers(0, 25), label="steps")):
-        open_places = [place for place, piece in enumerate(slices) if piece.state != ACCOUNTED]
-        if not open_places:
-            break
-        place = data.draw(st.sampled_from(open_places), label="slice")
-        start, stop, state = slices[place]
-        if state == PENDING:
-            size = data.draw(st.integers(1, 20), label="size")
-            pieces = cut(slices[place], size)
-            states[start : min(start + size, stop)] = [LEASED] * min(size, stop - start)
-        else:
-            done = data.draw(st.integers(start, stop), label="done")
-            unfinished = sorted(
-                data.draw(st.sets(st.sampled_from(range(start, done)))) if done > start else []
-            )
-            pieces = settle(start, stop, done, unfinished)
-            states[start:stop] = [
-                ACCOUNTED if index < done and index not in unfinished else PENDING
-                for index in range(start, stop)
-            ]
-        slices = build_partition([*slices[:place], *pieces, *slices[place + 1 :]])
-        lengths = check_partition(slices, requests)
-        assert expand(slices) == states
-        assert lengths == Lengths(states.count(PENDING), states.count(LEASED), states.count(ACCOUNTED))
+@st.composite
+def leases(draw: st.DrawFn) -> IndexRanges:
+    """The ranges of a lease, which may touch."""
+    steps = draw(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 8)), min_size=1, max_size=6))
+    ranges, at = [], 0
+    for gap, length in steps:
+        ranges.append((at + gap, at + gap + length))
+        at += gap + length
+    return IndexRanges(ranges)
+
+
+def list_leased(ranges: IndexRanges, end: int) -> list[Slice]:
+    """The leased slices of a lease with this end."""
+    return [Slice(start, stop, LEASED) for start, stop in ranges.cut(0, end)]
+
+
+@given(ranges=leases(), data=st.data())
+def test_a_lease_that_is_over_becomes_accounted_and_pending(ranges: IndexRanges, data: st.DataObject) -> None:
+    """Each of its leased slices is replaced by slices that cover the same, index by index as it was."""
+    end = data.draw(st.integers(0, ranges.length), label="end")
+    done = data.draw(st.integers(0, end), label="done")
+    in_flight = sorted(data.draw(st.sets(st.integers(0, done - 1)))) if done else []
+    settled = list(settle(ranges, end, done, in_flight))
+    assert [leased for leased, _ in settled] == ranges.cut(0, end)
+    pieces = [piece for _, pieces in settled for piece in pieces]
+    check_replacement(list_leased(ranges, end), pieces)
+    accounted = {index for piece in pieces if piece.state == ACCOUNTED for index in range(*piece[:2])}
+    covered = [position for position in range(done) if position not in in_flight]
+    assert accounted == set(ranges.list_indices(covered))
+    for (start, stop), parts in settled:
+        assert build_partition(parts) == parts
+        assert (parts[0].start, parts[-1].stop) == (start, stop)
+
+
+@given(ranges=leases(), data=st.data())
+def test_a_lease_that_is_shortened_leaves_a_shorter_one(ranges: IndexRanges, data: st.DataObject) -> None:
+    """Its leased slices are then those of the new end, and all others are pending."""
+    end = data.draw(st.integers(0, ranges.length), label="end")
+    to = data.draw(st.integers(0, ranges.length), label="to")
+    slices = {(piece.start, piece.stop): [piece] for piece in list_leased(ranges, end)}
+    for leased, pieces in release(ranges, end, to):
+        check_replacement(slices[leased], pieces)
+        slices[leased] = pieces
+    left = [piece for pieces in slices.values() for piece in pieces if piece.state == LEASED]
+    assert left == list_leased(ranges, min(end, to))
+    assert {piece.state for pieces in slices.values() for piece in pieces} <= {LEASED, PENDING}
 
 
 @given(partitions())
@@ -80,7 +97,7 @@ def test_joining_changes_no_index(slices: list[Slice]) -> None:
 
 
 def test_leases_that_touch_are_not_joined() -> None:
-    """One lease is one slice, because a report of one lease says nothing about another."""
+    """Each leased slice is of one lease, because a checkpoint of one says nothing about another."""
     leases = [Slice(0, 5, LEASED), Slice(5, 9, LEASED)]
     assert build_partition(leases) == leases
 
@@ -97,58 +114,32 @@ def test_a_slice_that_ends_before_it_starts_is_a_breach() -> None:
         build_partition([Slice(0, 5, ACCOUNTED), Slice(5, 4, PENDING)])
 
 
-@given(start=st.integers(0, 10**15), length=st.integers(1, 10**15), size=st.integers(1, 10**15))
-def test_a_lease_is_the_first_indices_of_what_is_pending(start: int, length: int, size: int) -> None:
-    """A lease has the size that was asked for, or all that is left; the rest stays pending."""
-    lease, *rest = cut(Slice(start, start + length, PENDING), size)
-    assert lease == Slice(start, start + min(size, length), LEASED)
-    assert rest == ([Slice(start + size, start + length, PENDING)] if size < length else [])
+def test_a_lease_that_is_done_is_accounted() -> None:
+    """One slice takes the place of its one range."""
+    assert list(settle(IndexRanges([(10, 20)]), 10, 10, [])) == [((10, 20), [Slice(10, 20, ACCOUNTED)])]
 
 
-@pytest.mark.parametrize(
-    ("piece", "size"),
-    [
-        (Slice(0, 9, LEASED), 5),
-        (Slice(0, 9, ACCOUNTED), 5),
-        (Slice(0, 9, PENDING), 0),
-        (Slice(0, 9, PENDING), -1),
-        (Slice(9, 9, PENDING), 1),
-    ],
-)
-def test_what_nobody_may_take_is_not_leased(piece: Slice, size: int) -> None:
-    """Only a pending slice can be cut, and a lease has at least one index."""
-    with pytest.raises(ValueError, match=rf"^{size} of \[{piece.start}, 9\) {piece.state} cannot be leased$"):
-        cut(piece, size)
+def test_a_lease_that_was_not_begun_is_given_back() -> None:
+    """The range is as it was before the lease."""
+    assert list(settle(IndexRanges([(10, 20)]), 10, 0, [])) == [((10, 20), [Slice(10, 20, PENDING)])]
 
 
-def test_a_report_of_the_whole_lease_accounts_for_it() -> None:
-    """One slice takes the place of the lease."""
-    assert settle(10, 20, 20, []) == [Slice(10, 20, ACCOUNTED)]
-
-
-def test_a_report_of_nothing_gives_the_lease_back() -> None:
-    """If its worker had not begun, the range is as it was before the lease."""
-    assert settle(10, 20, 10, []) == [Slice(10, 20, PENDING)]
-
-
-def test_a_report_of_a_prefix_gives_the_rest_back() -> None:
-    """Indices that were never taken or never finished are pending again, and neighbours are joined."""
-    assert settle(10, 20, 16, [10, 13, 15]) == [
-        Slice(10, 11, PENDING),
-        Slice(11, 13, ACCOUNTED),
-        Slice(13, 14, PENDING),
-        Slice(14, 15, ACCOUNTED),
-        Slice(15, 20, PENDING),
+def test_what_was_in_flight_or_not_taken_is_given_back() -> None:
+    """Neighbours are joined; ranges behind the end of the lease are not its own any more."""
+    ranges = IndexRanges([(10, 16), (30, 34), (40, 50)])
+    assert list(settle(ranges, 10, 8, [0, 3, 5, 7])) == [
+        (
+            (10, 16),
+            [
+                Slice(10, 11, PENDING),
+                Slice(11, 13, ACCOUNTED),
+                Slice(13, 14, PENDING),
+                Slice(14, 15, ACCOUNTED),
+                Slice(15, 16, PENDING),
+            ],
+        ),
+        ((30, 34), [Slice(30, 31, ACCOUNTED), Slice(31, 34, PENDING)]),
     ]
-
-
-@pytest.mark.parametrize(
-    ("done", "unfinished"), [(9, []), (21, []), (15, [9]), (15, [17]), (15, [12, 11]), (15, [12, 12])]
-)
-def test_a_report_that_does_not_fit_its_lease_is_a_breach(done: int, unfinished: list[int]) -> None:
-    """Such a report never becomes slices, not even ones that look right by chance."""
-    with pytest.raises(ConservationError):
-        settle(10, 20, done, unfinished)
 
 
 @given(partitions())

@@ -189,8 +189,11 @@ def test_a_checkpoint_whose_names_cannot_be_written_is_of_no_lease(
 ) -> None:
     """JSON can carry half a surrogate pair, which UTF-8 cannot encode: not even an answer can name it."""
     lease = deal()
-    checkpoint = build_checkpoint(lease, **({field: "\ud800"} if field == "lease" else {}))
-    batch = build_batch(lease, checkpoint, **({} if field == "lease" else {field: "\udfff"}))
+    checkpoint, changes = build_checkpoint(lease), {field: "\ud800"}
+    if field == "lease":
+        batch = build_batch(lease, msgspec.structs.replace(checkpoint, **changes))
+    else:
+        batch = build_batch(lease, checkpoint, **changes)
     receipt = ledger.leases.apply([batch], lambda _batch, _spec: 0, 5.0)[0]
     assert receipt.verdicts == [MessageVerdict.UNKNOWN]
     assert (receipt.confirmed, receipt.ends) == ({}, {})
@@ -304,9 +307,14 @@ def test_limits_rise_with_each_checkpoint(ledger: Ledger, deal: Deal) -> None:
 def test_the_allowance_is_asked_for_with_the_message_and_the_spec(ledger: Ledger, deal: Deal) -> None:
     """It depends on the rate that the worker tells and on the window of the run."""
     lease = deal()
-    asked = []
+    asked: list[tuple[CheckpointBatch, Spec]] = []
     batch = build_batch(lease, build_progress(lease, 1), taken=3, rate_rps=2.5)
-    ledger.leases.apply([batch], lambda batch, spec: asked.append((batch, spec)) or 0, 5.0)
+
+    def allow(batch: CheckpointBatch, spec: Spec) -> int:
+        asked.append((batch, spec))
+        return 0
+
+    ledger.leases.apply([batch], allow, 5.0)
     assert asked == [(batch, ledger.runs.fetch("r1").spec)]
 
 
@@ -416,8 +424,11 @@ def test_watched_seconds_add_up(ledger: Ledger, deal: Deal) -> None:
     """Each checkpoint has those of its lease since its start."""
     first, second = deal(), deal()
     for sequence, (watched_s, underfilled_s) in enumerate([(2.0, 0.5), (3.0, 0.5)], 1):
-        figures = {"watched_s": watched_s, "underfilled_s": underfilled_s, "sequence": sequence}
-        say(ledger, first, 5.0, build_checkpoint(first, 5, is_final=False, **figures))
+        progress = build_progress(first, 5, sequence=sequence)
+        say(
+            ledger, first, 5.0,
+            msgspec.structs.replace(progress, watched_s=watched_s, underfilled_s=underfilled_s),
+        )  # fmt: skip
     say(ledger, second, 6.0, build_checkpoint(second, watched_s=4.0, underfilled_s=1.0))
     record = ledger.runs.fetch("r1")
     assert (record.watched_s, record.underfilled_s) == (7.0, 1.5)

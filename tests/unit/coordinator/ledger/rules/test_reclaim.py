@@ -5,6 +5,7 @@ from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, RunRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -140,14 +141,21 @@ def test_a_lease_of_several_ranges_is_cut_within_one_of_them(ledger: Ledger, dea
     assert ledger.check("r1").pending == 16
 
 
-def test_very_many_leases_are_taken_back_in_turns(ledger: Ledger, begin_run: Begin) -> None:
+def test_very_many_leases_are_taken_back_in_turns(
+    ledger: Ledger, begin_run: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No transaction is about more than a few of them, so that others get their turn between."""
     begin_run(requests=1000)
     orders = [LeaseOrder(f"w{number}", "b", lambda _: 1, lambda _: 1) for number in range(200)]
     leases = ledger.leases.deal("r1", orders, 2.0)
-    changes: list[int] = []
+    changes: list[object] = []
     change = ledger.file.change
-    ledger.file.change = lambda work: changes.append(1) or change(work)  # type: ignore[method-assign, func-returns-value]
+
+    def count(work: Callable[[Transaction], object]) -> object:
+        changes.append(work)
+        return change(work)
+
+    monkeypatch.setattr(ledger.file, "change", count)
     assert len(ledger.leases.take_back([lease.id for lease in leases], ExpiryReason.WORKER_LOST, 3.0)) == 200
     assert len(changes) == 4
     assert ledger.check("r1").pending == 1000
