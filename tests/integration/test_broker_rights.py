@@ -87,11 +87,12 @@ def test_a_run_in_which_much_goes_wrong_is_denied_nothing(site: Site, tmp_path: 
 
 
 DENIED = [
-    ("coordinator", "c", ["BRPOP", "leases", "0.01"]),
+    ("coordinator", "c", ["BRPOP", "leases.b1", "0.01"]),
+    ("coordinator", "c", ["BRPOP", "control.b1", "0.01"]),
     ("coordinator", "c", ["PUBLISH", "/0.celeryev/oku.progress", "x"]),
     ("coordinator", "c", ["HGET", "unacked", "x"]),
-    ("workers", "w", ["BRPOP", "reports", "0.01"]),
-    ("workers", "w", ["HGET", "unacked_reports", "x"]),
+    ("workers", "w", ["BRPOP", "checkpoints", "0.01"]),
+    ("workers", "w", ["HGET", "unacked_checkpoints", "x"]),
     ("workers", "w", ["PUBLISH", "/0.oku.orders", "x"]),
     ("workers", "w", ["PSUBSCRIBE", "/0.celeryev/oku.progress"]),
     ("workers", "w", ["INFO"]),

@@ -180,7 +180,7 @@ class Readiness:
 
     def _find_of_others(self) -> Iterator[str]:
         if not self.has_broker():
-            yield "the broker does not answer: no leases go out and no reports come in"
+            yield "the broker does not answer: no leases go out and no checkpoints come in"
         if self.kube is not None and self.kube.trouble:
             yield f"Kubernetes: {self.kube.trouble}"
         yield from self.roster.find_troubles()

@@ -266,7 +266,7 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
     assert world.alone.build_notices(running) == []
     world.has_broker = False
     assert world.alone.build_notices(running) == [
-        "the broker does not answer: no leases go out and no reports come in"
+        "the broker does not answer: no leases go out and no checkpoints come in"
     ]
 
 
