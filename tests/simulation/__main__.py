@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import time
+import warnings
 
 import tests.simulation.machine.interposition  # noqa: F401  # before any code of Oku: see there
 from tests.simulation.plan import Fault
@@ -20,6 +21,7 @@ def main() -> int:
         os.environ["PYTHONHASHSEED"] = _STEADY_HASHES
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
     logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore", RuntimeWarning)  # what the dead had begun is never awaited
     from tests.simulation.campaign import Tally, play_seeds
 
     kinds = (

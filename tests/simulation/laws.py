@@ -33,6 +33,7 @@ class Standing:
         resent: how many requests were sent again at most.
         at_risk: how many requests of open leases may have been sent without being accounted.
         leases: how many leases are open.
+        pending: how many requests are in no lease and have no outcome.
     """
 
     state: str
@@ -41,6 +42,7 @@ class Standing:
     resent: int
     at_risk: int
     leases: int
+    pending: int
 
     @property
     def accounted(self) -> int:
@@ -97,6 +99,10 @@ class Judge:
         """The run as the file has it."""
         [row] = self._select("SELECT * FROM runs WHERE run = ?", self._run)
         leases = self._fetch_open()
+        [pending] = self._select(
+            "SELECT coalesce(sum(stop - start), 0) AS n FROM slices WHERE run = ? AND state = 'pending'",
+            self._run,
+        )
         return Standing(
             state=row["state"],
             reason=row["reason"],
@@ -104,6 +110,7 @@ class Judge:
             resent=row["resent_at_most"],
             at_risk=sum(len(lease.in_flight) + min(lease.limit, lease.end) - lease.done for lease in leases),
             leases=len(leases),
+            pending=pending["n"],
         )
 
     def check(self) -> Standing:

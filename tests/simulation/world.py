@@ -7,7 +7,6 @@ import random
 import shutil
 import tempfile
 import traceback
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,14 @@ from oku_core.messaging.signing import Signer
 
 KEY = b"the key of the simulation"
 _LOOK_S = 1.0
+_SAMPLE_S = 0.1
+_CALMS_DOWN_S = 15.0
+_SETTLES_S = 4.0
+_FULL_SHARE = 0.97
+_LASTS_S = 10.0
+"""After its end nothing of a run may change any more, whatever comes."""
+_FEWEST_SAMPLES = 100
+_MOST_UNFILLED, _MOST_UNFILLED_AFTER_FAULTS = 0.03, 0.25
 _COMES_BACK_S = 4.0
 _PATIENCE_S = 240.0
 _MOST_STEPS = 5_000_000
@@ -91,6 +98,8 @@ class World:
         self.broken = ""
         self._standing: Standing | None = None
         self._mended_at: float | None = None
+        self._ended_at: float | None = None
+        self._samples = self._unfilled = 0
         self._comings = self.draw_from("comings")
 
     def draw_from(self, what: str) -> random.Random:
@@ -133,6 +142,7 @@ class World:
             self.scheduler.after(at, lambda fault=fault: self.misfortune.strike(fault))  # type: ignore[misc]
         self.scheduler.after(self.plan.faults_end_s, self._mend)
         self.scheduler.after(_LOOK_S, self._look)
+        self.scheduler.after(_SAMPLE_S, self._sample)
         self.scheduler.run_until(self._is_over)
 
     def end(self) -> None:
@@ -147,13 +157,7 @@ class World:
         if self.broken or self.scheduler.steps > _MOST_STEPS:
             self.broken = self.broken or "the world does not come to rest"
             return True
-        standing = self._standing
-        return (
-            self._mended_at is not None
-            and standing is not None
-            and standing.state in FINAL_STATES
-            and standing.state != RunState.FAILED
-        )
+        return self._ended_at is not None and self.scheduler.now - self._ended_at > _LASTS_S
 
     def _let_come(self, plan: WorkerPlan) -> None:
         worker = WorkerActor(self, plan)
@@ -191,15 +195,42 @@ class World:
             )
         if standing.state in FINAL_STATES | {RunState.PAUSED}:
             self.judge.check_at_rest()
+        if self._ended_at is None and standing.state in (RunState.COMPLETED, RunState.CANCELLED):
+            self._ended_at = self.scheduler.now
         self._check_memory()
+        self._check_fullness()
         if self._mended_at is not None:
             self._check_end(standing)
+
+    def _sample(self) -> None:
+        """Look whether windows are full where nothing is in the way, and there is enough to do."""
+        self.scheduler.after(_SAMPLE_S, self._sample)
+        standing = self._standing
+        calm_since = 0.0 if not self.plan.faults else self._mended_at
+        if standing is None or standing.state != RunState.RUNNING or calm_since is None:
+            return
+        window = self.plan.spec.concurrency
+        if standing.pending < 4 * window * len(self.workers):
+            return
+        for worker in self.workers:
+            begun_at = max(worker.started_at, calm_since + _CALMS_DOWN_S)
+            if worker.engine is not None and self.scheduler.now - begun_at > _SETTLES_S:
+                self._samples += 1
+                self._unfilled += worker.engine.in_flight < _FULL_SHARE * window
 
     def _check_memory(self) -> None:
         if self.broker.waiting > _MOST_WAITING:
             raise LawBrokenError(f"{self.broker.waiting} messages wait in the broker")
         for worker in self.workers:
             worker.check_memory()
+
+    def _check_fullness(self) -> None:
+        most = _MOST_UNFILLED_AFTER_FAULTS if self.plan.faults else _MOST_UNFILLED
+        if self._samples > _FEWEST_SAMPLES and self._unfilled > most * self._samples:
+            raise LawBrokenError(
+                f"in {self._unfilled} of {self._samples} looks a window was not full although there was"
+                " enough to do"
+            )
 
     def _check_end(self, standing: Standing) -> None:
         if standing.state in (RunState.PAUSED, RunState.FAILED):
@@ -239,10 +270,7 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
                 world.play()
             except Exception as error:  # noqa: BLE001  # it ends the seed and is told with its story
                 world.break_law(error)
-            with warnings.catch_warnings():
-                # What the dead had begun is never awaited.
-                warnings.simplefilter("ignore")
-                world.end()
+            world.end()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Ending(

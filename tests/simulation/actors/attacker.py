@@ -15,6 +15,8 @@ from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.messaging.codec import seal_checkpoints
 from oku_core.messaging.signing import MessageKind, SealedMessage, Signer
 
+LIE = 100_000
+"""A checkpoint with a higher number is a lie; a worker that does not lie never sends so many."""
 _FORGED = Signer(b"not the key of anybody here")
 
 
@@ -111,7 +113,7 @@ def _claim_as_another(batch: CheckpointBatch) -> CheckpointBatch:
     checkpoints = [
         msgspec.structs.replace(
             each,
-            sequence=each.sequence + 1000,
+            sequence=each.sequence + LIE,
             done=each.end,
             in_flight=[],
             parts=[_build_part(each.end, int(each.ended_at))],
@@ -126,7 +128,7 @@ def _take_back(batch: CheckpointBatch) -> CheckpointBatch:
     """Less is done than before, and its number is higher."""
     checkpoints = [
         msgspec.structs.replace(
-            each, sequence=each.sequence + 1000, done=0, in_flight=[], parts=[_build_part(0, 0)]
+            each, sequence=each.sequence + LIE, done=0, in_flight=[], parts=[_build_part(0, 0)]
         )
         for each in batch.checkpoints
     ]
@@ -137,7 +139,7 @@ def _add_answers(batch: CheckpointBatch) -> CheckpointBatch:
     """There are more answers than requests."""
     checkpoints = [
         msgspec.structs.replace(
-            each, sequence=each.sequence + 1000, parts=[_build_part(each.covered + 7, int(each.ended_at))]
+            each, sequence=each.sequence + LIE, parts=[_build_part(each.covered + 7, int(each.ended_at))]
         )
         for each in batch.checkpoints
     ]
@@ -149,7 +151,7 @@ def _grow(batch: CheckpointBatch) -> CheckpointBatch:
     checkpoints = [
         msgspec.structs.replace(
             each,
-            sequence=each.sequence + 1000,
+            sequence=each.sequence + LIE,
             done=10**9,
             end=10**9,
             in_flight=[],

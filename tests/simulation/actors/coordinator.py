@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from kombu.exceptions import OperationalError
+from tests.simulation.actors.attacker import LIE
 from tests.simulation.actors.worker import ORDERS, PROGRESS
 from tests.simulation.laws import LawBrokenError
 from tests.simulation.machine.clocks import MachineClock
@@ -17,7 +18,9 @@ from oku_coordinator.assembly import Assembly
 from oku_coordinator.broker.outbound_queue import Outbound, OutboundQueue
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.inbound import Inbound
+from oku_coordinator.ledger.storage.records import Receipt
 from oku_coordinator.settings import CoordinatorSettings
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
@@ -111,10 +114,10 @@ class CoordinatorActor:
         else:
             self.parts.runs.resume(_RUN)
 
-    def cancel(self, *, now: bool) -> None:  # noqa: ARG002
+    def cancel(self, *, now: bool) -> None:
         """Cancel the run."""
         assert self.parts is not None
-        self.parts.runs.cancel(_RUN)
+        self.parts.runs.cancel(_RUN, at_once=now)
 
     def _build_settings(self) -> CoordinatorSettings:
         return CoordinatorSettings(
@@ -334,9 +337,31 @@ class SimulatedInbound(Inbound):
     """The real intake with listeners at the simulated broker."""
 
     def __init__(
-        self, world: "World", connection: Connection, app: Any, supervisor: Supervisor, *rest: Any
+        self,
+        world: "World",
+        connection: Connection,
+        app: Any,
+        supervisor: Supervisor,
+        take_in: Callable[[Sequence[CheckpointBatch]], list[Receipt]],
+        *rest: Any,
     ) -> None:
-        super().__init__(app, supervisor, *rest)
+        def take_in_and_judge(batches: Sequence[CheckpointBatch]) -> list[Receipt]:
+            receipts = take_in(batches)
+            for receipt in receipts:
+                _check_verdicts(receipt)
+            return receipts
+
+        super().__init__(app, supervisor, take_in_and_judge, *rest)
         health = supervisor.build_health("listeners")
         self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
         self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)
+
+
+def _check_verdicts(receipt: Receipt) -> None:
+    """What a worker says that does not lie, is true, known, and of a lease of its own."""
+    for checkpoint, verdict in zip(receipt.batch.checkpoints, receipt.verdicts, strict=True):
+        is_lie = checkpoint.sequence > LIE
+        if not is_lie and verdict in (MessageVerdict.UNTRUE, MessageVerdict.UNKNOWN, MessageVerdict.FOREIGN):
+            raise LawBrokenError(f"an honest checkpoint of {receipt.batch.worker} is {verdict}: {checkpoint}")
+        if is_lie and verdict in (MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED):
+            raise LawBrokenError(f"a checkpoint that lies is {verdict}: {checkpoint}")

@@ -65,6 +65,7 @@ class WorkerActor:
         self.connection: Connection
         self.runner: LeaseRunner
         self.engine: SimulatedEngine | None = None
+        self.started_at = 0.0
 
     @property
     def is_alive(self) -> bool:
@@ -76,6 +77,7 @@ class WorkerActor:
         if self.is_alive:
             return
         self._starts += 1
+        self.started_at = self._world.scheduler.now
         self.process = self._world.start_process(f"{self.plan.name}#{self._starts}", self._clock)
         self._world.story.note(f"{self.process.name} starts")
         self.process.enter(self._boot)
