@@ -22,14 +22,17 @@ from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]
-Cut = Callable[..., LeaseRecord]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
+Apply = Callable[..., list[MessageVerdict]]
 
 
 class World:
@@ -348,10 +351,10 @@ async def test_a_fault_of_ours_is_said_without_its_insides(
 
 
 async def test_a_run_that_does_not_balance_can_be_shown(
-    client: Client, path: Path, ledger: Ledger, cut: Cut, make_report: Callable[..., Report]
+    client: Client, path: Path, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Stopping it says why it has failed, and its summary has that, too."""
-    ledger.leases.apply([make_report(cut())], 5.0)
+    apply([make_batch(deal())], 5.0)
     intruder = sqlite3.connect(path, isolation_level=None)
     intruder.execute("UPDATE workers SET requests = 9")
     intruder.close()

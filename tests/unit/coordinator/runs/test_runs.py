@@ -14,15 +14,17 @@ from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
-from oku_core.messaging.lease import Claim, Report
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Flag, ProcessSummary, Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.parser import SpecError
 from oku_core.spec.spec import Spec
 
-Cut = Callable[..., LeaseRecord]
-MakeReport = Callable[..., Report]
+Deal = Callable[..., LeaseRecord]
+MakeBatch = Callable[..., CheckpointBatch]
+Apply = Callable[..., list[MessageVerdict]]
 
 NOW = 1_769_965_512.0  # 2026-02-01 17:05:12 UTC
 
@@ -225,10 +227,10 @@ async def test_it_is_known_which_runs_are_followed(runs: Runs) -> None:
 
 
 async def test_a_summary_has_what_the_servers_count_now(
-    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+    runs: Runs, ledger: Ledger, served: ServedTwin, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """While the run is under way, their count is shown, but neither kept nor compared."""
-    ledger.leases.apply([make_report(cut())], 5.0)
+    apply([make_batch(deal())], 5.0)
     served.served = 3
     summary = await runs.summarize("r1")
     assert summary.servers is not None
@@ -240,10 +242,10 @@ async def test_a_summary_has_what_the_servers_count_now(
 
 
 async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
-    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+    runs: Runs, ledger: Ledger, served: ServedTwin, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """They may be gone when somebody asks again, and a restarted server has counted less."""
-    ledger.leases.apply([make_report(cut(100))], 5.0)
+    apply([make_batch(deal(100))], 5.0)
     for count, kept in [(None, None), (100, 100), (None, 100), (40, 100), (130, 130)]:
         served.served = count
         summary = await runs.summarize("r1")
@@ -253,11 +255,11 @@ async def test_what_the_servers_counted_is_kept_with_a_run_at_rest(
 
 
 async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
-    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut
+    runs: Runs, ledger: Ledger, served: ServedTwin, deal: Deal
 ) -> None:
     """Somebody resumes the run while the servers are asked."""
-    lease = cut()
-    ledger.leases.expire([lease.id], ExpiryReason.REPORT_LOST, 3.0)
+    lease = deal()
+    ledger.leases.take_back([lease.id], ExpiryReason.DROPPED, 3.0)
     ledger.runs.change_state("r1", RunState.PAUSING, 4.0)
     served.served = 10
     served.on_fetch = lambda: runs.resume("r1")
@@ -267,12 +269,12 @@ async def test_what_the_servers_counted_before_a_run_went_on_is_not_kept(
 
 
 async def test_what_the_servers_counted_before_a_run_came_to_rest_is_not_kept(
-    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+    runs: Runs, ledger: Ledger, served: ServedTwin, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """The last report comes while the servers are asked."""
-    report = make_report(cut(100))
+    """The last checkpoint comes while the servers are asked."""
+    batch = make_batch(deal(100))
     served.served = 97
-    served.on_fetch = lambda: ledger.leases.apply([report], 5.0)
+    served.on_fetch = lambda: apply([batch], 5.0)
     summary = await runs.summarize("r1")
     assert (summary.state, summary.servers) == (RunState.COMPLETED, None)
     assert ledger.runs.fetch("r1").served is None
@@ -325,9 +327,7 @@ async def test_who_follows_gets_the_ticks_of_that_run_until_it_rests(runs: Runs,
     runs.cancel(other)
     await asyncio.sleep(0)
     assert not task.done()
-    ledger.leases.expire(
-        [lease.id for lease in ledger.leases.fetch_active(run)], ExpiryReason.REPORT_LOST, NOW
-    )
+    ledger.leases.take_back([lease.id for lease in ledger.leases.fetch_open(run)], ExpiryReason.DROPPED, NOW)
     runs.pause(run)
     assert await task == ticks
 
@@ -347,12 +347,12 @@ async def test_a_run_that_waits_can_be_followed(runs: Runs, ledger: Ledger) -> N
 
 
 async def test_the_end_of_a_run_is_announced(
-    runs: Runs, ledger: Ledger, cut: Cut, make_claim: Callable[..., Claim], make_report: MakeReport
+    runs: Runs, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """The run comes to rest by a report in another thread, and the coordinator tells its followers."""
-    lease = cut(100)
+    """The run comes to rest by a checkpoint in another thread, and the coordinator tells its followers."""
+    lease = deal(100)
     task = await begin_to_follow(runs, "r1")
-    ledger.leases.apply([make_claim(lease), make_report(lease)], 5.0)
+    apply([make_batch(lease)], 5.0)
     await asyncio.sleep(0)
     assert not task.done()
     runs.followers.announce_rest()
@@ -366,9 +366,7 @@ async def test_who_is_too_slow_misses_the_oldest_ticks(runs: Runs, ledger: Ledge
     tick = build_tick(ledger, run)
     for _ in range(1000):
         runs.followers.publish(tick)
-    ledger.leases.expire(
-        [lease.id for lease in ledger.leases.fetch_active(run)], ExpiryReason.REPORT_LOST, NOW
-    )
+    ledger.leases.take_back([lease.id for lease in ledger.leases.fetch_open(run)], ExpiryReason.DROPPED, NOW)
     runs.pause(run)
     ticks: Any = await task
     assert 0 < len(ticks) <= 60
@@ -399,10 +397,10 @@ async def test_how_large_the_processes_were_is_kept_with_a_run_that_has_ended(
 
 
 async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
-    runs: Runs, ledger: Ledger, served: ServedTwin, cut: Cut, make_report: MakeReport
+    runs: Runs, ledger: Ledger, served: ServedTwin, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """Nothing is kept until they say what they counted, and followers are not told of the rest before."""
-    ledger.leases.apply([make_report(cut(100))], 5.0)
+    apply([make_batch(deal(100))], 5.0)
     assert not await runs.end("r1", waits=True)
     assert ledger.runs.fetch_snapshot("r1").processes == []
     following = await begin_to_follow(runs, "r1")
@@ -418,19 +416,19 @@ async def test_servers_that_may_come_back_hold_the_end_of_a_run_back(
 
 
 async def test_a_count_that_stays_unknown_is_flagged(
-    runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
+    runs: Runs, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The summary says that nothing was compared."""
-    ledger.leases.apply([make_report(cut(100))], 5.0)
+    apply([make_batch(deal(100))], 5.0)
     assert await runs.end("r1")
     assert Flag.SERVED_UNKNOWN in list_flags(await runs.summarize("r1"))
 
 
 async def test_servers_that_are_lost_for_good_are_not_waited_for(
-    runs: Runs, ledger: Ledger, cut: Cut, make_report: MakeReport
+    runs: Runs, ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The servers of a run that has not begun are not waited for either."""
-    ledger.leases.apply([make_report(cut(100))], 5.0)
+    apply([make_batch(deal(100))], 5.0)
     ledger.runs.note_servers("r1", [UNSEEN], 5.0)
     assert await runs.end("r1", waits=True)
     assert await runs.end(lead_to(runs, ledger, RunState.CANCELLED), waits=True)
