@@ -30,7 +30,7 @@ def test_the_history_is_all_that_is_kept_of_a_run(
     make_batch: Callable[..., CheckpointBatch],
     apply: Callable[..., list[MessageVerdict]],
 ) -> None:
-    """Summary, spec, samples, events, leases and slices make one JSON document with a line for each item."""
+    """They make one JSON document with a line for each item, which ends with what was sent again."""
     sample = Sample(
         at=5.0, seconds=1.0, requests_total=100, accounted=10, leased=0, pending=90, done=10,
         resent_at_most=0, in_flight=1.0, workers=1,
@@ -41,13 +41,14 @@ def test_the_history_is_all_that_is_kept_of_a_run(
     text = b"".join(write(ledger))
     document = json.loads(text)
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
-    assert [each["at"] for each in document["samples"]] == [5.0]
+    assert [(each["at"], each["requests_ended"]) for each in document["samples"]] == [(4.0, 10), (5.0, 0)]
     assert [each["text"] for each in document["events"]][-1] == "worker w1 joined"
     assert [(lease["ranges"], lease["state"]) for lease in document["leases"]] == [([[0, 10]], "closed")]
     assert document["slices"] == [[0, 10, "accounted"], [10, 100, "pending"]]
+    assert document["again"] == []
     lines = text.splitlines()
     assert lines[1] == b',"samples":['
-    slices = lines[lines.index(b',"slices":[') + 1 : -2]
+    slices = lines[lines.index(b',"slices":[') + 1 : lines.index(b',"again":[') - 1]
     assert [json.loads(line.lstrip(b",")) for line in slices] == document["slices"]
 
 

@@ -35,6 +35,7 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
         "created_at": 0.0, "started_at": 1_769_965_512.25, "ended_at": 1_769_965_522.25, "active_s": 10.0,
         "active_since": None, "windows": 1, "last_checkpoint_at": None, "resent_at_most": 0, "served": None,
         "outcomes": [98, 1, 1, 0, 0, 0], "is_broken": False, "is_published": False, "number": 1,
+        "watched_s": 0.0, "underfilled_s": 0.0,
     }  # fmt: skip
     record = RunRecord(**values | changes)
     return Snapshot(
