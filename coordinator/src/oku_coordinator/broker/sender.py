@@ -19,7 +19,8 @@ from oku_core.messaging.transport import find_connection_errors
 
 _log = logging.getLogger(__name__)
 
-_THREADS = 8
+_THREADS = 16
+"""A hundred leases go to a broker 20 ms away in less than 0.2 s."""
 _PATIENCE_S = 2.0
 _LOG_EVERY_S = 5.0
 
@@ -45,6 +46,7 @@ class Broker:
         self._errors: tuple[type[Exception], ...] = (OSError, *find_connection_errors(app))
         self._queue = OutboundQueue(clock)
         self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
         self._interval_number = 0
         self._logged_at = float("-inf")
 
@@ -100,13 +102,19 @@ class Broker:
             return
         for message in messages:
             self._queue.put(message)
-            if not self._threads:
-                self._threads = [
-                    threading.Thread(target=self._send_all, name=f"sender-{number}", daemon=True)
-                    for number in range(_THREADS)
-                ]
-                for thread in self._threads:
-                    thread.start()
+        if not self._threads:
+            self._start_threads()
+
+    def _start_threads(self) -> None:
+        with self._starting:  # both the event loop and a listener send
+            if self._threads:
+                return
+            self._threads = [
+                threading.Thread(target=self._send_all, name=f"sender-{number}", daemon=True)
+                for number in range(_THREADS)
+            ]
+            for thread in self._threads:
+                thread.start()
 
     def _send_all(self) -> None:
         while message := self._queue.take():

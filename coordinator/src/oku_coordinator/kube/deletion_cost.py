@@ -32,7 +32,7 @@ class CostMarker:
         """Whether it is time; Kubernetes asks not to change costs often."""
         return self._clock() - self._marked_at >= _EVERY_S
 
-    async def mark(self, pods: Sequence[Pod], held: Mapping[str | None, int]) -> None:
+    async def mark(self, pods: Sequence[Pod], held: Mapping[str, int]) -> None:
         """Set the deletion costs that are not right; one that is refused keeps no other from it.
 
         Args:

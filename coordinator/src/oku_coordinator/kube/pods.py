@@ -128,7 +128,7 @@ class Pod(msgspec.Struct):
             return None
 
 
-def find_cost_changes(pods: Iterable[Pod], held: Mapping[str | None, int]) -> dict[str, int]:
+def find_cost_changes(pods: Iterable[Pod], held: Mapping[str, int]) -> dict[str, int]:
     """The pods whose deletion cost is not what it should be, with what it should be, the busy ones first.
 
     Args:

@@ -16,17 +16,19 @@ Wishes = dict[str, dict[str, int]]
 _MOST_S = 30.0
 """Nobody keeps more work than this; it was given on a wrong guess of the rate."""
 _KEPT_S = 15.0
-_FEWEST_WINDOWS = 2
+_MOST_WINDOWS = 3
+"""Hands that were not quite full with two windows may get a lease of one more."""
+_KEPT_WINDOWS = 2
 _MARGIN_S = 1.0
 """Work that is not worth the messages."""
 
 
 def find_excess(hands: Sequence[Hands]) -> Wishes:
-    """Shorten those who have far more work than was meant."""
+    """Shorten those who have far more work than was meant; what they keep still fills their hands."""
     wishes: Wishes = {}
     for each in hands:
-        if each.untaken > max(_FEWEST_WINDOWS * each.window, _MOST_S * each.most_rps):
-            wishes |= shorten(each, max(each.window, math.ceil(_KEPT_S * each.most_rps)))
+        if each.untaken > max(_MOST_WINDOWS * each.window, _MOST_S * each.most_rps):
+            wishes |= shorten(each, max(_KEPT_WINDOWS * each.window, math.ceil(_KEPT_S * each.most_rps)))
     return wishes
 
 

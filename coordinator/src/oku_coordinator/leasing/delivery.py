@@ -40,7 +40,12 @@ class Delivery:
         return self._broker.is_away
 
     def send(self, run: RunRecord, leases: Iterable[LeaseRecord]) -> None:
-        """Send open leases of a run, a message to each worker that is heard."""
+        """Send open leases of a run, a message to each worker that is heard.
+
+        None is sent while the broker is away: they would pile up, and are missed and sent again in time.
+        """
+        if self.is_away:
+            return
         by_incarnation: dict[str, list[LeaseRecord]] = {}
         for lease in leases:
             by_incarnation.setdefault(lease.incarnation, []).append(lease)

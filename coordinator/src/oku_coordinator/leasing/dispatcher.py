@@ -7,16 +7,18 @@ least twice a second. Each worker is visited about once a second, and when its c
 import asyncio
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from oku_coordinator.leasing.balance import find_excess, find_uneven
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.hands import Hands, build_hands
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.sizing import choose_sizes, find_mean_rate, find_weight
+from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_mean_rate, find_weight
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
@@ -29,6 +31,8 @@ _STOP_EVERY_S = 1.0
 _VISIT_EVERY_S = 1.0
 _BATCH = 100
 """Leases dealt in one transaction; then others have their turn."""
+_DUE_AT_ONCE = 2 * _BATCH
+"""Workers visited for their news in one step: no more leases are dealt in it than would fill them."""
 _VISITED_AT_ONCE = 500
 """Workers visited before others have their turn; it takes a few milliseconds."""
 
@@ -93,19 +97,27 @@ class Dispatcher:
         if self.delivery.is_away:
             return
         visits_all = now - self._visited_at >= _VISIT_EVERY_S
-        workers = [worker for worker in self.roster.workers(run.run) if not worker.is_suspect]
-        if not visits_all:
-            workers = [worker for worker in workers if worker.name in self._due]
-        self._due.clear()
-        hands = await self._look_at(run, workers)
+        hands = await self._look_at(run, self._find_due(run, visits_all=visits_all))
         pending = self.ledger.leases.count_pending(run.run)
         if visits_all:
             self._visited_at = now
             mean_rps = find_mean_rate(hands)
             self._weight = sum(find_weight(each, mean_rps) for each in hands)
-            self._move(hands, is_dealt_out=pending == 0)
+            self._move(run, hands, is_dealt_out=pending == 0)
         if pending:
             self._deal(run, hands, pending, now, wall_now)
+            self.has_more = bool(self._due)
+
+    def _find_due(self, run: RunRecord, *, visits_all: bool) -> list[WorkerState]:
+        """The workers to visit now, out of those that can take leases."""
+        workers = [worker for worker in self.roster.workers(run.run) if not worker.is_suspect]
+        if visits_all:
+            self._due.clear()
+            return workers
+        due = set(islice(self._due, _DUE_AT_ONCE))
+        for name in due:
+            del self._due[name]
+        return [worker for worker in workers if worker.name in due]
 
     async def _look_at(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
         held = self.ledger.leases.fetch_open_by_incarnation(run.run)
@@ -116,9 +128,12 @@ class Dispatcher:
                 await asyncio.sleep(0)
         return hands
 
-    def _move(self, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
-        """Ask for work back of which others have too little; the wish is repeated until it is answered."""
-        wishes = find_excess(hands)
+    def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
+        """Ask for work back of which others have too little; the wish is repeated until it is answered.
+
+        Leases whose size the spec fixes are no wrong guess.
+        """
+        wishes = {} if run.spec.range_size else find_excess(hands)
         if is_dealt_out:
             wishes = find_uneven(hands) | wishes
         self.delivery.wish(wishes)
@@ -132,9 +147,12 @@ class Dispatcher:
         if not chosen:
             return
         if len(chosen) == _BATCH:
-            self.has_more = True
+            given = Counter[str]()
+            for each, size in chosen:
+                given[each.worker] += size
             for each in hands:
-                self._due[each.worker] = None
+                if each.untaken + given[each.worker] < find_full(each):
+                    self._due[each.worker] = None
         leases = self.ledger.leases.deal(run.run, self._build_orders(chosen), wall_now)
         for lease in leases:
             self.expiry.note_sent(lease.id, now)

@@ -17,6 +17,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.run_state import RunState
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,8 @@ class Reaper:
         leases = [lease for mine in held.values() for lease in mine]
         for number, lease in enumerate(leases):
             if finding := self.expiry.judge(lease, now, wall_now):
+                if finding == Remedy.RESEND and run.state != RunState.RUNNING:
+                    finding = Remedy.REVOKE  # nobody should begin with it any more
                 judged.setdefault(finding, []).append(lease)
             if number % _JUDGED_AT_ONCE == _JUDGED_AT_ONCE - 1:
                 await asyncio.sleep(0)
@@ -100,11 +103,11 @@ class Reaper:
 
     async def _cut_suspects(self, held: Mapping[str, Sequence[LeaseRecord]], now: float) -> None:
         """What lies beyond the limits of a silent worker is for others: it never passes them."""
-        for worker in self.roster.mark_suspects(now):
-            names = [lease.id for lease in held.get(worker.incarnation, ())]
-            for offset in range(0, len(names), _BATCH):
-                self.ledger.leases.cut_at_limits(names[offset : offset + _BATCH], self.clock())
-                await asyncio.sleep(0)
+        suspects = self.roster.mark_suspects(now)
+        names = [lease.id for worker in suspects for lease in held.get(worker.incarnation, ())]
+        for offset in range(0, len(names), _BATCH):
+            self.ledger.leases.cut_at_limits(names[offset : offset + _BATCH], self.clock())
+            await asyncio.sleep(0)
 
     def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason, now: float) -> None:
         expired = set(self.ledger.leases.take_back([lease.id for lease in leases], reason, self.clock()))

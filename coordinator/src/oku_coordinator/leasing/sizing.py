@@ -1,7 +1,8 @@
 """How much work a worker is given: pure rules.
 
 A worker's hands are full when it has about ten seconds of untaken work. A lease is meant to last about as
-long; while the rate is unknown it is a window or what doubles the work done so far. Near the end of the space
+long; while the rate is unknown it is a window or what doubles the work done so far, but no more than ten
+seconds of what can be at most, when answers are long in coming. Near the end of the space
 leases shrink, so that all workers end together (guided self-scheduling: Polychronopoulos and Kuck, IEEE
 Transactions on Computers C-36, 1987; here weighted by rate).
 """
@@ -11,13 +12,16 @@ from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
 from oku_coordinator.leasing.hands import Hands
+from oku_core.messaging.lease import MOST_LEASES
 
 LEASE_S = 10.0
 """What a lease is meant to last, and the work that fills the hands of a worker."""
 MAX_SIZE = 2_000_000
 """No lease is larger, whatever the rate."""
-MOST_HELD = 300
-"""Leases that one worker is given at a time, however small they are."""
+_USUALLY_HELD = 300
+"""Leases that one worker is given at a time, however small they are, as long as they fill its window."""
+_HELD_WINDOWS = 3
+"""Leases that a spec makes small may be more: one window of them is in flight, and two can be taken."""
 _FEWEST_WINDOWS = 2
 """Untaken work that keeps the window full until more has come."""
 _FIRST_WINDOWS = 4
@@ -28,21 +32,22 @@ _SMALLEST_S = 0.5
 
 def find_full(hands: Hands) -> int:
     """How much untaken work fills the hands of a worker."""
-    if hands.rate_rps is None:
-        return max(_FIRST_WINDOWS * hands.window, hands.taken)
-    return max(_FEWEST_WINDOWS * hands.window, math.ceil(LEASE_S * hands.rate_rps))
+    return max(_FEWEST_WINDOWS * hands.window, _bound_goal(hands, _FIRST_WINDOWS * hands.window, hands.taken))
 
 
 def size_lease(hands: Hands, share: int) -> int:
     """How many requests the next lease of a worker should have, out of its share of what is left."""
-    rate_rps = hands.rate_rps
-    smallest = math.ceil(_SMALLEST_WINDOWS * hands.window)
-    if rate_rps is None:
-        goal = max(hands.window, hands.taken // 2)
-    else:
-        goal = max(hands.window, math.ceil(LEASE_S * rate_rps))
-        smallest = max(smallest, math.ceil(_SMALLEST_S * rate_rps))
+    goal = max(hands.window, _bound_goal(hands, hands.window, hands.taken // 2))
+    smallest = max(
+        math.ceil(_SMALLEST_WINDOWS * hands.window), math.ceil(_SMALLEST_S * (hands.rate_rps or 0.0))
+    )
     return min(MAX_SIZE, max(smallest, min(goal, share)))
+
+
+def find_most_held(window: int, range_size: int | None) -> int:
+    """How many leases a worker may have at a time."""
+    needed = math.ceil(_HELD_WINDOWS * window / range_size) if range_size else 0
+    return min(MOST_LEASES, max(_USUALLY_HELD, needed))
 
 
 def choose_sizes(
@@ -58,10 +63,11 @@ def choose_sizes(
         most: how many leases at most.
     """
     mean_rps = find_mean_rate(hands)
+    most_held = find_most_held(max((each.window for each in hands), default=1), range_size)
     heap = []
     for number, each in enumerate(hands):
         untaken, full = each.untaken, find_full(each)
-        if untaken < full and len(each.leases) < MOST_HELD:
+        if untaken < full and len(each.leases) < most_held:
             share = math.ceil(pending * find_weight(each, mean_rps) / (2 * weight)) if weight else pending
             size = range_size or size_lease(each, share)
             heap.append((untaken / full, number, untaken, full, size, len(each.leases)))
@@ -75,7 +81,7 @@ def choose_sizes(
         chosen.append((hands[number], size))
         pending -= size
         untaken, held = untaken + size, held + 1
-        fill = math.inf if held >= MOST_HELD else untaken / full
+        fill = math.inf if held >= most_held else untaken / full
         heapreplace(heap, (fill, number, untaken, full, size, held))
     return chosen
 
@@ -91,3 +97,11 @@ def find_weight(hands: Hands, mean_rps: float | None) -> float:
     if hands.rate_rps is not None:
         return hands.rate_rps
     return float(hands.window) if mean_rps is None else mean_rps
+
+
+def _bound_goal(hands: Hands, *guesses: int) -> int:
+    """Ten seconds of work, or the largest guess while the rate is unknown, if it can be done in that time."""
+    if hands.rate_rps is not None:
+        return math.ceil(LEASE_S * hands.rate_rps)
+    guess, most = max(guesses), LEASE_S * hands.most_rps
+    return guess if most >= guess else math.ceil(most)

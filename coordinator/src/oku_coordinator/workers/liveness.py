@@ -69,16 +69,25 @@ class WorkerState:
         return self.stopping and not self.leases
 
     def find_rate(self, run: str) -> RunRate:
-        """How fast it gets through a run; that of another run means nothing."""
+        """How fast it gets through the run that has its turn; that of another run means nothing."""
         if self.rate.run != run:
             self.rate = RunRate(run)
         return self.rate
 
     def note_rate(self, progress: Progress) -> None:
         """Take the interval of a heartbeat into the rate of the run that it works on."""
-        if progress.leases:
-            run = read_lease_run(next(reversed(progress.leases)))
+        run = read_lease_run(next(reversed(progress.leases), ""))
+        if run and self._has_turn(run):
             self.find_rate(run).note_interval(sum(progress.outcomes), progress.seconds, progress.in_flight)
+
+    def note_taken(self, run: str, taken: int) -> None:
+        """It says how much it has taken of a run so far."""
+        if self._has_turn(run):
+            self.find_rate(run).note_taken(taken)
+
+    def _has_turn(self, run: str) -> bool:
+        """Whether a run may have its turn. The last word on one before does not make its rate forgotten."""
+        return self.rate.run in {"", run}
 
 
 class Roster:
@@ -246,7 +255,7 @@ class Roster:
     def note_taken(self, batch: CheckpointBatch) -> None:
         """Take in how much of a run a worker has taken, as it says with its checkpoints."""
         if worker := self.find(batch.worker, batch.incarnation):
-            worker.find_rate(batch.run).note_taken(batch.taken)
+            worker.note_taken(batch.run, batch.taken)
 
     def forget_lease(self, name: str, incarnation: str, lease: str) -> None:
         """The ledger has closed a lease; what its worker said of it last is outdated."""

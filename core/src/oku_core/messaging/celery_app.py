@@ -37,6 +37,8 @@ CHECKPOINT_TASK = "oku.checkpoint"
 PROGRESS_EVENT = "oku-progress"
 ORDERS_EXCHANGE = "oku.orders"
 ADDRESSED_EXCHANGE = "oku.addressed"
+MOST_SENDERS = 20
+"""Threads of one process that can send at the same time, each on a connection of its own."""
 
 _log = logging.getLogger(__name__)
 
@@ -109,6 +111,7 @@ def build_app(broker_url: str, key: bytes, reject: Reject | None = None) -> App:
         # The broker may be unavailable for any length of time.
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        broker_pool_limit=MOST_SENDERS,
         broker_use_ssl=tls,
         broker_transport_options=build_transport_options(broker_url),
         # With remote control, anyone who can reach the broker could stop workers or redirect them to other

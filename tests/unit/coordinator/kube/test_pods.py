@@ -104,7 +104,7 @@ def test_busy_workers_are_deleted_last() -> None:
         build_pod("busy-still", "100"),
         build_pod("strange", "much"),
     ]
-    held = {"busy": 1, "busy-still": 2, "no-pod": 2, None: 3}
+    held = {"busy": 1, "busy-still": 2, "no-pod": 2}
     changes = find_cost_changes(pods, held)
     assert changes == {"busy": BUSY_COST, "idle-now": 0, "strange": 0}
     assert next(iter(changes)) == "busy"
