@@ -15,8 +15,7 @@ from oku_core.results.lines import LineKind, build_range_lines, build_status_lin
 
 def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
     """Make what an open lease has beyond `end` pending again; gives the lease, whose row is written."""
-    for leased, pieces in release(lease.ranges, lease.end, end):
-        replace_leased(transaction, lease.run, leased, pieces)
+    replace_leased(transaction, lease.run, release(lease.ranges, lease.end, end))
     shorter = msgspec.structs.replace(lease, end=end)
     lease_table.write_growth(transaction, shorter)
     return shorter
@@ -38,8 +37,8 @@ def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, n
 
 
 def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:
-    for leased, pieces in settle(lease.ranges, lease.end, lease.done, lease.in_flight):
-        replace_leased(transaction, lease.run, leased, pieces)
+    settled = settle(lease.ranges, lease.end, lease.done, lease.in_flight)
+    replace_leased(transaction, lease.run, settled)
     if lease.covered:
         _put_lines(transaction, lease, now)
     lease_table.write_end(transaction, lease, resent, now)

@@ -1,5 +1,6 @@
 """The slices of a run in the ledger: how its request space is cut now."""
 
+import math
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,9 @@ from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, build_partition
 
 _PAGE = 500
-"""Pending slices; how many are read at once."""
+"""Slices; at most so many are read at once."""
+_FIRST_PAGE = 4
+"""A slice that changes, its neighbours, and one more, which shows that these are all."""
 
 
 def insert_slices(transaction: Transaction, run: str, slices: Iterable[Slice]) -> None:
@@ -112,32 +115,68 @@ class PendingSupply:
             self._transaction.touched.add(self._run)
 
 
-def replace_leased(transaction: Transaction, run: str, leased: Range, pieces: Sequence[Slice]) -> None:
-    """Put `pieces` in the place of the leased slice `[start, stop)`, joined with its neighbours.
+def replace_leased(
+    transaction: Transaction, run: str, changes: Iterable[tuple[Range, Sequence[Slice]]]
+) -> None:
+    """Put pieces in the place of leased slices, joined with their neighbours.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        changes: leased slices `[start, stop)` in rising order, each with what it becomes.
 
     Raises:
         BreachError: there is no such slice, or it is not leased.
     """
-    start, stop = leased
+    left = deque(changes)
+    if left:
+        transaction.touched.add(run)
+    page = _FIRST_PAGE
+    while left:
+        # Slices of others may lie between those that change, so it shows only now how many there are.
+        before = _fetch_around(transaction, run, left[0][0][0], page)
+        edge = before[-1].start if len(before) == page else math.inf
+        replaced = dict[Range, Sequence[Slice]]()
+        while left and (not replaced or left[0][0][1] < edge):
+            leased, pieces = left.popleft()
+            replaced[leased] = pieces
+        _rewrite(transaction, run, before, replaced)
+        page = min(_PAGE, 2 * page) if 4 * len(replaced) >= page else _FIRST_PAGE
+
+
+def _fetch_around(transaction: Transaction, run: str, start: int, most: int) -> list[Slice]:
+    """The slice before one that begins at `start`, that one, and those behind it; `most` in all."""
     rows = transaction.select(
         "SELECT start, stop, state FROM slices WHERE run = ?1 AND start >= coalesce("
-        " (SELECT max(start) FROM slices WHERE run = ?1 AND start < ?2), ?2) AND start <= ?3 ORDER BY start",
-        run, start, stop,
+        " (SELECT max(start) FROM slices WHERE run = ?1 AND start < ?2), ?2) ORDER BY start LIMIT ?3",
+        run, start, most,
     )  # fmt: skip
-    around = _build_slices(run, rows)
-    before = [piece for piece in around if piece.stop <= start]
-    after = [piece for piece in around if piece.start >= stop]
-    if around != [*before, Slice(start, stop, SliceState.LEASED), *after]:
+    return _build_slices(run, rows)
+
+
+def _rewrite(
+    transaction: Transaction, run: str, before: Sequence[Slice], replaced: dict[Range, Sequence[Slice]]
+) -> None:
+    """Write what becomes of adjacent slices if some are replaced; only rows that change are written."""
+    after: list[Slice] = []
+    for piece in before:
+        leased = piece.start, piece.stop
+        if piece.state == SliceState.LEASED and leased in replaced:
+            after += replaced.pop(leased)
+        else:
+            after.append(piece)
+    for start, stop in replaced:
         raise BreachError(run, f"a lease of [{start}, {stop}) is open, but its range is not leased")
-    transaction.execute_each(
-        "DELETE FROM slices WHERE run = ? AND start = ?", [(run, piece.start) for piece in around]
-    )
     try:
-        joined = build_partition([*before, *pieces, *after])
+        joined = build_partition(after)
     except ConservationError as error:
         raise BreachError(run, str(error)) from error
-    insert_slices(transaction, run, joined)
-    transaction.touched.add(run)
+    kept = set(before) & set(joined)
+    transaction.execute_each(
+        "DELETE FROM slices WHERE run = ? AND start = ?",
+        [(run, piece.start) for piece in before if piece not in kept],
+    )
+    insert_slices(transaction, run, [piece for piece in joined if piece not in kept])
 
 
 def _build_slices(run: str, rows: Iterable[sqlite3.Row]) -> list[Slice]:
