@@ -43,7 +43,8 @@ def test_the_history_is_all_that_is_kept_of_a_run(
     assert (document["at"], document["summary"]["accounted"], document["spec"]["requests"]) == (9.0, 10, 100)
     assert [(each["at"], each["requests_ended"]) for each in document["samples"]] == [(4.0, 10), (5.0, 0)]
     assert [each["text"] for each in document["events"]][-1] == "worker w1 joined"
-    assert [(lease["ranges"], lease["state"]) for lease in document["leases"]] == [([[0, 10]], "closed")]
+    (lease,) = document["leases"]
+    assert (lease["start"], lease["stop"], lease["ranges"], lease["state"]) == (0, 10, [], "closed")
     assert document["slices"] == [[0, 10, "accounted"], [10, 100, "pending"]]
     assert document["again"] == []
     lines = text.splitlines()
