@@ -122,18 +122,16 @@ async def follow(client: Client, run: str) -> Summary:
 
 @contextmanager
 def run_simulated_worker(broker_url: str) -> Iterator[None]:
-    """Run a worker that reports every lease at once, until the end of the block."""
+    """Run a worker that executes every lease at once, until the end of the block."""
     ending = threading.Event()
 
     def work(worker: SimulatedWorker) -> None:
-        executions = 0
         while not ending.is_set():
             try:
                 lease = worker.take_lease(0.5)
             except Empty:
                 continue
-            executions += 1
-            worker.execute(lease, f"e{executions}")
+            worker.execute(lease)
 
     with SimulatedWorker(broker_url) as worker:
         working = threading.Thread(target=work, args=[worker])

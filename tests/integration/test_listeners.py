@@ -16,12 +16,12 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.front import Front
 
-from oku_coordinator.broker.listeners import ProgressListener, ReportListener
+from oku_coordinator.broker.listeners import CheckpointListener, ProgressListener
 from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.codec import seal_progress
-from oku_core.messaging.lease import Claim
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_message
+from oku_core.messaging.sending import send_checkpoints
 from oku_core.process.supervision import Health
 
 _MESSAGES = 300
@@ -29,7 +29,7 @@ _EVERY_S = 0.02
 
 
 def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
-    """The next listener gets what comes meanwhile: no report is lost when a coordinator is replaced."""
+    """The next listener gets what comes meanwhile: no checkpoint is lost when a coordinator is replaced."""
     sent = [f"lease-{number}" for number in range(_MESSAGES)]
     heard: list[str] = []
     with run_broker(tmp_path) as url:
@@ -37,7 +37,7 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
 
         def send() -> None:
             for lease in sent:
-                send_message(app, Claim(lease=lease, execution="e", worker="w", incarnation="b", at=0.0))
+                send_checkpoints(app, build_batch(lease))
                 time.sleep(_EVERY_S)
 
         sender = threading.Thread(target=send)
@@ -66,7 +66,7 @@ def test_a_listener_that_loses_its_connection_receives_again(
         app = build_app(f"redis://127.0.0.1:{front.port}/0", MESSAGE_KEY)
         listeners = [
             ProgressListener(app, Health("progress"), lambda _: note("progress"), may_decode),
-            ReportListener(app, Health("reports"), lambda _: note("reports"), may_decode),
+            CheckpointListener(app, Health("checkpoints"), lambda _: note("checkpoints"), may_decode),
         ]
         for listener in listeners:
             listener.start()
@@ -105,6 +105,12 @@ def test_what_is_said_after_a_listener_has_connected_is_heard(tmp_path: Path) ->
             listener.join(15)
 
 
+def build_batch(lease: str) -> CheckpointBatch:
+    """The message of a worker that has taken nothing of a lease."""
+    checkpoint = Checkpoint(lease=lease, sequence=1, done=0, end=1)
+    return CheckpointBatch(worker="w", incarnation="b", checkpoints=[checkpoint])
+
+
 def speak_once(url: str, worker: str) -> None:
     """Send one progress."""
     app = build_app(url, MESSAGE_KEY)
@@ -115,7 +121,7 @@ def speak_once(url: str, worker: str) -> None:
 
 @contextmanager
 def speaking(url: str) -> Iterator[None]:
-    """Send progress and claims meanwhile, ten times a second."""
+    """Send progress and checkpoints meanwhile, ten times a second."""
     ending = threading.Event()
 
     def speak() -> None:
@@ -124,7 +130,8 @@ def speaking(url: str) -> Iterator[None]:
         while not ending.wait(0.1):
             with suppress(OperationalError, ConnectionError), app.connection_for_write() as connection:
                 app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=progress)
-            send_message(app, Claim(lease="l", execution="e", worker="w", incarnation="b", at=0.0))
+            with suppress(OperationalError):
+                send_checkpoints(app, build_batch("l"))
 
     speaker = threading.Thread(target=speak)
     speaker.start()
@@ -139,10 +146,10 @@ def listen(app: App, heard: list[str], seconds: float) -> None:
     """Listen for a while, as a coordinator does, and end in order."""
     may_decode = threading.Event()
     may_decode.set()
-    listener = ReportListener(
+    listener = CheckpointListener(
         app,
-        Health("reports"),
-        lambda messages: heard.extend(message.lease for message in messages),
+        Health("checkpoints"),
+        lambda batches: heard.extend(batch.checkpoints[0].lease for batch in batches),
         may_decode,
     )
     listener.start()

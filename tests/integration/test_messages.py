@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,9 +12,7 @@ from tests.kit.runs.account import assert_account_balances, assert_completed
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.simulated_worker import SimulatedWorker
 
-from oku_core.accounting.histogram import HistogramSnapshot
-
-SPEC = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
+SPEC: dict[str, Any] = {"requests": 300, "range-size": 100, "url": "http://127.0.0.1:9/{i}"}
 """Three leases; nobody sends a request."""
 
 
@@ -34,17 +33,20 @@ def api(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 @pytest.fixture
 def worker(broker_url: str, api: CoordinatorApi) -> Iterator[SimulatedWorker]:
-    """A worker that says what the test wants."""
+    """A worker that says what the test wants; it is the only one that lives."""
     with SimulatedWorker(broker_url) as simulated:
         yield simulated
+    time.sleep(1.5)  # a tick has counted it by then
+    wait_until(lambda: api.read_metric("oku_workers") == 0, 15, "it is dead")
 
 
-def test_a_doubled_report_counts_once(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """The same report twice accounts for its requests once, and nothing is taken as sent again."""
+def test_a_doubled_checkpoint_counts_once(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """The same checkpoint three times accounts for its requests once, and nothing is taken as sent again."""
     run = api.submit(**SPEC)
     lease = worker.take_lease()
-    report = worker.build_report(lease, "e1")
-    worker.send(worker.build_claim(lease, "e1"), report, report, report)
+    checkpoint = worker.build_checkpoint(lease)
+    worker.send(checkpoint, checkpoint, checkpoint)
+    worker.forget(lease)
     worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
@@ -53,106 +55,149 @@ def test_a_doubled_report_counts_once(api: CoordinatorApi, worker: SimulatedWork
     assert summary["resent_at_most"] == 0
 
 
-def test_a_report_may_overtake_its_claim(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A report that comes before its claim counts, and the claim after it changes nothing."""
-    run = api.submit(**SPEC)
-    lease = worker.take_lease()
-    worker.send(worker.build_report(lease, "e1"), worker.build_claim(lease, "e1"))
-    worker.execute_next(2)
-
-    summary = api.wait_for_state(run, "completed")
-
-    assert_completed(summary)
-    assert summary["resent_at_most"] == 0
-
-
-def test_a_lease_executed_twice_counts_once(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """When a doubled message made two workers begin, the second one's requests are taken as sent again."""
+def test_a_checkpoint_may_overtake_the_one_before_it(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """The newest one counts, and an older one that comes after it changes nothing."""
     run = api.submit(**SPEC)
     lease = worker.take_lease()
     worker.send(
-        worker.build_claim(lease, "e1"),
-        worker.build_claim(lease, "e2"),
-        worker.build_report(lease, "e2"),
-        worker.build_report(lease, "e1"),
+        worker.build_checkpoint(lease, 60, sequence=2, is_final=False),
+        worker.build_checkpoint(lease, 30, sequence=1, is_final=False),
     )
+    wait_until(lambda: bool(api.summary(run)["accounted"] == 60), 10, "the newest one is accounted")
+    worker.send(worker.build_checkpoint(lease, sequence=3))
+    worker.forget(lease)
     worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
 
     assert_completed(summary)
-    assert summary["resent_at_most"] == 100
+    assert summary["resent_at_most"] == 0
 
 
-def test_a_lost_lease_is_granted_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A lease whose message nobody acts on is reclaimed after the worker timeout."""
+def test_a_lost_checkpoint_is_healed_by_the_next(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A checkpoint says all since the start of its lease, so nothing depends on those before it."""
+    run = api.submit(**SPEC)
+    lease = worker.take_lease()
+    worker.send(worker.build_checkpoint(lease, 60, sequence=7, is_final=False))
+    control = worker.take_control()
+    worker.send(worker.build_checkpoint(lease, sequence=19))
+    worker.forget(lease)
+    worker.execute_next(2)
+
+    assert control.confirmed == {lease.id: 7}
+    assert_completed(api.wait_for_state(run, "completed"))
+
+
+def test_only_the_process_that_has_a_lease_may_tell_of_it(
+    api: CoordinatorApi, worker: SimulatedWorker
+) -> None:
+    """A process of the same worker, before or after this one, has nothing to say of it."""
+    run = api.submit(**SPEC)
+    foreign = api.count_messages("foreign")
+    lease = worker.take_lease()
+    worker.send(worker.build_checkpoint(lease), incarnation="another")
+    wait_until(lambda: api.count_messages("foreign") == foreign + 1, 10, "it is found foreign")
+    assert api.summary(run)["accounted"] == 0
+    worker.execute(lease)
+    worker.execute_next(2)
+
+    assert_completed(api.wait_for_state(run, "completed"))
+
+
+def test_a_lost_lease_is_sent_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """A worker that lives and does not name its lease has not got it; nothing of it was sent."""
     run = api.submit(**SPEC)
     lost = worker.take_lease()
-    worker.leases.discard(lost.id)
-    worker.execute_next(3)
+    worker.forget(lost)
+    others = [worker.take_lease() for _ in range(2)]
+    found = others.pop(0) if others[0].id == lost.id else worker.take_lease()
+    for lease in (*others, found):
+        worker.execute(lease)
+
+    assert found == lost
+    summary = api.wait_for_state(run, "completed")
+    assert_completed(summary)
+    assert summary["resent_at_most"] == 0
+
+
+def test_a_lease_that_a_living_worker_has_dropped_is_dealt_again(
+    api: CoordinatorApi, worker: SimulatedWorker
+) -> None:
+    """What it had accounted stays accounted; what it was allowed to send may have been sent."""
+    run = api.submit(**SPEC)
+    lost = worker.take_lease()
+    worker.send(worker.build_checkpoint(lost, 60, is_final=False, in_flight=[7, 59]))
+    wait_until(lambda: bool(api.summary(run)["accounted"] == 58), 10, "its checkpoint is accounted")
+    worker.forget(lost)
+    accounted = 58
+    while accounted < SPEC["requests"]:
+        lease = worker.take_lease()
+        if lease.id != lost.id:
+            accounted += lease.build_ranges().length
+            worker.execute(lease)
 
     summary = api.wait_for_state(run, "completed")
 
     assert_completed(summary)
-    assert summary["resent_at_most"] == 100
+    assert summary["resent_at_most"] == 42
 
 
-def test_requests_of_a_lost_report_are_granted_again(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """The lease that a living worker no longer has, and whose report never came, is reclaimed."""
-    run = api.submit(**SPEC)
-    lost = worker.take_lease()
-    worker.send(worker.build_claim(lost, "e1"))
-    worker.leases.discard(lost.id)
-    worker.execute_next(3)
-
-    summary = api.wait_for_state(run, "completed")
-
-    assert_completed(summary)
-    assert summary["resent_at_most"] == 100
-
-
-def test_a_late_report_does_not_count(api: CoordinatorApi, worker: SimulatedWorker, broker_url: str) -> None:
-    """A worker that was declared dead may still report; its lease has been granted to another."""
-    run = api.submit(**SPEC)
+def test_a_late_checkpoint_does_not_count(
+    api: CoordinatorApi, worker: SimulatedWorker, broker_url: str
+) -> None:
+    """A worker that was declared dead may still speak; its lease has been dealt to another."""
     with SimulatedWorker(broker_url, "mortal") as mortal:
+        wait_until(lambda: api.read_metric("oku_workers") == 2, 10, "both live")
+        run = api.submit(**SPEC)
         lease = mortal.take_lease()
-        mortal.send(mortal.build_claim(lease, "late"))
-    worker.execute_next(3)
+        mortal.send(mortal.build_checkpoint(lease, 40, is_final=False))
+        wait_until(lambda: bool(api.summary(run)["accounted"] == 40), 10, "its checkpoint is accounted")
+    accounted = 40
+    while accounted < SPEC["requests"]:
+        other = worker.take_lease(20)
+        accounted += other.build_ranges().length
+        worker.execute(other)
     summary = api.wait_for_state(run, "completed")
-    mortal.send(mortal.build_report(lease, "late"))
-    time.sleep(1)
+    late = api.count_messages("late")
+    mortal.send(mortal.build_checkpoint(lease, sequence=2))
+    wait_until(lambda: api.count_messages("late") == late + 1, 10, "it is late")
 
     assert api.summary(run)["outcomes"] == summary["outcomes"]
     assert_completed(api.summary(run))
-    assert api.summary(run)["resent_at_most"] == 100
+    assert api.summary(run)["resent_at_most"] >= 60
     assert {w["name"]: w["lost"] for w in summary["workers"]} == {"simulated": False, "mortal": True}
 
 
 def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWorker) -> None:
     """Messages that cannot be true, or cannot be decoded, are dropped; the run goes on."""
     run = api.submit(**SPEC)
-    untrue, unknown = api.count_messages("untrue"), api.count_messages("unknown")
+    untrue, repeated, unknown = (api.count_messages(verdict) for verdict in ("untrue", "repeated", "unknown"))
     lease = worker.take_lease()
-    forged = worker.build_report(lease, "e1")
+    true = worker.build_checkpoint(lease)
+    part, empty = true.parts[0], worker.build_checkpoint(lease, 0).parts
     worker.send(
-        worker.build_claim(lease, "e1"),
-        msgspec.structs.replace(forged, lease=f"{run}.1.00000000"),
-        worker.build_report(lease, "e1", done=lease.stop + 1),
-        worker.build_report(lease, "e1", start=lease.start + 1),
-        worker.build_report(lease, "e1", outcomes=[101, 0, 0, 0, 0, 0]),
-        worker.build_report(lease, "e1", outcomes=[101, -1, 0, 0, 0, 0]),
-        worker.build_report(lease, "e1", statuses={"200": 7}),
-        worker.build_report(lease, "e1", unfinished=[lease.start, lease.start]),
-        worker.build_report(lease, "e1", bytes_received=-1),
+        msgspec.structs.replace(true, lease=f"{run}.1.00000000"),
+        msgspec.structs.replace(true, done=true.end + 1),
+        msgspec.structs.replace(true, end=true.end + 1),
+        msgspec.structs.replace(true, in_flight=[3, 3]),
+        msgspec.structs.replace(true, in_flight=[3]),
+        msgspec.structs.replace(true, sequence=0),
+        msgspec.structs.replace(true, parts=empty),
+        msgspec.structs.replace(true, parts=[msgspec.structs.replace(part, statuses={"200": 7})]),
+        msgspec.structs.replace(true, parts=[msgspec.structs.replace(part, bytes_received=-1)]),
+        msgspec.structs.replace(true, parts=[msgspec.structs.replace(part, per_second={})]),
     )
-    worker.send_anything({"type": "report"})
+    worker.send_anything({"type": "checkpoint"})
     worker.send_anything("nonsense")
     worker.send_raw(b"{", "application/json")
     worker.send_raw(b"\x80\x04N.", "application/x-python-serialize")
     worker.send_raw(b'"text"', "application/json")
-    wait_until(lambda: api.count_messages("untrue") == untrue + 7, 10, "seven reports are found untrue")
+    wait_until(
+        lambda: api.count_messages("untrue") == untrue + 8 and api.count_messages("repeated") == repeated + 1,
+        10, "nine checkpoints do not count",
+    )  # fmt: skip
     assert api.summary(run)["accounted"] == 0
-    worker.send(forged)
+    worker.execute(lease)
     worker.execute_next(2)
 
     summary = api.wait_for_state(run, "completed")
@@ -162,20 +207,19 @@ def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWo
     assert api.count_messages("unknown") == unknown + 1
 
 
-def test_a_partial_report_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWorker) -> None:
-    """A report may cover a part; the rest and what was unfinished are granted again."""
+def test_a_final_checkpoint_gives_the_rest_back(api: CoordinatorApi, worker: SimulatedWorker) -> None:
+    """It may cover a part; the rest and what was in flight are dealt again."""
     run = api.submit(**SPEC)
     lease = worker.take_lease()
-    latency = HistogramSnapshot(buckets=[1000, 49], sum_us=49_000, min_us=1000, max_us=1000)
-    half = worker.build_report(
-        lease, "e1", done=lease.start + 50, unfinished=[lease.start + 10], latency=latency,
-        outcomes=[49, 0, 0, 0, 0, 0], statuses={"200": 49},
-    )  # fmt: skip
-    worker.send(worker.build_claim(lease, "e1"), half)
-    worker.leases.discard(lease.id)
+    worker.send(worker.build_checkpoint(lease, 50, in_flight=[10], end=50))
+    worker.forget(lease)
     wait_until(lambda: bool(api.summary(run)["accounted"] == 49), 10, "the part is accounted")
     assert_account_balances(api.summary(run))
-    worker.execute_next(4)
+    accounted = 49
+    while accounted < SPEC["requests"]:
+        lease = worker.take_lease()
+        accounted += lease.build_ranges().length
+        worker.execute(lease)
 
     summary = api.wait_for_state(run, "completed")
 

@@ -29,7 +29,7 @@ def test_a_run_that_cannot_begin_gives_its_turn_to_the_next(tmp_path: Path) -> N
         )  # fmt: skip
         with SimulatedWorker(broker_url) as worker:
             lease = worker.take_lease(20)
-            worker.send(worker.build_report(lease, "e1"))
+            worker.execute(lease)
             assert {lease.run, worker.take_lease(20).run} == {first, second}
 
 

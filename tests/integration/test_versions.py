@@ -13,16 +13,14 @@ from tests.kit.workers.simulated_worker import SimulatedWorker
 from tests.kit.workers.worker_process import run_worker
 
 from oku_core.messaging.celery_app import (
+    CHECKPOINTS_QUEUE,
     LEASE_TASK,
-    LEASES_QUEUE,
     PROGRESS_EVENT,
-    REPORT_TASK,
-    REPORTS_QUEUE,
     App,
     build_app,
+    build_lease_queue,
 )
-from oku_core.messaging.codec import decode_message
-from oku_core.messaging.lease import Report
+from oku_core.messaging.codec import decode_checkpoints
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.signing import PROTOCOL, MessageKind
 
@@ -34,24 +32,29 @@ def seal(app: App, kind: MessageKind, document: Any) -> Any:
     return msgspec.to_builtins(app.signer.seal(kind, msgspec.json.encode(document), PROTOCOL + 1))
 
 
-def test_a_worker_refuses_a_lease_of_a_newer_coordinator(tmp_path: Path) -> None:
-    """Its refusal names both versions, in a form that any version reads; the worker stays."""
+def test_a_worker_refuses_leases_of_a_newer_coordinator(tmp_path: Path) -> None:
+    """Its refusal names both versions, and the worker stays."""
     with run_broker(tmp_path) as url, run_worker(url) as worker:
         app = build_app(url, MESSAGE_KEY)
-        lease = {"id": "r.000000007.abcd", "run": "r", "start": 100, "holes": [[100, 120]], "wave": 3}
-        app.send_task(LEASE_TASK, args=[seal(app, MessageKind.LEASE, lease)], queue=LEASES_QUEUE)
-        with app.connection_for_read() as connection, connection.SimpleQueue(REPORTS_QUEUE) as queue:
-            message = queue.get(timeout=20)
-            message.ack()
-        report = decode_message(app.signer, message.body)
-        assert isinstance(report, Report)
-        assert (report.lease, report.start, report.done, report.worker) == (lease["id"], 100, 100, "w")
-        assert f"speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in report.refusal
+        with hearing_worker(app) as incarnation:
+            leases = {
+                "run": "r", "incarnation": incarnation, "leases": [{"id": "r.000000007.abcd", "wave": 3}],
+            }  # fmt: skip
+            document = seal(app, MessageKind.LEASE, leases)
+            app.send_task(LEASE_TASK, args=[document], queue=build_lease_queue(incarnation))
+            with app.connection_for_read() as connection, connection.SimpleQueue(CHECKPOINTS_QUEUE) as queue:
+                message = queue.get(timeout=20)
+                message.ack()
+        batch = decode_checkpoints(app.signer, message.body)
+        (checkpoint,) = batch.checkpoints
+        assert (batch.worker, checkpoint.lease, checkpoint.done) == ("w", "r.000000007.abcd", 0)
+        assert checkpoint.is_final
+        assert f"speaks protocol {PROTOCOL + 1}, this worker {PROTOCOL}" in checkpoint.refusal
         assert worker.poll() is None
 
 
 def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path) -> None:
-    """The run waits for a worker that understands, and says why; a refusal of the other is understood."""
+    """The run waits for a worker that understands, and says why."""
     with (
         run_broker(tmp_path) as url,
         run_coordinator(url, tmp_path / "data") as api,
@@ -71,20 +74,6 @@ def test_a_worker_of_another_version_gets_nothing_and_is_reported(tmp_path: Path
         wait_until(is_told, 20, "the worker of another version is reported")
         assert api.summary(run)["state"] == "pending"
         with SimulatedWorker(url) as worker:
-            lease = worker.take_lease()
-            refusal = {
-                "type": "report",
-                "lease": lease.id,
-                "execution": "x",
-                "worker": "newer",
-                "incarnation": "b",
-                "start": lease.start,
-                "refusal": "the lease cannot be read",
-                "lane": 7,
-            }
-            sealed = seal(app, MessageKind.REPORT, refusal)
-            app.send_task(REPORT_TASK, args=[sealed], queue=REPORTS_QUEUE)
-            worker.leases.discard(lease.id)
             worker.execute_next(3)
             summary = api.wait_for_state(run, "completed")
         assert (summary["accounted"], summary["resent_at_most"]) == (300, 0)

@@ -4,20 +4,32 @@ import itertools
 import secrets
 import threading
 import time
+from collections import deque
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.messaging.celery_app import LEASES_QUEUE, PROGRESS_EVENT, REPORT_TASK, REPORTS_QUEUE, build_app
-from oku_core.messaging.codec import decode_lease, seal_progress
-from oku_core.messaging.lease import Claim, Lease, Report
-from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_message
+from oku_core.messaging.celery_app import (
+    CHECKPOINT_TASK,
+    CHECKPOINTS_QUEUE,
+    PROGRESS_EVENT,
+    build_app,
+    build_control_queue,
+    build_lease_queue,
+)
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
+from oku_core.messaging.codec import decode_leases, decode_order, seal_progress
+from oku_core.messaging.lease import Lease
+from oku_core.messaging.order import Control
+from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.sending import send_checkpoints
 
 _BEAT_S = 0.2
+_SECOND = 1_700_000_000
 
 
 class SimulatedWorker:
@@ -32,7 +44,10 @@ class SimulatedWorker:
         self.app = build_app(broker_url, MESSAGE_KEY)
         self.name = name
         self.incarnation = secrets.token_hex(4)
-        self.leases: set[str] = set()
+        self.leases: dict[str, Lease] = {}
+        """Those that its progress names."""
+        self._received: deque[Lease] = deque()
+        self._executed: set[str] = set()
         self._sequence = itertools.count(1)
         self._ending = threading.Event()
         self._heartbeat = threading.Thread(target=self._send_progress, daemon=True)
@@ -50,72 +65,89 @@ class SimulatedWorker:
         self._heartbeat.join()
 
     def take_lease(self, timeout_s: float = 10) -> Lease:
-        """The next lease of the queue, acknowledged at once."""
-        deadline = time.monotonic() + timeout_s
-        with self.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
-            message = queue.get(timeout=deadline - time.monotonic())
-            message.ack()
-        lease = decode_lease(self.app.signer, message.payload[0][0])
-        self.leases.add(lease.id)
-        return lease
+        """The next lease that was sent to this worker; its progress names those that came until it forgets."""
+        while not self._received:
+            body = self._receive(build_lease_queue(self.incarnation), timeout_s)
+            for lease in decode_leases(self.app.signer, body[0][0]).leases:
+                if lease.id not in self.leases and lease.id not in self._executed:
+                    self.leases[lease.id] = lease
+                    self._received.append(lease)
+        return self._received.popleft()
 
-    def build_claim(self, lease: Lease, execution: str) -> Claim:
-        """The claim of a lease."""
-        return Claim(
-            lease=lease.id,
-            execution=execution,
-            worker=self.name,
-            incarnation=self.incarnation,
-            at=time.time(),
-        )
+    def take_control(self, timeout_s: float = 10) -> Control:
+        """The next control that was sent to this worker."""
+        body = self._receive(build_control_queue(self.incarnation), timeout_s)
+        control = decode_order(self.app.signer, msgspec.json.encode(body))
+        assert isinstance(control, Control)
+        return control
 
-    def build_report(self, lease: Lease, execution: str, **changes: Any) -> Report:
-        """The report of a lease whose requests all got a 200 in a millisecond, but for `changes`."""
-        count = lease.stop - lease.start
+    def build_checkpoint(self, lease: Lease, done: int | None = None, **changes: Any) -> Checkpoint:
+        """The last checkpoint of a lease whose requests all got a 200 in a millisecond, but for `changes`.
+
+        It covers all of the lease, or its first `done` positions.
+        """
+        length = lease.build_ranges().length
+        done = length if done is None else done
+        count = done - len(changes.get("in_flight", ()))
         histogram = Histogram()
         for _ in range(count):
             histogram.record(1000)
-        report = Report(
-            lease=lease.id,
-            execution=execution,
-            worker=self.name,
-            incarnation=self.incarnation,
-            start=lease.start,
-            done=lease.stop,
+        part = Part(
             outcomes=[count, 0, 0, 0, 0, 0],
-            statuses={"200": count},
+            statuses={"200": count} if count else {},
             bytes_received=13 * count,
             latency=histogram.build_latency(),
+            per_second={_SECOND: [count, 0, 0, 0, 0, 0]} if count else {},
+        )
+        checkpoint = Checkpoint(
+            lease=lease.id,
+            sequence=1,
+            done=done,
+            end=length,
+            is_final=True,
+            parts=[part] if count else [],
             started_at=time.time() - 1,
             ended_at=time.time(),
         )
-        return msgspec.structs.replace(report, **changes)
+        return msgspec.structs.replace(checkpoint, **changes)
 
-    def send(self, *messages: Claim | Report) -> None:
-        """Put claims and reports into the queue, in this order."""
-        for message in messages:
-            send_message(self.app, message)
+    def send(self, *checkpoints: Checkpoint, **changes: Any) -> None:
+        """Put checkpoints into the queue, each in a message of its own and in this order."""
+        for checkpoint in checkpoints:
+            batch = CheckpointBatch(worker=self.name, incarnation=self.incarnation, checkpoints=[checkpoint])
+            send_checkpoints(self.app, msgspec.structs.replace(batch, **changes))
 
-    def execute(self, lease: Lease, execution: str) -> None:
-        """Claim and report a lease that was taken."""
-        self.send(self.build_claim(lease, execution), self.build_report(lease, execution))
-        self.leases.discard(lease.id)
+    def execute(self, lease: Lease) -> None:
+        """Send the last checkpoint of a lease that was taken."""
+        self.send(self.build_checkpoint(lease))
+        self._executed.add(lease.id)
+        self.forget(lease)
 
     def execute_next(self, count: int) -> None:
-        """Take so many leases, claim and report each."""
+        """Take so many leases, and execute each."""
         for _ in range(count):
-            self.execute(self.take_lease(), "e")
+            self.execute(self.take_lease())
+
+    def forget(self, lease: Lease) -> None:
+        """Name a lease in progress no more."""
+        self.leases.pop(lease.id, None)
 
     def send_anything(self, document: Any) -> None:
-        """Put something else into the queue of reports."""
-        self.app.send_task(REPORT_TASK, args=[document], queue=REPORTS_QUEUE)
+        """Put something else into the queue of checkpoints."""
+        self.app.send_task(CHECKPOINT_TASK, args=[document], queue=CHECKPOINTS_QUEUE)
 
     def send_raw(self, body: bytes, content_type: str) -> None:
-        """Put bytes into the queue of reports that are no task message."""
+        """Put bytes into the queue of checkpoints that are no task message."""
         with self.app.connection_for_write() as connection:
             connection.Producer().publish(
-                body, routing_key=REPORTS_QUEUE, content_type=content_type, content_encoding="utf-8"
+                body, routing_key=CHECKPOINTS_QUEUE, content_type=content_type, content_encoding="utf-8"
             )
+
+    def _receive(self, queue: Queue, timeout_s: float) -> Any:
+        with self.app.connection_for_read() as connection, connection.SimpleQueue(queue) as messages:
+            message = messages.get(timeout=timeout_s)
+            message.ack()
+        return message.payload
 
     def _send_progress(self) -> None:
         with self.app.connection_for_write() as connection:
@@ -126,6 +158,9 @@ class SimulatedWorker:
                     incarnation=self.incarnation,
                     at=time.time(),
                     sequence=next(self._sequence),
-                    leases={lease: [0] * 6 for lease in tuple(self.leases)},
+                    leases={
+                        lease.id: LeaseProgress(0, lease.build_ranges().length, [0] * 6)
+                        for lease in tuple(self.leases.values())
+                    },
                 )
                 dispatcher.send(PROGRESS_EVENT, progress=seal_progress(self.app.signer, progress))
