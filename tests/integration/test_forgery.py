@@ -6,7 +6,6 @@ replayed are copies of true ones.
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,25 +18,26 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import wait_until
+from tests.kit.workers.heard_progress import find_incarnation, listening
 from tests.kit.workers.simulated_worker import SimulatedWorker
 from tests.kit.workers.worker_process import Process, run_worker
 
-from oku_coordinator.broker.listeners import ProgressListener
 from oku_core.messaging.celery_app import (
+    CHECKPOINTS_QUEUE,
     LEASE_TASK,
-    LEASES_QUEUE,
     PROGRESS_EVENT,
-    REPORTS_QUEUE,
     App,
     build_app,
+    build_control_queue,
+    build_lease_queue,
     build_orders_queue,
 )
-from oku_core.messaging.codec import decode_message, seal_lease, seal_order, seal_progress
-from oku_core.messaging.lease import Claim, Lease, Message
-from oku_core.messaging.order import HeartbeatInterval, Stop
+from oku_core.messaging.checkpoint import Checkpoint
+from oku_core.messaging.codec import decode_checkpoints, seal_leases, seal_order, seal_progress
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.order import Control, Intervals, Stop
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_lease, send_order
-from oku_core.process.supervision import Health
+from oku_core.messaging.sending import send_control, send_leases, send_order
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
@@ -75,27 +75,26 @@ def publish_progress(app: App, document: dict[str, Any]) -> None:
         app.events.Dispatcher(connection).send(PROGRESS_EVENT, progress=document)
 
 
-def build_lease(number: int, url: str = "http://127.0.0.1:9/{i}") -> Lease:
+def build_leases(incarnation: str, number: int, url: str = "http://127.0.0.1:9/{i}") -> LeaseBatch:
     """A lease of nine requests that nobody answers."""
-    return Lease(
-        id=f"r.{number}.abcd",
+    return LeaseBatch(
         run="r",
-        start=0,
-        stop=9,
+        incarnation=incarnation,
+        leases=[Lease(id=f"r.{number}.abcd", run="r", ranges=[(0, 9)], limit=9)],
         start_by=time.time() + 60,
         spec=Spec(urls=(Url(url),)),
     )
 
 
-def receive(app: App, timeout_s: float = 15) -> Message:
-    """The next claim or report."""
-    with app.connection_for_read() as connection, connection.SimpleQueue(REPORTS_QUEUE) as queue:
+def receive(app: App, timeout_s: float = 15) -> Checkpoint:
+    """The next checkpoint."""
+    with app.connection_for_read() as connection, connection.SimpleQueue(CHECKPOINTS_QUEUE) as queue:
         message = queue.get(timeout=timeout_s)
         message.ack()
-    return decode_message(app.signer, message.body)
+    return decode_checkpoints(app.signer, message.body).checkpoints[0]
 
 
-def test_forged_claims_reports_and_progress_change_nothing(
+def test_forged_checkpoints_and_progress_change_nothing(
     api: CoordinatorApi, broker_url: str, tmp_path: Path
 ) -> None:
     """They are dropped, counted, and reported in a notice and one line of the log; the run goes on."""
@@ -105,17 +104,17 @@ def test_forged_claims_reports_and_progress_change_nothing(
         forger = SimulatedWorker(broker_url)
         forger.app, forger.incarnation = build_app(broker_url, FORGED_KEY), worker.incarnation
         for _ in range(50):
-            forger.send(forger.build_claim(lease, "x"), forger.build_report(lease, "x"))
+            forger.send(forger.build_checkpoint(lease))
             ghost = Progress(worker="ghost", incarnation="g", at=time.time(), sequence=1)
             publish_progress(forger.app, seal_progress(forger.app.signer, ghost))
         forged = 'oku_messages_rejected_total{reason="forged"}'
-        wait_until(lambda: api.read_metric(forged) == 150, 20, "150 messages are rejected")
+        wait_until(lambda: api.read_metric(forged) == 100, 20, "100 messages are rejected")
         summary = api.summary(run)
         assert (summary["accounted"], summary["resent_at_most"], summary["workers"]) == (0, 0, [])
         wait_until(lambda: api.read_metric("oku_workers") > 0, 5, "a tick has counted the workers")
         assert api.read_metric("oku_workers") == 1
         assert [notice for notice in summary["notices"] if notice.startswith("messages from the broker were")]
-        worker.execute(lease, "e")
+        worker.execute(lease)
         worker.execute_next(2)
         summary = api.wait_for_state(run, "completed")
     assert_completed(summary)
@@ -130,7 +129,6 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
     with SimulatedWorker(broker_url) as worker:
         run = api.submit(**SPEC)
         lease = worker.take_lease()
-        worker.send(worker.build_claim(lease, "e"))
         signer = worker.app.signer
         old = Progress(worker=worker.name, incarnation="before", at=time.time() - 60, sequence=900)
         leaving = Progress(
@@ -142,8 +140,7 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
                 publish_progress(worker.app, seal_progress(signer, copy))
             time.sleep(0.3)
         assert api.read_metric("oku_progress_total") > heard
-        worker.send(worker.build_report(lease, "e"))
-        worker.leases.discard(lease.id)
+        worker.execute(lease)
         worker.execute_next(2)
         summary = api.wait_for_state(run, "completed")
     assert_completed(summary)
@@ -156,36 +153,48 @@ def test_a_worker_acts_on_no_forged_lease(broker_url: str, tmp_path: Path) -> No
     app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
     log = tmp_path / "worker.log"
     with running_worker(broker_url, log) as worker:
+        incarnation = find_incarnation(app)
+        queue = build_lease_queue(incarnation)
         for number in range(50):
-            send_lease(forger, build_lease(number))
-            app.send_task(LEASE_TASK, args=[{"id": "x"}], queue=LEASES_QUEUE)
-            app.send_task("celery.backend_cleanup", queue=LEASES_QUEUE)
-            app.send_task("oku.unknown", args=[1], queue=LEASES_QUEUE)
-        send_lease(app, build_lease(77))
-        claim = receive(app)
-        assert isinstance(claim, Claim)
-        assert claim.lease == "r.77.abcd"
+            send_leases(forger, build_leases(incarnation, number))
+            app.send_task(LEASE_TASK, args=[{"id": "x"}], queue=queue)
+            app.send_task("celery.backend_cleanup", queue=queue)
+            app.send_task("oku.unknown", args=[1], queue=queue)
+        send_leases(app, build_leases(incarnation, 77))
+        assert receive(app).lease == "r.77.abcd"
         assert worker.poll() is None
     assert log.read_text().count("were dropped") == 1
     assert "Traceback" not in log.read_text()
+
+
+def test_a_worker_takes_no_leases_of_another_process(broker_url: str, tmp_path: Path) -> None:
+    """Somebody has moved a true message from one queue to another."""
+    app = build_app(broker_url, MESSAGE_KEY)
+    with running_worker(broker_url, tmp_path / "worker.log"):
+        incarnation = find_incarnation(app)
+        moved = seal_leases(app.signer, build_leases("another", 5))
+        app.send_task(LEASE_TASK, args=[moved], queue=build_lease_queue(incarnation))
+        send_leases(app, build_leases(incarnation, 6))
+        assert receive(app).lease == "r.6.abcd"
 
 
 def test_celery_obeys_nothing_that_comes_with_a_lease(broker_url: str, tmp_path: Path) -> None:
     """A true lease in a message with a delay, a follow-up task and a reply address is just a lease."""
     app = build_app(broker_url, MESSAGE_KEY)
     with running_worker(broker_url, tmp_path / "worker.log"):
-        follower = app.signature("oku.follower", queue=LEASES_QUEUE, immutable=True)
+        incarnation = find_incarnation(app)
+        queue = build_lease_queue(incarnation)
+        follower = app.signature("oku.follower", queue=queue.name, immutable=True)
         app.send_task(
-            LEASE_TASK, args=[seal_lease(app.signer, build_lease(5))], queue=LEASES_QUEUE, countdown=3600,
-            link=follower, reply_to=REPORTS_QUEUE, shadow="else",
+            LEASE_TASK, args=[seal_leases(app.signer, build_leases(incarnation, 5))], queue=queue,
+            countdown=3600, link=follower, reply_to="elsewhere", shadow="else",
         )  # fmt: skip
-        assert receive(app).lease == "r.5.abcd"
         assert receive(app).lease == "r.5.abcd"
         time.sleep(1)
         with app.connection_for_read() as connection:
-            for queue in (LEASES_QUEUE, REPORTS_QUEUE):
+            for name in (queue.name, "elsewhere"):
                 with pytest.raises(connection.channel_errors, match="NOT_FOUND"):
-                    connection.default_channel.queue_declare(queue, passive=True)
+                    connection.default_channel.queue_declare(name, passive=True)
 
 
 GARBAGE = [b"{", b"\xff", b"[1]", b"{}", b"null", b'"x"', b'{"body": 1, "properties": {}}', json.dumps({
@@ -201,10 +210,12 @@ def test_what_is_not_even_a_celery_message_ends_no_process(
     """Garbage fills the queues and channels of a Valkey; a run goes on all the same."""
     app, log = build_app(broker_url, MESSAGE_KEY), tmp_path / "worker.log"
     with running_worker(broker_url, log) as worker, app.connection_for_write() as connection:
+        incarnation = find_incarnation(app)
         client = connection.default_channel.client
         for piece in GARBAGE:
-            client.lpush(LEASES_QUEUE, piece)
-            client.lpush(REPORTS_QUEUE, piece)
+            client.lpush(build_lease_queue(incarnation).name, piece)
+            client.lpush(build_control_queue(incarnation).name, piece)
+            client.lpush(CHECKPOINTS_QUEUE, piece)
             client.publish("/0.oku.orders", piece)
             client.publish("/0.celeryev/oku.progress", piece)
         run = api.submit(requests=50, url="http://127.0.0.1:9/{i}")
@@ -222,6 +233,7 @@ def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path
     """It ignores remote control and commands on the channel of Oku's orders, and goes on."""
     app = build_app(broker_url, MESSAGE_KEY)
     with running_worker(broker_url, tmp_path / "worker.log") as worker:
+        incarnation = find_incarnation(app)
         for command in COMMANDS:
             arguments = {"queue": "elsewhere"} if command.endswith("consumer") else {}
             assert not app.control.broadcast(command, arguments=arguments, reply=True, timeout=0.1)
@@ -229,45 +241,39 @@ def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path
                 order = {"method": command, "arguments": arguments, "destination": None}
                 exchange = build_orders_queue("").exchange
                 connection.Producer().publish(order, exchange=exchange.name, serializer="json")
-        send_lease(app, build_lease(1))
+        send_leases(app, build_leases(incarnation, 1))
         assert receive(app).lease == "r.1.abcd"
         assert worker.poll() is None
 
 
 def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> None:
-    """A forged stop, an old one and a forged heartbeat interval are ignored; a true order is obeyed."""
+    """Forged orders, an old one and one for another process are ignored; a true order is obeyed."""
     app, forger = build_app(broker_url, MESSAGE_KEY), build_app(broker_url, FORGED_KEY)
     with (
         running_worker(broker_url, tmp_path / "worker.log"),
         listening(app) as heard,
         socket.create_server(("127.0.0.1", 0)) as silent,
     ):
-        slow = build_lease(8, f"http://127.0.0.1:{silent.getsockname()[1]}/{{i}}")
-        send_lease(app, slow)
-        assert isinstance(receive(app), Claim)
-        send_order(forger, Stop(run="r", up_to=99, leases=[slow.id], grace_s=0.0))
-        send_order(forger, HeartbeatInterval(number=2**62, interval_s=60.0))
+        wait_until(lambda: bool(heard), 20, "the worker speaks")
+        incarnation = heard[0].incarnation
+        slow = build_leases(incarnation, 8, f"http://127.0.0.1:{silent.getsockname()[1]}/{{i}}")
+        name = slow.leases[0].id
+        send_leases(app, slow)
+        checkpoint = receive(app)
+        assert (checkpoint.lease, checkpoint.is_final) == (name, False)
+        send_order(forger, Stop(run="r", up_to=99, grace_s=0.0))
+        send_order(forger, Intervals(number=2**62, heartbeat_s=60.0, checkpoint_s=60.0))
+        send_control(forger, Control(incarnation=incarnation, ends={name: 0}))
+        moved = seal_order(app.signer, Control(incarnation="another", ends={name: 0}))
+        with app.connection_for_write() as connection:
+            queue = build_control_queue(incarnation).name
+            connection.Producer().publish(moved, routing_key=queue, serializer="json")
         send_order(app, Stop(run="r", up_to=7, grace_s=0.0))
         heard.clear()
         wait_until(lambda: len(heard) >= 3, 20, "it still speaks each second")
-        assert [slow.id in progress.leases for progress in heard[-2:]] == [True, True]
+        assert [progress.leases[name].end for progress in heard[-2:]] == [9, 9]
         with app.connection_for_write() as connection:
             old = seal_order(app.signer, Stop(run="r", up_to=8, grace_s=0.0))
             exchange = build_orders_queue("").exchange
             connection.Producer().publish(old, exchange=exchange.name, serializer="json")
-        report = receive(app)
-        assert (report.lease, isinstance(report, Claim)) == (slow.id, False)
-
-
-@contextmanager
-def listening(app: App) -> Iterator[list[Progress]]:
-    """Gather the progress of workers meanwhile."""
-    heard: list[Progress] = []
-    may_decode = threading.Event()
-    may_decode.set()
-    listener = ProgressListener(app, Health("progress"), heard.extend, may_decode)
-    listener.start()
-    wait_until(lambda: listener.is_connected, 10, "the listener is connected")
-    yield heard
-    listener.end()
-    listener.join(5)
+        wait_until(lambda: (last := receive(app)).lease == name and last.is_final, 20, "the lease is ended")

@@ -9,6 +9,7 @@ from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import run_coordinator
 from tests.kit.runs.local_run import wait_until
+from tests.kit.workers.heard_progress import find_incarnation
 from tests.kit.workers.simulated_worker import SimulatedWorker
 from tests.kit.workers.worker_process import run_worker
 
@@ -36,15 +37,13 @@ def test_a_worker_refuses_leases_of_a_newer_coordinator(tmp_path: Path) -> None:
     """Its refusal names both versions, and the worker stays."""
     with run_broker(tmp_path) as url, run_worker(url) as worker:
         app = build_app(url, MESSAGE_KEY)
-        with hearing_worker(app) as incarnation:
-            leases = {
-                "run": "r", "incarnation": incarnation, "leases": [{"id": "r.000000007.abcd", "wave": 3}],
-            }  # fmt: skip
-            document = seal(app, MessageKind.LEASE, leases)
-            app.send_task(LEASE_TASK, args=[document], queue=build_lease_queue(incarnation))
-            with app.connection_for_read() as connection, connection.SimpleQueue(CHECKPOINTS_QUEUE) as queue:
-                message = queue.get(timeout=20)
-                message.ack()
+        incarnation = find_incarnation(app)
+        leases = {"run": "r", "incarnation": incarnation, "leases": [{"id": "r.000000007.abcd", "wave": 3}]}
+        document = seal(app, MessageKind.LEASE, leases)
+        app.send_task(LEASE_TASK, args=[document], queue=build_lease_queue(incarnation))
+        with app.connection_for_read() as connection, connection.SimpleQueue(CHECKPOINTS_QUEUE) as queue:
+            message = queue.get(timeout=20)
+            message.ack()
         batch = decode_checkpoints(app.signer, message.body)
         (checkpoint,) = batch.checkpoints
         assert (batch.worker, checkpoint.lease, checkpoint.done) == ("w", "r.000000007.abcd", 0)

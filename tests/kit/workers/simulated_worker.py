@@ -65,7 +65,7 @@ class SimulatedWorker:
         self._heartbeat.join()
 
     def take_lease(self, timeout_s: float = 10) -> Lease:
-        """The next lease that was sent to this worker; its progress names those that came until it forgets."""
+        """The next lease that was sent to this worker; its progress names it until the worker forgets it."""
         while not self._received:
             body = self._receive(build_lease_queue(self.incarnation), timeout_s)
             for lease in decode_leases(self.app.signer, body[0][0]).leases:
