@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from oku_coordinator.ledger.rules import conservation, intake, reclaim
+from oku_coordinator.ledger.rules.closing import list_covered
 from oku_coordinator.ledger.rules.intake import Allow
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt
-from oku_coordinator.ledger.storage.transaction import LedgerFile
+from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_core.accounting.index_ranges import Range
-from oku_core.accounting.interval import Slice
+from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.messaging.checkpoint import CheckpointBatch
 
@@ -99,6 +100,19 @@ class LedgerLeases:
     def fetch_slices(self, run: str) -> list[Slice]:
         """The request space of a run as it is cut now."""
         return self._file.read(lambda transaction: slice_table.fetch_slices(transaction, run))
+
+    def fetch_coverage(self, run: str) -> list[Slice]:
+        """The request space of a run as far as it is accounted, also within open leases; in no order."""
+
+        def fetch(transaction: Transaction) -> list[Slice]:
+            slices = slice_table.fetch_slices(transaction, run)
+            held = lease_table.fetch_open_leases(transaction, run)
+            return [
+                *(piece for piece in slices if piece.state != SliceState.LEASED),
+                *(piece for lease in held for piece in list_covered(lease)),
+            ]
+
+        return self._file.read(fetch)
 
     def fetch_taken_back(self, run: str) -> list[Range]:
         """The ranges that may have been sent in vain, `[start, stop)`."""

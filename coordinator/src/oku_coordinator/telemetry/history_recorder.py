@@ -118,7 +118,7 @@ class HistoryRecorder:
         if is_last or sample.at - self._coverage_at >= COVERAGE_S:
             self._coverage_at = sample.at
             leases = self._ledger.leases
-            slices, again = leases.fetch_slices(tick.run), leases.fetch_taken_back(tick.run)
+            slices, again = leases.fetch_coverage(tick.run), leases.fetch_taken_back(tick.run)
             yield LineKind.COVERAGE, build_coverage_lines(slices, again, sample.requests_total)
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:

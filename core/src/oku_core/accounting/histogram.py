@@ -84,7 +84,7 @@ def _bound_sum_us(indices: Sequence[int], counts: Sequence[int]) -> tuple[int, i
     """The smallest and the largest sum that latencies in these buckets can have, in µs; indices rise.
 
     This is the sum of `bucket_bounds_us` over all latencies, but computed by stretches of buckets of one
-    width, because every report is checked and has thousands of buckets.
+    width, because every checkpoint is checked and has thousands of buckets.
     """
     half = 1 << (SUB_BUCKET_BITS - 1)
     lowest_us = highest_us = begin = 0

@@ -17,7 +17,7 @@ class SliceState(StrEnum):
     PENDING = "pending"
     """No lease covers it, and it has no outcome."""
     LEASED = "leased"
-    """One active lease covers it."""
+    """One open lease has it; what of it has an outcome is in the row of the lease."""
     ACCOUNTED = "accounted"
     """Its outcomes are in the ledger."""
 
@@ -50,7 +50,7 @@ class ConservationError(Exception):
 def build_partition(slices: Iterable[Slice]) -> list[Slice]:
     """Slices in rising order, with neighbours of one state joined and empty ones left out.
 
-    Leased slices stay apart, one for each lease. Gaps and overlaps are for `check_partition` to find.
+    Leased slices stay apart, one for each range of a lease. Gaps and overlaps are for `check_partition` to find.
 
     Raises:
         ConservationError: a slice ends before it starts.

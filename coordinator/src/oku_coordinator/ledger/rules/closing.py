@@ -1,5 +1,7 @@
 """How leases end or become shorter: what is covered becomes accounted slices, the rest is pending again."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -7,7 +9,7 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, outbox_table
 from oku_coordinator.ledger.tables.run_table import add_resent
 from oku_coordinator.ledger.tables.slice_table import replace_leased
-from oku_core.accounting.interval import release, settle
+from oku_core.accounting.interval import Slice, SliceState, release, settle
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
@@ -44,6 +46,13 @@ def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) 
     lease_table.write_end(transaction, lease, resent, now)
     if resent:
         add_resent(transaction, lease.run, resent)
+
+
+def list_covered(lease: LeaseRecord) -> Iterator[Slice]:
+    """The slices that an open lease would be, were what it covers accounted by itself; the rest is leased."""
+    for _, pieces in settle(lease.ranges, lease.end, lease.done, lease.in_flight):
+        for start, stop, state in pieces:
+            yield Slice(start, stop, SliceState.LEASED if state == SliceState.PENDING else state)
 
 
 def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None:

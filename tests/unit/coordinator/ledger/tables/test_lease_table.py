@@ -113,6 +113,25 @@ def test_the_leases_that_are_out_are_listed(
     assert ledger.leases.fetch_open("r2") == []
 
 
+def test_the_coverage_of_a_run_shows_what_open_leases_cover(
+    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
+) -> None:
+    """The slices do not, until the leases are closed; the sums of both are the same."""
+    closed, going = deal(), deal()
+    apply([make_batch(closed), make_batch(going, done=6, in_flight=[2], is_final=False)], 6.0)
+    coverage = sorted(ledger.leases.fetch_coverage("r1"))
+    assert coverage == [
+        Slice(0, 10, SliceState.ACCOUNTED),
+        Slice(10, 12, SliceState.ACCOUNTED),
+        Slice(12, 13, SliceState.LEASED),
+        Slice(13, 16, SliceState.ACCOUNTED),
+        Slice(16, 20, SliceState.LEASED),
+        Slice(20, 100, SliceState.PENDING),
+    ]
+    accounted = sum(piece.length for piece in coverage if piece.state == SliceState.ACCOUNTED)
+    assert accounted == ledger.check("r1").accounted == 15
+
+
 def test_a_lease_is_void_when_it_was_taken_back_or_its_run_has_failed(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
