@@ -50,7 +50,8 @@ class ConservationError(Exception):
 def build_partition(slices: Iterable[Slice]) -> list[Slice]:
     """Slices in rising order, with neighbours of one state joined and empty ones left out.
 
-    Leased slices stay apart, one for each range of a lease. Gaps and overlaps are for `check_partition` to find.
+    Leased slices stay apart, one for each range of a lease. Gaps and overlaps are for `check_partition` to
+    find.
 
     Raises:
         ConservationError: a slice ends before it starts.
