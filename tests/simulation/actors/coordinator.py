@@ -230,7 +230,7 @@ class _Listener:
     @property
     def is_connected(self) -> bool:
         """Whether the broker is within reach."""
-        return self.is_listening and self._connection.is_up
+        return self.is_listening and self._connection.seems_up
 
     def join(self, _: float) -> None:
         """Nothing has to be waited for."""

@@ -20,6 +20,8 @@ _VISIBILITY_S = 5.0
 _EXPIRES_S = 60.0
 _KEPT = 300
 _LONGEST_HELD_S = 90.0
+_LONGEST_UNNOTICED_S = 10.0
+"""So long a process may wait for a peer that is cut off (`oku_core.messaging.transport`)."""
 
 
 @dataclass
@@ -90,11 +92,18 @@ class Connection:
         self.process = process
         self.is_cut = False
         self.is_up = broker.is_up
+        self.noticed_at = 0.0
+        """When the process notices, or has noticed, that the connection was lost last."""
         self.generation = 0
         self.subscriptions: list[Subscription] = []
         self._note_connected = note_connected
         broker.connections.append(self)
         process.on_kill.append(self.close)
+
+    @property
+    def seems_up(self) -> bool:
+        """Whether the process believes that it is connected."""
+        return self.is_up or self.broker.now < self.noticed_at
 
     def publish(self, queue: str, payload: Any) -> None:
         """Put a message into a queue; `OperationalError` if the broker cannot be reached."""
@@ -121,9 +130,10 @@ class Connection:
         self.subscriptions.append(subscription)
         self.broker.attach(subscription)
 
-    def lose(self) -> None:
-        """The connection breaks; it comes back by itself when it can."""
+    def lose(self, unnoticed_s: float = 0.0) -> None:
+        """The connection breaks, which is noticed a while later; it comes back by itself when it can."""
         self.is_up = False
+        self.noticed_at = self.broker.now + unnoticed_s
         self.generation += 1
         self.broker.detach(self)
 
@@ -183,6 +193,11 @@ class Broker:
         return share > 0 and self._chance.random() < share
 
     @property
+    def now(self) -> float:
+        """The true time."""
+        return self._scheduler.now
+
+    @property
     def waiting(self) -> int:
         """How many messages wait in all queues."""
         return sum(len(queue.messages) for queue in self._queues.values())
@@ -239,7 +254,7 @@ class Broker:
     def cut(self, connection: Connection) -> None:
         """Nothing passes between the broker and one process any more."""
         connection.is_cut = True
-        connection.lose()
+        connection.lose(self._chance.choice((0.0, self._chance.uniform(0.0, _LONGEST_UNNOTICED_S))))
 
     def heal(self, connection: Connection) -> None:
         """Messages pass again."""
