@@ -13,6 +13,7 @@ from typing import Any
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.interval import Lengths
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.errors import UserError
 
 OKU = [str(Path(sys.executable).with_name("oku"))]
@@ -163,7 +164,7 @@ class LocalRun:
         self._wait(lambda: self.lengths().leased > 0, timeout_s, "leases are out")
 
     def finish(self, timeout_s: float = 120) -> dict[str, Any]:
-        """Wait for its end; the summary it wrote."""
+        """Wait for its end; the summary it wrote. The seconds that are kept of it must sum to its account."""
         try:
             self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -175,7 +176,20 @@ class LocalRun:
             f"exit code {self.process.returncode}: {self.output}\n{self.read_logs()}"
         )
         summary: dict[str, Any] = json.loads(self._json_file.read_text())
+        assert self.sum_series(summary["run"]) == summary["outcomes"]
         return summary
+
+    def sum_series(self, run: str) -> dict[str, int]:
+        """The outcomes of all seconds that the ledger keeps of a run."""
+        ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
+        try:
+            samples = ledger.history.fetch(run).samples
+        finally:
+            ledger.close()
+        return {
+            outcome: sum(sample.outcomes[place] for sample in samples)
+            for place, outcome in enumerate(OUTCOMES)
+        }
 
     def read_logs(self, lines: int = 15) -> str:
         """The last lines that each process of the stack has logged."""

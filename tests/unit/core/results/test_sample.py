@@ -82,6 +82,15 @@ def test_samples_without_answers_have_no_quantiles() -> None:
     assert merge([empty, build_sample(2.0)]).max_ms == 1.0
 
 
+def test_what_nobody_saw_counts_in_no_mean() -> None:
+    """The figures of a merged sample are those of the seconds that a coordinator saw."""
+    unseen = build_sample(2.0, in_flight=None, workers=None, lag_s=None)
+    merged = merge([build_sample(1.0, in_flight=8, workers=2, lag_s=0.3), unseen])
+    assert (merged.in_flight, merged.workers, merged.lag_s, merged.requests_ended) == (8, 2, 0.3, 2)
+    merged = merge([unseen, msgspec.structs.replace(unseen, at=3.0)])
+    assert (merged.in_flight, merged.workers, merged.lag_s) == (None, None, None)
+
+
 @given(st.integers(11, 300), st.integers(0, 10**9), st.floats(0.3, 3.0))
 def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, step_s: float) -> None:
     """No count is lost, and the order and the total length stay the same."""

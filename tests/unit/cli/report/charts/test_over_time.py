@@ -92,6 +92,17 @@ def test_the_load_can_be_read_out() -> None:
     assert read(chart) == {"in flight": [20, 0], "workers": [2, 2], "worst event loop lag": [2, 0]}
 
 
+def test_what_nobody_saw_is_a_gap() -> None:
+    """The counts of a second are known although no coordinator was there, its load is not."""
+    unseen = make_sample(2, (), outcomes=[7, 0, 0, 0, 0, 0], in_flight=None, workers=None, lag_s=None)
+    over_time = build([make_sample(1, in_flight=20.0, lag_s=0.002), unseen, make_sample(3, in_flight=4.0)])
+    assert read(build_load_chart(over_time)) == {
+        "in flight": [20, None, 4], "workers": [2, None, 2], "worst event loop lag": [2, None, 0],
+    }  # fmt: skip
+    assert read(build_rate_chart(over_time))["ok"] == [1, 7, 1]
+    assert read(build_load_chart(build([unseen])))["in flight"] == [None]
+
+
 def test_a_run_of_one_second_can_be_drawn() -> None:
     """A line through one point is as wide as its second."""
     over_time = build([make_sample(1)])
