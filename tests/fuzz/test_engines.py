@@ -8,9 +8,8 @@ from tests.kit.faults.mutation import mutate_one_of
 from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve
 from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
 from tests.kit.workers.engine_fixtures import serve, worker
-from tests.kit.workers.engine_worker import EngineWorker
+from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount
 
-from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
@@ -38,7 +37,9 @@ async def server(seed: int, serve: Serve) -> HostileServer:
     return await serve(script)
 
 
-async def ask(worker: EngineWorker, server: HostileServer, engine: Engine, start: int, count: int) -> Report:
+async def ask(
+    worker: EngineWorker, server: HostileServer, engine: Engine, start: int, count: int
+) -> LeaseAccount:
     """Send some requests."""
     spec = Spec(
         urls=(Url(f"{server.url}/{{i}}"),),
@@ -52,9 +53,9 @@ async def ask(worker: EngineWorker, server: HostileServer, engine: Engine, start
     return await worker.run(spec, count, start=start)
 
 
-def describe(report: Report) -> object:
+def describe(account: LeaseAccount) -> object:
     """What came of them."""
-    return report.outcomes, report.statuses, report.bytes_received
+    return account.outcomes, account.part.statuses, account.part.bytes_received
 
 
 @pytest.mark.timeout(3600)
@@ -65,8 +66,8 @@ async def test_engines_agree_on_any_response(
     worker.overlook("")
     memory_mb = read_rss_mb("self")
     for start in range(0, EXAMPLES * scale, BATCH):
-        reports = [await ask(worker, server, engine, start, BATCH) for engine in Engine]
-        if describe(reports[0]) != describe(reports[1]):
+        accounts = [await ask(worker, server, engine, start, BATCH) for engine in Engine]
+        if describe(accounts[0]) != describe(accounts[1]):
             await name_difference(worker, server, seed, start)
     assert read_rss_mb("self") - memory_mb < MOST_MB
 

@@ -54,9 +54,9 @@ async def test_plain_requests_through_a_proxy(
     server, proxy = await serve(always(OK)), await open_proxy()
     spec = build_spec(f"{server.url}/{{i}}", proxy=Url(f"http://me:secret@{proxy.authority}"))
 
-    report = await worker.run(spec, 20)
+    account = await worker.run(spec, 20)
 
-    assert count(report) == {"ok": 20}
+    assert count(account) == {"ok": 20}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(20))
     assert {line.split(" ")[1].rpartition("/")[0] for line in proxy.asked} == {server.url}
     assert set(proxy.credentials) == {"Basic bWU6c2VjcmV0"}
@@ -98,9 +98,9 @@ async def test_a_proxy_that_refuses(
     server, proxy = await serve(always(OK)), await open_proxy(refuses=True)
     url = server.url.replace("http:", "https:") if is_tunnel else server.url
 
-    report = await worker.run(build_spec(url, proxy=Url(f"http://{proxy.authority}")), 5)
+    account = await worker.run(build_spec(url, proxy=Url(f"http://{proxy.authority}")), 5)
 
-    assert count(report) == ({"connect_error": 5} if is_tunnel else {"unexpected_status": 5})
+    assert count(account) == ({"connect_error": 5} if is_tunnel else {"unexpected_status": 5})
     assert server.received == 0
 
 
@@ -108,9 +108,9 @@ async def test_a_proxy_that_is_not_there(worker: EngineWorker, serve: Serve) -> 
     """The engine does not fall back on asking the target."""
     server = await serve(always(OK))
 
-    report = await worker.run(build_spec(server.url, proxy=Url("http://127.0.0.1:1")), 5)
+    account = await worker.run(build_spec(server.url, proxy=Url("http://127.0.0.1:1")), 5)
 
-    assert count(report) == {"connect_error": 5}
+    assert count(account) == {"connect_error": 5}
     assert server.received == 0
 
 
@@ -133,10 +133,10 @@ async def test_redirections_are_followed(worker: EngineWorker, serve: Serve, sta
     """As many as the spec allows are followed; the request counts once, with its last response."""
     server = await serve(redirect(3, status))
 
-    report = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=3), 10)
+    account = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=3), 10)
 
-    assert count(report) == {"ok": 10}
-    assert (report.statuses, report.bytes_received) == ({"200": 10}, 50)
+    assert count(account) == {"ok": 10}
+    assert (account.part.statuses, account.part.bytes_received) == ({"200": 10}, 50)
     assert server.received == 40
 
 
@@ -144,9 +144,9 @@ async def test_one_redirection_more_than_allowed(worker: EngineWorker, serve: Se
     """It is not followed, and the request ends as a `protocol_error`."""
     server = await serve(redirect(3))
 
-    report = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=2), 10)
+    account = await worker.run(build_spec(f"{server.url}/{{i}}", max_redirects=2), 10)
 
-    assert count(report) == {"protocol_error": 10}
+    assert count(account) == {"protocol_error": 10}
     assert server.received == 30
 
 
@@ -154,9 +154,9 @@ async def test_redirections_are_answers_by_default(worker: EngineWorker, serve: 
     """Nothing is sent that nobody asked for."""
     server = await serve(redirect(3))
 
-    report = await worker.run(build_spec(f"{server.url}/{{i}}"), 10)
+    account = await worker.run(build_spec(f"{server.url}/{{i}}"), 10)
 
-    assert (report.statuses, server.received) == ({"302": 10}, 10)
+    assert (account.part.statuses, server.received) == ({"302": 10}, 10)
 
 
 @pytest.mark.parametrize("location", ["ftp://127.0.0.1/", "http://[::1", "mailto:nobody"])
@@ -164,9 +164,9 @@ async def test_a_redirection_to_nowhere(worker: EngineWorker, serve: Serve, loca
     """The request was sent and answered, with what makes no sense."""
     server = await serve(always(build_response("302 Found", b"", f"Location: {location}")))
 
-    report = await worker.run(build_spec(server.url, max_redirects=3), 10)
+    account = await worker.run(build_spec(server.url, max_redirects=3), 10)
 
-    assert count(report) == {"protocol_error": 10}
+    assert count(account) == {"protocol_error": 10}
     assert server.received == 10
 
 
@@ -174,9 +174,9 @@ async def test_a_redirection_without_a_place(worker: EngineWorker, serve: Serve)
     """It is the last response."""
     server = await serve(always(build_response("302 Found")))
 
-    report = await worker.run(build_spec(server.url, max_redirects=3), 10)
+    account = await worker.run(build_spec(server.url, max_redirects=3), 10)
 
-    assert (report.statuses, server.received) == ({"302": 10}, 10)
+    assert (account.part.statuses, server.received) == ({"302": 10}, 10)
 
 
 async def test_the_limit_is_that_of_all_redirections(worker: EngineWorker, serve: Serve) -> None:
@@ -190,9 +190,9 @@ async def test_the_limit_is_that_of_all_redirections(worker: EngineWorker, serve
 
     server.script = slowly
 
-    report = await worker.run(build_spec(server.url + "/{i}", max_redirects=100, timeout_s=0.4), 2)
+    account = await worker.run(build_spec(server.url + "/{i}", max_redirects=100, timeout_s=0.4), 2)
 
-    assert count(report) == {"timeout": 2}
+    assert count(account) == {"timeout": 2}
 
 
 @pytest.mark.parametrize("cookies", [True, False])
@@ -205,9 +205,9 @@ async def test_cookies(worker: EngineWorker, serve: Serve, *, cookies: bool) -> 
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(f"{server.url}/{{i}}", cookies=cookies, concurrency=1), 3)
+    account = await worker.run(build_spec(f"{server.url}/{{i}}", cookies=cookies, concurrency=1), 3)
 
-    assert count(report) == {"ok": 3}
+    assert count(account) == {"ok": 3}
     sent = [request.header("cookie") for request in server.requests]
     assert sent == ([[], ["last=0"], ["last=1"]] if cookies else [[], [], []])
 
@@ -258,9 +258,9 @@ async def test_a_redirection_to_another_origin_carries_nothing_of_the_spec(
     url = home.url.replace("://", "://me:secret@") + "/{i}"
     spec = build_spec(url, max_redirects=4, cookies=True, headers=SECRETS)
 
-    report = await worker.run(spec, 10)
+    account = await worker.run(spec, 10)
 
-    assert count(report) == {"ok": 10}
+    assert count(account) == {"ok": 10}
     assert len(other.requests) == 10
     assert not any(is_told(request) for request in other.requests)
     returned = [request for request in home.requests if request.target == "/back/x"]
@@ -279,9 +279,9 @@ async def test_an_authorization_of_the_spec_stays_at_home(worker: EngineWorker, 
 
     spec = build_spec(f"{home.url}/{{i}}", max_redirects=2, headers=(AUTHORIZATION, *SECRETS))
 
-    report = await worker.run(spec, 10)
+    account = await worker.run(spec, 10)
 
-    assert count(report) == {"ok": 10}
+    assert count(account) == {"ok": 10}
     assert all(request.header("authorization") == ["Bearer secret"] for request in home.requests)
     assert not any(is_told(request) for request in other.requests)
 
@@ -313,9 +313,9 @@ async def test_a_body_does_not_go_to_another_origin(
         headers=(Header("Content-Type: application/json"),),
     )
 
-    report = await worker.run(spec, 10)
+    account = await worker.run(spec, 10)
 
-    assert count(report) == ({"ok": 10} if is_followed else {"protocol_error": 10})
+    assert count(account) == ({"ok": 10} if is_followed else {"protocol_error": 10})
     assert {request.method for request in other.requests} == ({"GET"} if is_followed else set())
     assert not any(is_told(request) or request.header("content-type") for request in other.requests)
     # Within the origin it is sent again, unless the redirection makes a GET of it.
@@ -344,8 +344,8 @@ async def test_another_scheme_is_another_origin(worker: EngineWorker, serve: Ser
         (to_other, None, "ok"),
         (to_other, str(tmp_path / "client.pem"), "protocol_error"),
     ):
-        report = await worker.run(build_spec(f"{server.url}/{{i}}", cert=cert, **fields), 5)
-        assert count(report) == {outcome: 5}
+        account = await worker.run(build_spec(f"{server.url}/{{i}}", cert=cert, **fields), 5)
+        assert count(account) == {outcome: 5}
 
     assert (plain.received, other.received) == (5, 5)
     assert not any(is_told(request) for request in plain.requests + other.requests)
@@ -360,9 +360,9 @@ async def test_cookies_go_back_to_the_origin_that_set_them(worker: EngineWorker,
     urls = tuple(Url(f"{server.url}/") for server in servers)
     spec = Spec(urls=urls, engine=Engine.AIOHTTP, cookies=True, concurrency=1, timeout_s=5.0)
 
-    report = await worker.run(spec, 6)
+    account = await worker.run(spec, 6)
 
-    assert count(report) == {"ok": 6}
+    assert count(account) == {"ok": 6}
     for number, server in enumerate(servers):
         own = [f"n{number}=1"]
         assert [request.header("cookie") for request in server.requests] == [[], own, own]

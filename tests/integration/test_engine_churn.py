@@ -21,9 +21,8 @@ from tests.kit.servers.hostile_server import (
     set_reset_on_close,
     stall,
 )
-from tests.kit.workers.engine_worker import EngineWorker, count
+from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
-from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
@@ -51,7 +50,7 @@ def count_open_files() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # names, no paths
 
 
-async def begin(worker: EngineWorker, spec: Spec, requests: int, start: int) -> asyncio.Task[Report]:
+async def begin(worker: EngineWorker, spec: Spec, requests: int, start: int) -> asyncio.Task[LeaseAccount]:
     """A lease that the worker has just taken."""
     running = asyncio.ensure_future(worker.run(spec, requests, start=start))
     while not worker.runner.lease_ids:  # noqa: ASYNC110  # a lease runner tells nobody
@@ -88,10 +87,10 @@ async def test_connections_that_fail_leave_no_file_open(
     await worker.run(spec, 100)
     before = count_open_files()
 
-    report = await worker.run(spec, 1000)
+    account = await worker.run(spec, 1000)
 
-    assert sum(report.outcomes) == 1000
-    assert "ok" not in count(report)
+    assert sum(account.outcomes) == 1000
+    assert "ok" not in count(account)
     # libuv opens a file of its own with the first connection that is made, be that now or before.
     assert await settle(before + 1) <= before + 1
 
@@ -112,8 +111,8 @@ async def test_cut_off_connections_leave_no_file_open(
         running = await begin(worker, spec, 1000, start=1000 * turn)
         await asyncio.sleep(luck.choice([0, 0, 0.001, 0.003, 0.01]))
         worker.stop(grace_s=0)
-        report = await running
-        assert report.outcomes == [0] * 6
+        account = await running
+        assert account.outcomes == [0] * 6
         if turn == 5:
             before = await settle(patience_s=0.5)
 
@@ -149,9 +148,9 @@ async def test_a_stop_while_nobody_accepts(engine: Engine, worker: EngineWorker)
         before = count_open_files()
 
         worker.stop(grace_s=0)
-        report = await asyncio.wait_for(running, 10)
+        account = await asyncio.wait_for(running, 10)
 
-        assert (report.done, report.unfinished) == (50, list(range(50)))
+        assert (account.done, account.given_back) == (50, list(range(50)))
         assert await settle(before - 50) <= before - 50
 
 

@@ -56,8 +56,8 @@ async def test_what_comes_on_an_idle_connection_answers_nothing(
     await let_arrive(worker)
     second = await worker.run(spec, 1, start=1234)
 
-    assert (count(first), first.bytes_received) == ({"ok": 1}, 1)
-    assert (count(second), second.bytes_received) == ({"ok": 1}, 4)
+    assert (count(first), first.part.bytes_received) == ({"ok": 1}, 1)
+    assert (count(second), second.part.bytes_received) == ({"ok": 1}, 4)
     assert server.targets == ["/7", "/1234"]
     assert server.connections == 2
 
@@ -76,8 +76,8 @@ async def test_a_server_that_ends_idle_connections(
     server = await serve(script)
     spec = build_spec(engine, server.url, concurrency=10)
     for turn in range(5):
-        report = await worker.run(spec, 100, start=100 * turn)
-        assert count(report) == {"ok": 100}
+        account = await worker.run(spec, 100, start=100 * turn)
+        assert count(account) == {"ok": 100}
         for exchange in idle:
             if end == "close":
                 exchange.hang_up()
@@ -106,9 +106,9 @@ async def test_a_connection_for_each_request(
     """The server says that a response is the last, whether or not it hangs up."""
     server = await serve(always(response, then=then))
 
-    report = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
+    account = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
 
-    assert count(report) == {"ok": 300}
+    assert count(account) == {"ok": 300}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(300))
     assert server.connections == 300
 
@@ -120,11 +120,11 @@ async def test_a_spec_that_asks_to_close(
     """Each connection is used once, even if the server does not say that it closes, or does not close."""
     server = await serve(always(OK, then=then))
 
-    report = await worker.run(
+    account = await worker.run(
         build_spec(engine, server.url, concurrency=10, headers=(Header("Connection: close"),)), 300
     )
 
-    assert count(report) == {"ok": 300}
+    assert count(account) == {"ok": 300}
     assert server.connections == 300
 
 
@@ -135,9 +135,9 @@ async def test_an_old_server_that_keeps_connections(
     response = build_response("200 OK", b"hi", "Connection: keep-alive").replace(b"/1.1", b"/1.0")
     server = await serve(always(response))
 
-    report = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
+    account = await worker.run(build_spec(engine, server.url, concurrency=10), 300)
 
-    assert count(report) == {"ok": 300}
+    assert count(account) == {"ok": 300}
     assert server.connections == 10
 
 
@@ -153,9 +153,9 @@ async def test_a_last_response_after_some(engine: Engine, worker: EngineWorker, 
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url, concurrency=10), 1000)
+    account = await worker.run(build_spec(engine, server.url, concurrency=10), 1000)
 
-    assert count(report) == {"ok": 1000}
+    assert count(account) == {"ok": 1000}
     assert 100 <= server.connections <= 110
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(1000))
 
@@ -175,11 +175,11 @@ async def test_a_server_that_takes_few_connections(
 
     server: HostileServer = await serve(script, greet=greet)
 
-    report = await worker.run(build_spec(engine, server.url, concurrency=50), 2000)
+    account = await worker.run(build_spec(engine, server.url, concurrency=50), 2000)
 
-    assert set(count(report)) == {"ok", "disconnected"}
-    assert sum(report.outcomes) == 2000
-    assert count(report)["ok"] >= 10
+    assert set(count(account)) == {"ok", "disconnected"}
+    assert sum(account.outcomes) == 2000
+    assert count(account)["ok"] >= 10
     assert len(set(server.targets)) == server.received
 
 
@@ -189,9 +189,9 @@ async def test_the_last_version_of_the_internet_protocol(
     """An IPv6 address works as any other."""
     server = await serve(always(OK), host="::1")
 
-    report = await worker.run(build_spec(engine, server.url), 20)
+    account = await worker.run(build_spec(engine, server.url), 20)
 
-    assert count(report) == {"ok": 20}
+    assert count(account) == {"ok": 20}
     assert {request.header("host")[0] for request in server.requests} == {f"[::1]:{server.port}"}
 
 
@@ -203,9 +203,9 @@ async def test_an_address_to_send_from(engine: Engine, serve: Serve) -> None:
     )
     for address, outcome in (("127.0.0.77", "ok"), ("192.0.2.1", "connect_error")):
         worker = EngineWorker(address)
-        report = await worker.run(build_spec(engine, server.url, concurrency=5), 50)
+        account = await worker.run(build_spec(engine, server.url, concurrency=5), 50)
         await asyncio.to_thread(worker.close)
-        assert count(report) == {outcome: 50}
+        assert count(account) == {outcome: 50}
 
     assert peers == {"127.0.0.77"}
     assert server.received == 50
@@ -246,9 +246,11 @@ async def test_a_name_with_several_addresses(
     first, second = await serve_both(serve)
     resolve("127.0.0.1", "127.0.0.2")
 
-    report = await worker.run(build_spec(engine, f"http://several.example:{first.port}", concurrency=10), 400)
+    account = await worker.run(
+        build_spec(engine, f"http://several.example:{first.port}", concurrency=10), 400
+    )
 
-    assert count(report) == {"ok": 400}
+    assert count(account) == {"ok": 400}
     assert sorted(first.targets + second.targets) == sorted(f"/{index}" for index in range(400))
     assert min(first.connections, second.connections) >= 3
     assert {r.header("host")[0] for r in first.requests} == {f"several.example:{first.port}"}
@@ -261,9 +263,9 @@ async def test_an_address_where_nobody_listens(
     server = await serve(always(OK))
     resolve("127.0.0.2", "127.0.0.3", "127.0.0.1")
 
-    report = await worker.run(build_spec(engine, f"http://several.example:{server.port}", concurrency=4), 40)
+    account = await worker.run(build_spec(engine, f"http://several.example:{server.port}", concurrency=4), 40)
 
-    assert count(report) == {"ok": 40}
+    assert count(account) == {"ok": 40}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(40))
 
 
@@ -319,13 +321,13 @@ async def test_an_address_that_is_a_black_hole(
     with black_hole("127.0.0.2", server.port):
         resolve("127.0.0.2", "127.0.0.1")
         spec = build_spec(engine, f"http://several.example:{server.port}", concurrency=4, timeout_s=10.0)
-        report = await worker.run(spec, 200)
+        account = await worker.run(spec, 200)
 
-    assert count(report) == {"ok": 200}
+    assert count(account) == {"ok": 200}
     assert server.received == 200
     # The system tries again after a second: whoever waits for the black hole takes as long.
-    assert 200_000 < report.latency.max_us < 900_000
-    assert report.latency.sum_us < 12 * report.latency.max_us
+    assert 200_000 < account.part.latency.max_us < 900_000
+    assert account.part.latency.sum_us < 12 * account.part.latency.max_us
 
 
 @pytest.mark.parametrize("fault", ["fails", "hangs"])
@@ -360,10 +362,10 @@ async def test_a_lookup_that_is_of_no_use(
     started_at = time.monotonic()
     done = 0
     while not second.received and time.monotonic() < started_at + 20:
-        report = await worker.run(spec, 50, start=50 * done)
+        account = await worker.run(spec, 50, start=50 * done)
         done += 1
-        assert count(report) == {"ok": 50}
-        assert report.latency.max_us < 400_000
+        assert count(account) == {"ok": 50}
+        assert account.part.latency.max_us < 400_000
 
     assert second.received
     assert len(lookups) >= 5
@@ -386,7 +388,7 @@ async def test_a_first_lookup_that_takes_long(
     server = await serve(always(OK))
     spec = build_spec(engine, f"http://name.example:{server.port}", concurrency=2, timeout_s=0.5)
 
-    report = await worker.run(spec, 50)
+    account = await worker.run(spec, 50)
 
-    assert count(report) == {"timeout": 2, "ok": 48}
+    assert count(account) == {"timeout": 2, "ok": 48}
     assert len(lookups) == 1

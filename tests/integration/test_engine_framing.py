@@ -47,10 +47,10 @@ async def test_a_response_cut_at_every_place(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url), 2 * len(response))
+    account = await worker.run(build_spec(engine, server.url), 2 * len(response))
 
-    assert report.statuses == {str(status): 2 * len(response)}
-    assert report.bytes_received == 2 * len(response) * size
+    assert account.part.statuses == {str(status): 2 * len(response)}
+    assert account.part.bytes_received == 2 * len(response) * size
     assert server.connections == 10
 
 
@@ -67,10 +67,10 @@ async def test_more_kinds_of_responses_than_anybody_remembers(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url), 2100)
+    account = await worker.run(build_spec(engine, server.url), 2100)
 
-    assert report.statuses == {str(status): 420 for status in statuses}
-    assert report.bytes_received == 3 * sum(3 * kind for kind in range(700))
+    assert account.part.statuses == {str(status): 420 for status in statuses}
+    assert account.part.bytes_received == 3 * sum(3 * kind for kind in range(700))
 
 
 @pytest.mark.parametrize("surplus", [b"x", b"HTTP/1.1 200 OK\r\n", build_response("200 OK", b"y" * 1000)])
@@ -86,13 +86,13 @@ async def test_what_follows_in_the_same_piece(
 
     server = await serve(script)
 
-    report = await worker.run(
+    account = await worker.run(
         build_spec(engine, server.url, concurrency=1, expect_status=(ExpectedStatus("404"),)), 150
     )
 
     # An engine may see the surplus or hang up before it does.
-    assert set(count(report)) <= {"ok", "protocol_error"}
-    assert count(report)["ok"] >= 100
-    assert report.statuses == {"404": count(report)["ok"]}
-    assert report.bytes_received == 5 * count(report)["ok"]
+    assert set(count(account)) <= {"ok", "protocol_error"}
+    assert count(account)["ok"] >= 100
+    assert account.part.statuses == {"404": count(account)["ok"]}
+    assert account.part.bytes_received == 5 * count(account)["ok"]
     assert server.targets == [f"/{index}" for index in range(150)]

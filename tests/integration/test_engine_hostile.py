@@ -213,9 +213,9 @@ async def test_a_length_that_no_body_has(
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode()
     server = await serve(always(head + b"hi", then="close"))
 
-    report = await worker.run(build_spec(engine, server.url), 5)
+    account = await worker.run(build_spec(engine, server.url), 5)
 
-    assert count(report) == {outcome: 5}
+    assert count(account) == {outcome: 5}
     assert server.received == 5
 
 
@@ -224,10 +224,10 @@ async def test_a_chunk_that_is_none(engine: Engine, worker: EngineWorker, serve:
     """A size that cannot end ends the request early; one that is only large does so when it ends."""
     server = await serve(always(CHUNKED + f"{size}\r\nhi\r\n0\r\n\r\n".encode(), then="close"))
 
-    report = await worker.run(build_spec(engine, server.url), 5)
+    account = await worker.run(build_spec(engine, server.url), 5)
 
-    assert set(count(report)) <= {"protocol_error", "disconnected", "ok"}
-    assert (count(report).get("ok", 0) == 5) == (report.bytes_received == 10)
+    assert set(count(account)) <= {"protocol_error", "disconnected", "ok"}
+    assert (count(account).get("ok", 0) == 5) == (account.part.bytes_received == 10)
     assert server.received == 5
 
 
@@ -244,9 +244,9 @@ async def test_an_answer_in_two_halves_around_the_limit(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url, timeout_s=0.6), 20)
+    account = await worker.run(build_spec(engine, server.url, timeout_s=0.6), 20)
 
-    assert count(report) == {"timeout": 1, "ok": 19}
+    assert count(account) == {"timeout": 1, "ok": 19}
     assert server.targets == [f"/{index}" for index in range(20)]
 
 
@@ -264,10 +264,10 @@ async def test_answers_from_a_connection_that_was_given_up(
     server = await serve(script)
 
     # The late ones need two limits to pass through: those of the first are answered during the second.
-    report = await worker.run(build_spec(engine, server.url, timeout_s=1.0, concurrency=25), 100)
+    account = await worker.run(build_spec(engine, server.url, timeout_s=1.0, concurrency=25), 100)
 
-    assert count(report) == {"timeout": 50, "ok": 50}
-    assert report.bytes_received == sum(range(0, 100, 2))
+    assert count(account) == {"timeout": 50, "ok": 50}
+    assert account.part.bytes_received == sum(range(0, 100, 2))
 
 
 async def test_answers_in_one_segment(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
@@ -280,9 +280,9 @@ async def test_answers_in_one_segment(engine: Engine, worker: EngineWorker, serv
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url), 100)
+    account = await worker.run(build_spec(engine, server.url), 100)
 
-    assert set(count(report)) <= {"ok", "protocol_error"}
-    assert report.outcomes[0] >= 50
-    assert report.bytes_received in (sum(range(100)), sum(range(0, 100, 2)))
+    assert set(count(account)) <= {"ok", "protocol_error"}
+    assert account.outcomes[0] >= 50
+    assert account.part.bytes_received in (sum(range(100)), sum(range(0, 100, 2)))
     assert server.targets == [f"/{index}" for index in range(100)]

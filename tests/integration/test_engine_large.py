@@ -76,9 +76,9 @@ async def test_an_answer_before_the_request_is_out(
 
     server = await serve(stay_silent, greet=greet)
 
-    report = await worker.run(build_spec(engine, server.url, body="x" * 50 * MIB, timeout_s=5.0), 4)
+    account = await worker.run(build_spec(engine, server.url, body="x" * 50 * MIB, timeout_s=5.0), 4)
 
-    assert count(report) == {"ok": 4}
+    assert count(account) == {"ok": 4}
     assert server.connections == 4
 
 
@@ -95,10 +95,10 @@ async def test_a_refusal_before_the_request_is_out(
 
     server = await serve(always(OK), greet=greet)
 
-    report = await worker.run(build_spec(engine, server.url, body="x" * 50 * MIB, timeout_s=5.0), 6)
+    account = await worker.run(build_spec(engine, server.url, body="x" * 50 * MIB, timeout_s=5.0), 6)
 
-    assert set(count(report)) <= {"unexpected_status", "disconnected"}
-    assert sum(report.outcomes) == 6
+    assert set(count(account)) <= {"unexpected_status", "disconnected"}
+    assert sum(account.outcomes) == 6
     assert server.received == 0
     assert server.connections == 6
 
@@ -107,9 +107,9 @@ async def test_a_request_that_nobody_reads(engine: Engine, worker: EngineWorker,
     """Its time runs while it is sent."""
     server = await serve(always(OK), greet=stop_reading)
 
-    report = await worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, timeout_s=0.4), 3)
+    account = await worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, timeout_s=0.4), 3)
 
-    assert count(report) == {"timeout": 3}
+    assert count(account) == {"timeout": 3}
     assert server.received == 0
 
 
@@ -125,9 +125,9 @@ async def test_a_stop_while_a_request_goes_out(engine: Engine, worker: EngineWor
     await asyncio.sleep(0.05)  # they begin to go out
 
     worker.stop(grace_s=0)
-    report = await running
+    account = await running
 
-    assert (report.done, report.unfinished) == (3, [0, 1, 2])
+    assert (account.done, account.given_back) == (3, [0, 1, 2])
     assert server.received == 0
 
 

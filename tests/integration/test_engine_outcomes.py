@@ -97,9 +97,9 @@ async def test_a_connection_that_ends_too_early(
     """The request is `disconnected`, whenever the connection ended; it was sent once."""
     server = await serve(DISCONNECTED[case])
 
-    report = await worker.run(build_spec(server.url, engine), 8)
+    account = await worker.run(build_spec(server.url, engine), 8)
 
-    assert count(report) == {"disconnected": 8}
+    assert count(account) == {"disconnected": 8}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
 
 
@@ -111,9 +111,9 @@ async def test_an_answer_that_is_not_http(
     server = await serve(PROTOCOL_ERROR[case])
     started_at = time.monotonic()
 
-    report = await worker.run(build_spec(server.url, engine, timeout_s=20.0), 8)
+    account = await worker.run(build_spec(server.url, engine, timeout_s=20.0), 8)
 
-    assert count(report) == {"protocol_error": 8}
+    assert count(account) == {"protocol_error": 8}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
     assert time.monotonic() - started_at < 15
 
@@ -124,11 +124,11 @@ async def test_a_complete_response(engine: Engine, worker: EngineWorker, serve: 
     script, status, size = COMPLETE[case]
     server = await serve(script)
 
-    report = await worker.run(build_spec(server.url, engine), 8)
+    account = await worker.run(build_spec(server.url, engine), 8)
 
-    assert count(report) == {"ok" if status == 200 else "unexpected_status": 8}
-    assert report.statuses == {str(status): 8}
-    assert report.bytes_received == 8 * size
+    assert count(account) == {"ok" if status == 200 else "unexpected_status": 8}
+    assert account.part.statuses == {str(status): 8}
+    assert account.part.bytes_received == 8 * size
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(8))
 
 
@@ -137,20 +137,20 @@ async def test_expected_statuses(engine: Engine, worker: EngineWorker, serve: Se
     server = await serve(always(build_response("500 Internal Server Error")))
     spec = build_spec(server.url, engine, expect_status=(ExpectedStatus("404"), ExpectedStatus("5xx")))
 
-    report = await worker.run(spec, 5)
+    account = await worker.run(spec, 5)
 
-    assert count(report) == {"ok": 5}
-    assert report.statuses == {"500": 5}
+    assert count(account) == {"ok": 5}
+    assert account.part.statuses == {"500": 5}
 
 
 async def test_a_head_request_has_no_body(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """The length in its answer is that of a body that does not come."""
     server = await serve(always(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"))
 
-    report = await worker.run(build_spec(server.url, engine, method="HEAD"), 8)
+    account = await worker.run(build_spec(server.url, engine, method="HEAD"), 8)
 
-    assert count(report) == {"ok": 8}
-    assert report.bytes_received == 0
+    assert count(account) == {"ok": 8}
+    assert account.part.bytes_received == 0
     assert {request.method for request in server.requests} == {"HEAD"}
 
 
@@ -165,17 +165,17 @@ def hold_port() -> Iterator[int]:
 async def test_nobody_listens(engine: Engine, worker: EngineWorker) -> None:
     """A refused connection is a `connect_error`."""
     with hold_port() as port:
-        report = await worker.run(build_spec(f"http://127.0.0.1:{port}", engine), 20)
+        account = await worker.run(build_spec(f"http://127.0.0.1:{port}", engine), 20)
 
-    assert count(report) == {"connect_error": 20}
+    assert count(account) == {"connect_error": 20}
 
 
 async def test_the_name_is_unknown(engine: Engine, worker: EngineWorker) -> None:
     """A name without an address is a `connect_error`."""
     # Names under `invalid` are guaranteed not to exist (RFC 6761).
-    report = await worker.run(build_spec("http://oku.invalid", engine, timeout_s=20.0), 5)
+    account = await worker.run(build_spec("http://oku.invalid", engine, timeout_s=20.0), 5)
 
-    assert count(report) == {"connect_error": 5}
+    assert count(account) == {"connect_error": 5}
 
 
 def greet_with_nonsense(transport: asyncio.Transport) -> None:
@@ -202,9 +202,9 @@ async def test_tls_is_not_agreed_on(
     server = await serve(stall, greet=greet)
 
     # Enough of them that a mistake of the event loop about a reset connection would show.
-    report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, concurrency=50), 500)
+    account = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, concurrency=50), 500)
 
-    assert count(report) == {"connect_error": 500}
+    assert count(account) == {"connect_error": 500}
     assert server.connections >= 500
     assert server.received == 0
 
@@ -227,11 +227,11 @@ async def test_a_server_that_stalls(engine: Engine, worker: EngineWorker, serve:
     async with witnessing() as witness:
         started_at = time.monotonic()
 
-        report = await worker.run(build_spec(server.url, engine, concurrency=4, timeout_s=0.2), 8)
+        account = await worker.run(build_spec(server.url, engine, concurrency=4, timeout_s=0.2), 8)
 
         elapsed_s = time.monotonic() - started_at
 
-    assert count(report) == {"timeout": 8}
+    assert count(account) == {"timeout": 8}
     assert 0.4 <= elapsed_s < 1.4 + witness.stalled_s
     assert len(set(server.targets)) == server.received <= 8
     # Whom the machine holds up for as long as the limit may be connected too late to send anything.
@@ -251,11 +251,11 @@ async def test_nobody_accepts(engine: Engine, worker: EngineWorker) -> None:
         async with witnessing() as witness:
             started_at = time.monotonic()
 
-            report = await worker.run(build_spec(url, engine, timeout_s=0.4), 3)
+            account = await worker.run(build_spec(url, engine, timeout_s=0.4), 3)
 
             elapsed_s = time.monotonic() - started_at
 
-    assert count(report) == {"timeout": 3}
+    assert count(account) == {"timeout": 3}
     # One after the other, they would take three times as long as the limit.
     assert 0.4 <= elapsed_s < 1.15 + witness.stalled_s
 
@@ -264,9 +264,9 @@ async def test_tls_that_stalls(engine: Engine, worker: EngineWorker, serve: Serv
     """The TLS handshake counts towards the timeout."""
     server = await serve(stall)
 
-    report = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, timeout_s=0.4), 3)
+    account = await worker.run(build_spec(f"https://127.0.0.1:{server.port}", engine, timeout_s=0.4), 3)
 
-    assert count(report) == {"timeout": 3}
+    assert count(account) == {"timeout": 3}
 
 
 async def test_an_answer_after_the_limit(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
@@ -279,9 +279,9 @@ async def test_an_answer_after_the_limit(engine: Engine, worker: EngineWorker, s
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(server.url, engine, concurrency=1, timeout_s=limit_s), 30)
+    account = await worker.run(build_spec(server.url, engine, concurrency=1, timeout_s=limit_s), 30)
 
-    assert count(report) == {"timeout": 30}
+    assert count(account) == {"timeout": 30}
 
 
 async def test_a_limit_of_a_millisecond(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
@@ -289,11 +289,11 @@ async def test_a_limit_of_a_millisecond(engine: Engine, worker: EngineWorker, se
     server = await serve(always(OK))
     spec = build_spec(server.url, engine, concurrency=50, timeout_s=0.001)
 
-    report = await worker.run(spec, 500)
+    account = await worker.run(spec, 500)
 
-    assert sum(report.outcomes) == 500
-    assert set(count(report)) <= {"ok", "timeout", "disconnected"}
-    assert report.latency.max_us <= 1000
+    assert sum(account.outcomes) == 500
+    assert set(count(account)) <= {"ok", "timeout", "disconnected"}
+    assert account.part.latency.max_us <= 1000
     assert len(set(server.targets)) == server.received <= 500
 
 
@@ -318,7 +318,7 @@ async def test_outcomes_in_a_mixture(engine: Engine, worker: EngineWorker, serve
     server = await serve(script)
     spec = build_spec(server.url, engine, concurrency=40, timeout_s=2.0)
 
-    report = await worker.run(spec, 700)
+    account = await worker.run(spec, 700)
 
-    assert count(report) == Counter(map(draw, range(700)))
+    assert count(account) == Counter(map(draw, range(700)))
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(700))

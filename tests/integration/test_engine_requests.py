@@ -28,9 +28,9 @@ async def test_each_index_is_sent_once(engine: Engine, worker: EngineWorker, ser
     """The server sees each index of the lease once, and no other."""
     server = await serve(always(OK))
 
-    report = await worker.run(build_spec(engine, f"{server.url}/items/{{i}}"), 2000, start=10**9)
+    account = await worker.run(build_spec(engine, f"{server.url}/items/{{i}}"), 2000, start=10**9)
 
-    assert count(report) == {"ok": 2000}
+    assert count(account) == {"ok": 2000}
     assert sorted(server.targets) == [f"/items/{index}" for index in range(10**9, 10**9 + 2000)]
 
 
@@ -39,9 +39,9 @@ async def test_a_lease_of_one_index(engine: Engine, worker: EngineWorker, serve:
     server = await serve(always(OK))
     spec = build_spec(engine, f"{server.url}/{{i}}", concurrency=100)
 
-    reports = [await worker.run(spec, 1, start=index) for index in range(20)]
+    accounts = [await worker.run(spec, 1, start=index) for index in range(20)]
 
-    assert [count(report) for report in reports] == [{"ok": 1}] * 20
+    assert [count(account) for account in accounts] == [{"ok": 1}] * 20
     assert server.targets == [f"/{index}" for index in range(20)]
 
 
@@ -114,9 +114,9 @@ async def test_bodies(engine: Engine, worker: EngineWorker, serve: Serve) -> Non
         engine, server.url, method="POST", body="größe={i}", headers=(Header("Content-Type: x/y"),)
     )
 
-    report = await worker.run(spec, 100)
+    account = await worker.run(spec, 100)
 
-    assert count(report) == {"ok": 100}
+    assert count(account) == {"ok": 100}
     assert {r.body.decode() for r in server.requests} == {f"größe={i}" for i in range(100)}
     assert {(r.method, *r.header("content-type")) for r in server.requests} == {("POST", "x/y")}
 
@@ -138,19 +138,19 @@ async def test_requests_that_cannot_be_written_down(
     # A spec as nobody can submit it: what no check let through still ends in an account.
     spec = build_spec(engine, f"{server.url}/{{i}}", headers=(Header("X-Split: {i}\r\nX-Smuggled: 1"),))
 
-    report = await worker.run(spec, 1000)
+    account = await worker.run(spec, 1000)
 
-    assert count(report) == {"connect_error": 1000}
+    assert count(account) == {"connect_error": 1000}
     assert server.received == 0
 
 
 async def test_a_url_that_nobody_can_ask(engine: Engine, worker: EngineWorker) -> None:
     """Even a URL that no check should have let through is accounted for."""
-    report = await worker.run(
+    account = await worker.run(
         build_spec(engine, "http:///{i}", "http://host:port/{i}", "ftp://host/{i}"), 300
     )
 
-    assert count(report) == {"connect_error": 300}
+    assert count(account) == {"connect_error": 300}
 
 
 @pytest.mark.parametrize("concurrency", [1, 1000])
@@ -165,9 +165,9 @@ async def test_the_window(engine: Engine, worker: EngineWorker, serve: Serve, co
     server = await serve(script)
     spec = build_spec(engine, f"{server.url}/{{i}}", concurrency=concurrency)
 
-    report = await worker.run(spec, 3 * concurrency)
+    account = await worker.run(spec, 3 * concurrency)
 
-    assert count(report) == {"ok": 3 * concurrency}
+    assert count(account) == {"ok": 3 * concurrency}
     assert server.most_at_once == concurrency
     assert server.connections == concurrency
 
@@ -192,10 +192,10 @@ async def test_connections_that_end_between_requests(
     server = await serve(script)
     spec = build_spec(engine, f"{server.url}/{{i}}", concurrency=20)
 
-    report = await worker.run(spec, 5000)
+    account = await worker.run(spec, 5000)
 
-    assert set(count(report)) == {"ok", "disconnected"}
-    assert sum(report.outcomes) == 5000
+    assert set(count(account)) == {"ok", "disconnected"}
+    assert sum(account.outcomes) == 5000
     # The server reads on after it has hung up: it sees all that was sent.
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(5000))
 
@@ -215,10 +215,10 @@ async def test_no_request_is_repeated(
     server = await serve(script)
     spec = build_spec(engine, f"{server.url}/{{i}}", method=method)
 
-    report = await worker.run(spec, 2000)
+    account = await worker.run(spec, 2000)
 
-    assert count(report) == {"ok": server.connections, "disconnected": 2000 - server.connections}
-    assert report.outcomes[4] > 900
+    assert count(account) == {"ok": server.connections, "disconnected": 2000 - server.connections}
+    assert account.outcomes[4] > 900
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(2000))
 
 
@@ -232,12 +232,12 @@ async def test_bodies_longer_than_announced(engine: Engine, worker: EngineWorker
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, f"{server.url}/{{i}}", concurrency=1), 300)
+    account = await worker.run(build_spec(engine, f"{server.url}/{{i}}", concurrency=1), 300)
 
     # An engine may see the surplus or hang up before it does.
-    assert count(report) in ({"ok": 200, "protocol_error": 100}, {"ok": 300})
-    seen = range(300) if report.outcomes[0] == 300 else [index for index in range(300) if index % 3]
-    assert report.bytes_received == sum(seen)
+    assert count(account) in ({"ok": 200, "protocol_error": 100}, {"ok": 300})
+    seen = range(300) if account.outcomes[0] == 300 else [index for index in range(300) if index % 3]
+    assert account.part.bytes_received == sum(seen)
     assert server.targets == [f"/{index}" for index in range(300)]
 
 
@@ -259,10 +259,10 @@ async def test_a_body_of_50_mb(engine: Engine, worker: EngineWorker, serve: Serv
     await worker.run(spec, 1)
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    report = await worker.run(spec, 4, start=1)
+    account = await worker.run(spec, 4, start=1)
 
-    assert count(report) == {"ok": 4}
-    assert report.bytes_received == 4 * chunks * MIB
+    assert count(account) == {"ok": 4}
+    assert account.part.bytes_received == 4 * chunks * MIB
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 20 * 1024
 
 

@@ -58,12 +58,12 @@ async def test_what_is_valid_is_accepted(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url, row), len(ways))
+    account = await worker.run(build_spec(engine, server.url, row), len(ways))
 
     outcome = "ok" if 100 <= row.status < 600 else "unexpected_status"
-    assert count(report) == {outcome: len(ways)}
-    assert report.statuses == {str(row.status): len(ways)}
-    assert report.bytes_received == row.size * len(ways)
+    assert count(account) == {outcome: len(ways)}
+    assert account.part.statuses == {str(row.status): len(ways)}
+    assert account.part.bytes_received == row.size * len(ways)
     assert server.received == len(ways)
     assert server.connections == (min(5, len(ways)) if row.is_kept else len(ways))
 
@@ -81,9 +81,9 @@ async def test_what_is_invalid_is_refused(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url, row), len(ways))
+    account = await worker.run(build_spec(engine, server.url, row), len(ways))
 
-    assert count(report) == {"protocol_error": len(ways)}
+    assert count(account) == {"protocol_error": len(ways)}
     assert server.received == len(ways)
 
 
@@ -116,8 +116,8 @@ async def test_what_is_too_much_answers_nobody(
         worker.build_progress()  # a turn of the worker's event loop
     second = await worker.run(spec, 1, start=1)
 
-    assert (first.statuses, first.bytes_received) == ({str(row.status): 1}, row.size)
-    assert second.statuses == {"555": 1}
+    assert (first.part.statuses, first.part.bytes_received) == ({str(row.status): 1}, row.size)
+    assert second.part.statuses == {"555": 1}
     assert server.connections == 2
 
 
@@ -136,7 +136,7 @@ async def test_a_connection_that_is_closed_at_each_place(
 
     server = await serve(script)
 
-    report = await worker.run(build_spec(engine, server.url, row), len(row.content))
+    account = await worker.run(build_spec(engine, server.url, row), len(row.content))
 
-    assert count(report) == {"disconnected": len(row.content)}
+    assert count(account) == {"disconnected": len(row.content)}
     assert server.received == len(row.content)

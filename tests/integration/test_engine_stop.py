@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
-from tests.kit.workers.engine_worker import EngineWorker, count
+from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
-from oku_core.messaging.lease import Report
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 
@@ -60,9 +59,9 @@ async def wait_until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
-def list_covered(report: Report) -> list[int]:
-    """The indices that a report accounts for."""
-    return sorted(set(range(report.start, report.done)) - set(report.unfinished))
+def list_covered(account: LeaseAccount) -> list[int]:
+    """The indices that a lease accounts for."""
+    return sorted(set(range(account.start, account.done)) - set(account.given_back))
 
 
 def read_indices(server: HostileServer) -> list[int]:
@@ -79,10 +78,10 @@ async def test_a_stop_with_grace(engine: Engine, worker: EngineWorker, serve: Se
 
     worker.stop(grace_s=20)
     gate.open_all()
-    report = await running
+    account = await running
 
-    assert count(report) == {"ok": CONCURRENCY}
-    assert (report.done, report.unfinished) == (CONCURRENCY, [])
+    assert count(account) == {"ok": CONCURRENCY}
+    assert (account.done, account.given_back) == (CONCURRENCY, [])
     assert server.received == CONCURRENCY
 
 
@@ -96,11 +95,11 @@ async def test_a_stop_at_once(engine: Engine, worker: EngineWorker, serve: Serve
     await wait_until(lambda: server.received == CONCURRENCY + 5)
 
     worker.stop(grace_s=0)
-    report = await running
+    account = await running
 
-    assert count(report) == {"ok": 5}
-    assert list_covered(report) == sorted(answered)
-    assert len(report.unfinished) == CONCURRENCY
+    assert count(account) == {"ok": 5}
+    assert list_covered(account) == sorted(answered)
+    assert len(account.given_back) == CONCURRENCY
     assert read_indices(server) == list(range(500, 525))
 
 
@@ -114,10 +113,10 @@ async def test_the_grace_of_a_spec_leaves_each_request_its_timeout(
     await wait_until(lambda: server.received == CONCURRENCY)
 
     worker.stop(grace_s=spec.drain_s)
-    report = await running
+    account = await running
 
-    assert count(report) == {"timeout": CONCURRENCY}
-    assert report.unfinished == []
+    assert count(account) == {"timeout": CONCURRENCY}
+    assert account.given_back == []
 
 
 async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
@@ -135,23 +134,22 @@ async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, s
     await wait_until(lambda: server.received >= CONCURRENCY)
 
     worker.stop(grace_s=1.5)
-    worker.stop(grace_s=1.5, run=None, leases=["l1"])
-    report = await running
+    worker.stop(grace_s=1.5)
+    account = await running
 
-    assert all(index % 2 == 0 for index in report.unfinished)
-    assert all(index % 2 == 1 for index in list_covered(report))
-    assert count(report) == {"ok": len(list_covered(report))}
-    assert read_indices(server) == list(range(report.done))
+    assert all(index % 2 == 0 for index in account.given_back)
+    assert all(index % 2 == 1 for index in list_covered(account))
+    assert count(account) == {"ok": len(list_covered(account))}
+    assert read_indices(server) == list(range(account.done))
 
 
 async def test_an_order_that_means_others(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """A stop for another run or lease stops nothing."""
+    """A stop for another run stops nothing."""
     server = await serve(always(OK))
     running = asyncio.ensure_future(worker.run(build_spec(engine, server), 3000))
     await wait_until(lambda: server.received > 0)
 
     worker.stop(grace_s=0, run="r2")
-    worker.stop(grace_s=0, run=None, leases=["l2"])
 
     assert count(await running) == {"ok": 3000}
 
@@ -172,15 +170,15 @@ async def test_stops_at_any_moment(engine: Engine, worker: EngineWorker, serve: 
         running = asyncio.ensure_future(worker.run(spec, 400, start=at))
         await asyncio.sleep(luck.uniform(0, 0.03))
         worker.stop(grace_s=luck.choice([0, 0, 0.002, 1]))
-        report = await running
+        account = await running
         await asyncio.sleep(0.01)  # what was cut off may still be on its way
         sent = read_indices(server)
 
-        assert len(report.unfinished) <= CONCURRENCY
+        assert len(account.given_back) <= CONCURRENCY
         assert len(set(sent)) == len(sent)
-        assert set(list_covered(report)) <= set(sent) <= set(range(at, report.done))
-        assert report.outcomes[0] == len(list_covered(report))
-        at = report.done
+        assert set(list_covered(account)) <= set(sent) <= set(range(at, account.done))
+        assert account.outcomes[0] == len(list_covered(account))
+        at = account.done
 
 
 async def test_the_window_stays_full_from_lease_to_lease(
@@ -203,13 +201,13 @@ async def test_the_window_stays_full_from_lease_to_lease(
         assert not second.done()
     await asyncio.wait_for(first, 5)
     gate.open_all()
-    reports = [await first, await second]
+    accounts = [await first, await second]
 
-    assert [count(report) for report in reports] == [{"ok": 50}, {"ok": 50}]
+    assert [count(account) for account in accounts] == [{"ok": 50}, {"ok": 50}]
     assert server.most_at_once == CONCURRENCY
     assert server.connections == CONCURRENCY
     # The second one began when the first had no index left, not when it came.
-    assert reports[1].started_at >= before_its_last_index
+    assert accounts[1].checkpoint.started_at >= before_its_last_index
 
 
 async def test_a_lease_that_waits_is_given_back_untouched(
@@ -225,9 +223,9 @@ async def test_a_lease_that_waits_is_given_back_untouched(
     await wait_until(lambda: len(worker.runner.lease_ids) == 2)
 
     worker.stop(grace_s=20, run="r2")
-    report = await second
+    account = await second
 
-    assert (report.start, report.done, report.unfinished) == (60, 60, [])
+    assert (account.start, account.done, account.given_back) == (60, 60, [])
     assert not first.done()
     while not first.done():
         gate.open_all()
@@ -250,9 +248,9 @@ async def test_another_spec_waits_for_the_end_of_the_one_before(
     assert new.received == 0
 
     gate.open_all()
-    reports = [await first, await second]
+    accounts = [await first, await second]
 
-    assert [count(report) for report in reports] == [{"ok": CONCURRENCY}, {"ok": 30}]
+    assert [count(account) for account in accounts] == [{"ok": CONCURRENCY}, {"ok": 30}]
     assert new.connections == 3
     await wait_until(lambda: old.is_quiet)
 
@@ -270,15 +268,15 @@ async def test_a_lease_that_waits_for_its_engine_can_be_stopped(
     await wait_until(lambda: len(worker.runner.lease_ids) == 2)
 
     worker.stop(grace_s=0, run="r2")
-    report = await second
+    account = await second
 
-    assert (report.done, report.unfinished) == (100, [])
+    assert (account.done, account.given_back) == (100, [])
     gate.open_all()
     assert count(await first) == {"ok": CONCURRENCY}
 
 
 async def test_the_seconds_sum_to_the_report(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
-    """What the worker said while it ran, second by second, is together exactly what it reports."""
+    """What the worker said while it ran, second by second, is together exactly what it accounts."""
 
     async def script(exchange: Exchange) -> None:
         index = int(exchange.request.target[1:])
@@ -291,16 +289,16 @@ async def test_the_seconds_sum_to_the_report(engine: Engine, worker: EngineWorke
     while not running.done():
         seconds.append(worker.build_progress())
         await asyncio.sleep(0.02)
-    report = await running
+    account = await running
     seconds.append(worker.build_progress())
 
     assert len(seconds) > 5
     assert all(second.find_fault() is None for second in seconds)
     assert [sum(counts) for counts in zip(*(second.outcomes for second in seconds), strict=True)] == (
-        report.outcomes
+        account.outcomes
     )
-    assert sum(second.bytes_received for second in seconds) == report.bytes_received
-    assert sum(second.latency.sum_us for second in seconds) == report.latency.sum_us
+    assert sum(second.bytes_received for second in seconds) == account.part.bytes_received
+    assert sum(second.latency.sum_us for second in seconds) == account.part.latency.sum_us
     assert max(second.in_flight for second in seconds) <= CONCURRENCY
 
 
@@ -313,9 +311,10 @@ async def test_a_worker_that_closes_gives_everything_back(
     await wait_until(lambda: server.received == CONCURRENCY)
 
     await asyncio.to_thread(worker.close_runner)
-    report = await running
+    running.cancel()
 
-    assert (report.done, report.unfinished) == (CONCURRENCY, list(range(CONCURRENCY)))
+    [progress] = worker.build_progress().leases.values()
+    assert (progress.taken, progress.end, sum(progress.outcomes)) == (CONCURRENCY, CONCURRENCY, 0)
     await wait_until(lambda: server.is_quiet)
 
 
@@ -344,9 +343,9 @@ async def test_too_few_open_files(engine: Engine, worker: EngineWorker, serve: S
         # The window is chosen by then; what the system allows may shrink behind its back.
         assert count(await worker.run(spec, 60)) == {"timeout": 60}
         with allow_few_open_files(30):
-            report = await worker.run(spec, 500)
+            account = await worker.run(spec, 500)
 
-    assert set(count(report)) == {"connect_error", "timeout"}
-    assert sum(report.outcomes) == 500
+    assert set(count(account)) == {"connect_error", "timeout"}
+    assert sum(account.outcomes) == 500
     server = await serve(always(OK))
     assert count(await worker.run(build_spec(engine, server), 100)) == {"ok": 100}

@@ -63,13 +63,13 @@ class EngineBench(ABC):
         for module in self.clocked:
             monkeypatch.setattr(module, "perf_counter_ns", lambda: self.now_ns)
         self.put_targets(monkeypatch)
-        self.engine = build_engine(self.spec, self.feed, Supervisor())
+        self.supervisor = Supervisor()
+        self.engine = build_engine(self.spec, self.feed, self.supervisor)
         self.engine.start()
 
-    def add(self, start: int, stop: int) -> Execution:
-        """Give the engine a lease."""
-        ranges = [(start, stop)] if start < stop else []
-        lease = Lease(id=f"{start}", run="r1", ranges=ranges, limit=stop - start)
+    def add(self, *ranges: tuple[int, int], limit: int = 10**9) -> Execution:
+        """Give the engine a lease of these ranges, all of which may be taken unless there is a limit."""
+        lease = Lease(id=str(ranges), run="r1", ranges=list(ranges), limit=limit)
         execution = Execution(lease, self.spec, asyncio.get_running_loop().create_future())
         self.feed.add(execution)
         return execution

@@ -58,7 +58,7 @@ async def test_an_engine_without_work_can_be_closed(engine: Engine, *, is_starte
 
 async def test_it_keeps_the_window_full(bench: EngineBench) -> None:
     """Each answer makes room for the next index, also where one lease ends and the next begins."""
-    first, second = bench.add(0, 4), bench.add(4, 8)
+    first, second = bench.add((0, 4)), bench.add((4, 8))
     await settle()
     assert (bench.sent, bench.engine.in_flight) == ([0, 1, 2], 3)
     for index in range(5):
@@ -69,11 +69,44 @@ async def test_it_keeps_the_window_full(bench: EngineBench) -> None:
     assert second.in_flight == 3
 
 
+async def test_a_limit_is_not_passed_by_the_window(bench: EngineBench) -> None:
+    """What lies beyond is sent as soon as the limit rises, within a lease of several ranges as well."""
+    execution = bench.add((5, 6), (10, 12), (20, 30), limit=2)
+    await settle()
+    assert (bench.sent, bench.engine.in_flight) == ([5, 10], 2)
+    bench.feed.raise_limits({execution: 4})
+    await settle()
+    assert (bench.sent, bench.engine.in_flight) == ([5, 10, 11], 3)
+    bench.answer(10)
+    await settle()
+    assert (bench.sent, bench.engine.in_flight) == ([5, 10, 11, 20], 3)
+    bench.answer(5)
+    await settle()
+    assert bench.engine.in_flight == 2
+
+
+async def test_what_is_in_flight_is_known_by_index(bench: EngineBench) -> None:
+    """It is so for each lease, at any time between two turns of the event loop."""
+    first, second = bench.add((0, 2)), bench.add((7, 20))
+    assert bench.engine.group_in_flight() == {}
+    for _ in range(8):
+        await asyncio.sleep(0)
+        groups = bench.engine.group_in_flight()
+        assert {each: len(groups.get(each, ())) for each in (first, second)} == {
+            first: first.in_flight, second: second.in_flight
+        }  # fmt: skip
+    bench.answer(1)
+    await settle()
+    groups = bench.engine.group_in_flight()
+    assert {each: sorted(indices) for each, indices in groups.items()} == {first: [0], second: [7, 8]}
+    assert bench.engine.window == 3
+
+
 async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
     """The engine goes on with the next lease."""
-    first = bench.add(0, 3)
+    first = bench.add((0, 3))
     await settle()
-    second = bench.add(3, 6)
+    second = bench.add((3, 6))
 
     bench.engine.cut_off(first)
     await settle()
@@ -86,7 +119,7 @@ async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: int) -> None:
     """Each index taken is given back before, while and after its request begins."""
-    execution = bench.add(0, 10)
+    execution = bench.add((0, 10))
     for _ in range(turns):
         await asyncio.sleep(0)
     taken = execution.next_index
@@ -96,19 +129,19 @@ async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: in
     assert execution.given_back == list(range(taken))
     assert (bench.engine.in_flight, execution.finished.done()) == (0, True)
 
-    other = bench.add(10, 20)
+    other = bench.add((10, 20))
     await settle()
     assert (other.in_flight, bench.engine.in_flight) == (3, 3)
 
 
 async def test_a_second_cut_does_nothing(bench: EngineBench) -> None:
     """It does not matter whether it comes at once or later."""
-    first = bench.add(0, 3)
+    first = bench.add((0, 3))
     await settle()
     bench.engine.cut_off(first)
     bench.engine.cut_off(first)
     await settle()
-    second = bench.add(3, 6)
+    second = bench.add((3, 6))
     await settle()
     bench.engine.cut_off(first)
     await settle()
@@ -117,10 +150,10 @@ async def test_a_second_cut_does_nothing(bench: EngineBench) -> None:
 
 async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
     """A request that is cut off for its time is a timeout, also when its lease ends at the same moment."""
-    first = bench.add(0, 1)
+    first = bench.add((0, 1))
     await settle()
     bench.advance(3600)
-    second = bench.add(1, 3)
+    second = bench.add((1, 3))
     await settle()
     bench.advance(1)
     bench.engine.sweep()
@@ -134,7 +167,7 @@ async def test_the_first_of_two_cuts_counts(bench: EngineBench) -> None:
 
 async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
     """Requests that follow on the slots of this lease are not cut off either."""
-    first, second = bench.add(0, 4), bench.add(4, 9)
+    first, second = bench.add((0, 4)), bench.add((4, 9))
     await settle()
     for index in (0, 1):
         bench.answer(index)
@@ -151,20 +184,20 @@ async def test_a_cut_leaves_other_leases_alone(bench: EngineBench) -> None:
 
 async def test_a_cut_while_nothing_is_in_flight(bench: EngineBench) -> None:
     """The engine goes on waiting for an index."""
-    first = bench.add(0, 1)
+    first = bench.add((0, 1))
     await settle()
     bench.answer(0)
     await settle()
     bench.engine.cut_off(first)
     await settle()
-    second = bench.add(1, 4)
+    second = bench.add((1, 4))
     await settle()
     assert second.in_flight == 3
 
 
 async def test_an_answer_after_a_cut_does_not_count(bench: EngineBench) -> None:
     """The index was given back, and has one end."""
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     bench.engine.cut_off(execution)
     bench.answer(0)
@@ -174,7 +207,7 @@ async def test_an_answer_after_a_cut_does_not_count(bench: EngineBench) -> None:
 
 async def test_closing_gives_back_what_is_in_flight(bench: EngineBench) -> None:
     """Nothing more is taken."""
-    execution = bench.add(0, 10)
+    execution = bench.add((0, 10))
     await settle()
     await bench.engine.close()
     assert sorted(execution.given_back) == [0, 1, 2]
@@ -184,7 +217,7 @@ async def test_closing_gives_back_what_is_in_flight(bench: EngineBench) -> None:
 @pytest.mark.parametrize("turns", range(6))
 async def test_closing_at_any_turn_of_the_event_loop(bench: EngineBench, turns: int) -> None:
     """Nobody waits for a request that nobody sends any more."""
-    execution = bench.add(0, 10)
+    execution = bench.add((0, 10))
     for _ in range(turns):
         await asyncio.sleep(0)
     await asyncio.wait_for(bench.engine.close(), 1)
@@ -194,7 +227,7 @@ async def test_closing_at_any_turn_of_the_event_loop(bench: EngineBench, turns: 
 
 async def test_closing_right_after_a_cut(bench: EngineBench) -> None:
     """The end of the cut is waited for once."""
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     bench.engine.cut_off(execution)
     await asyncio.wait_for(bench.engine.close(), 1)
@@ -204,14 +237,14 @@ async def test_closing_right_after_a_cut(bench: EngineBench) -> None:
 async def test_a_lease_that_comes_as_the_engine_closes_is_not_begun(bench: EngineBench) -> None:
     """What was woken by it and has not taken an index takes none."""
     await settle()
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await bench.engine.close()
     assert (bench.sent, execution.taken) == ([], 0)
 
 
 async def test_a_lost_connection_is_the_end_of_one_request(bench: EngineBench) -> None:
     """The request is not sent again."""
-    execution = bench.add(0, 4)
+    execution = bench.add((0, 4))
     await settle()
     bench.break_off(1, ConnectionResetError())
     await settle()
@@ -223,7 +256,7 @@ async def test_a_lost_connection_is_the_end_of_one_request(bench: EngineBench) -
 async def test_connections_that_cannot_be_made_hold_nobody_up(bench: EngineBench) -> None:
     """Each request has its outcome, and a lease of nothing but such requests leaves room for others."""
     bench.refuses = True
-    execution = bench.add(0, 1000)
+    execution = bench.add((0, 1000))
     await settle()
     assert 0 < execution.ended < 100
     await asyncio.wait_for(execution.finished, 5)
@@ -233,7 +266,7 @@ async def test_connections_that_cannot_be_made_hold_nobody_up(bench: EngineBench
 async def test_requests_that_cannot_be_written_hold_nobody_up(build_bench: BuildBench) -> None:
     """They do not fill the stack either."""
     bench = build_bench(urls=(Url("http://h:port/{i}"),))
-    execution = bench.add(0, 2000)
+    execution = bench.add((0, 2000))
     await settle()
     assert 0 < execution.ended < 2000
     await asyncio.wait_for(execution.finished, 5)
@@ -244,7 +277,7 @@ async def test_the_first_error_of_a_kind_is_told(
     bench: EngineBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is told in one line; a count alone would not say what to mend."""
-    execution = bench.add(0, 20)
+    execution = bench.add((0, 20))
     with caplog.at_level(logging.WARNING):
         for index in range(20):
             await settle()
@@ -255,7 +288,7 @@ async def test_the_first_error_of_a_kind_is_told(
 
 async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:
     """It ends as a timeout, and others take its place."""
-    first, second = bench.add(0, 3), bench.add(3, 6)
+    first, second = bench.add((0, 3)), bench.add((3, 6))
     await settle()
     bench.engine.sweep()
     await settle()
@@ -268,7 +301,7 @@ async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:
 
 async def test_an_answer_after_the_limit_is_a_timeout(bench: EngineBench) -> None:
     """It counts as one although nobody has looked in time."""
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     bench.advance(3601)
     bench.answer(0)
@@ -279,7 +312,7 @@ async def test_an_answer_after_the_limit_is_a_timeout(bench: EngineBench) -> Non
 async def test_an_engine_sweeps_by_itself(build_bench: BuildBench) -> None:
     """It looks often enough for the limit of its spec."""
     bench = build_bench(timeout_s=0.02)
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     bench.advance(0.03)
     await asyncio.wait_for(execution.finished, 1)
@@ -294,7 +327,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
     def fail(*_: object, **__: object) -> None:
         raise ArithmeticError("cannot count")
 
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     with monkeypatch.context() as patch:
         patch.setattr(Execution, "answer", fail)

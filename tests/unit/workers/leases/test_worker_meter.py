@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.kit.workers.engines_in_memory import Bench, build_lease, settle
@@ -9,6 +10,9 @@ from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.leases.lag_meter import LagMeter
 from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_meter import WorkerMeter
+
+if TYPE_CHECKING:
+    from tests.kit.workers.checkpoint_book import LeaseAccount
 
 
 class Lateness(LagMeter):
@@ -126,7 +130,7 @@ async def test_processor_time_is_shared_by_what_has_ended(machine: Machine) -> N
 
 async def test_a_clock_that_is_set_changes_no_figure_and_is_told(machine: Machine) -> None:
     """A lease lasts as long as it did; its checkpoint says that the clock was set, and no later one does."""
-    accounts = []
+    accounts: list[LeaseAccount] = []
     for step_s in (-3600.0, 0.0):
         accounts += machine.bench.take(build_lease(len(accounts), len(accounts) + 1))
         await settle()

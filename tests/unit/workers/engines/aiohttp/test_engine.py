@@ -25,7 +25,7 @@ async def test_there_is_a_slot_for_each_request_and_not_for_more(monkeypatch: py
     bench = AiohttpBench(monkeypatch, concurrency=1000)
     try:
         for start in range(0, 100, 10):
-            execution = bench.add(start, start + 10)
+            execution = bench.add((start, start + 10))
             await settle()
             assert bench.engine.in_flight == 10
             assert len(asyncio.all_tasks()) - before <= 12
@@ -33,8 +33,8 @@ async def test_there_is_a_slot_for_each_request_and_not_for_more(monkeypatch: py
                 bench.answer(index)
             await settle()
             assert execution.finished.done()
-        bench.add(100, 110)
-        bench.add(110, 150)
+        bench.add((100, 110))
+        bench.add((110, 150))
         await settle()
         assert bench.engine.in_flight == 50
     finally:
@@ -43,7 +43,7 @@ async def test_there_is_a_slot_for_each_request_and_not_for_more(monkeypatch: py
 
 async def test_a_cut_that_meets_a_complete_response(bench: AiohttpBench) -> None:
     """The index has one of both ends: it is given back, and its slot does not stumble over the answer."""
-    first = bench.add(0, 3)
+    first = bench.add((0, 3))
     await settle()
 
     bench.answer(1)
@@ -52,7 +52,7 @@ async def test_a_cut_that_meets_a_complete_response(bench: AiohttpBench) -> None
 
     assert (first.given_back, first.outcomes[OK]) == ([0, 1, 2], 0)
     assert first.finished.done()
-    second = bench.add(3, 6)
+    second = bench.add((3, 6))
     await settle()
     assert second.in_flight == 3
 
@@ -72,23 +72,100 @@ async def test_a_client_that_makes_something_else_of_a_cut(bench: AiohttpBench, 
         return RESPONSE
 
     bench.send = send
-    first = bench.add(0, 3)
+    first = bench.add((0, 3))
     await settle()
     bench.engine.cut_off(first)
     await settle()
     assert first.finished.done()
     assert (first.given_back, first.outcomes[OK]) == (([0, 1, 2], 0) if end == "error" else ([], 3))
 
-    second = bench.add(3, 6)
+    second = bench.add((3, 6))
     await settle()
     bench.engine.cut_off(second)
     await settle()
     assert second.given_back == [0, 1, 2]
 
 
+class Swallower:
+    """A client whose requests do not end when they are cut off, until the test lets them."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+        self.end: Exception | None = None
+
+    async def send(self, index: int) -> Any:
+        """Send a request; those from the fourth on end as they should."""
+        while not self.release.is_set():
+            try:
+                await self.release.wait()
+            except asyncio.CancelledError:
+                if index >= 3:
+                    raise
+        if self.end is not None:
+            raise self.end
+        return RESPONSE
+
+
+@pytest.mark.parametrize("error", [None, ClientConnectionError("late")])
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_a_request_that_never_ends_is_given_back(
+    bench: AiohttpBench, caplog: pytest.LogCaptureFixture, error: Exception | None, *, is_late: bool
+) -> None:
+    """Five seconds after its cut another slot takes the place of its own; what it still says is not heard."""
+    swallower = Swallower()
+    swallower.end = error
+    bench.send = swallower.send
+    first = bench.add((0, 3))
+    await settle()
+    second = bench.add((3, 9))
+    if is_late:
+        bench.advance(3601)
+        bench.engine.sweep()
+    else:
+        bench.engine.cut_off(first)
+    bench.advance(4)
+    bench.engine.sweep()
+    await settle()
+    assert (first.given_back, second.in_flight) == ([], 0)
+
+    bench.advance(2)
+    bench.engine.sweep()
+    await settle()
+
+    assert (first.finished.done(), first.given_back, sum(first.outcomes)) == (True, [0, 1, 2], 0)
+    assert (second.in_flight, bench.engine.in_flight) == (3, 3)
+    assert bench.engine.group_in_flight() == {second: [3, 4, 5]}
+    trouble = "requests: 3 did not end when they were cut off; they were given back"
+    assert trouble in bench.supervisor.troubles
+    assert trouble in caplog.text
+
+    swallower.release.set()
+    await settle()
+    assert (sum(first.outcomes), first.given_back) == (0, [0, 1, 2])
+    bench.send = None
+    third = bench.add((9, 20))
+    await settle()
+    assert third.in_flight + second.in_flight == 3
+
+
+async def test_an_engine_whose_requests_never_end_can_be_closed(
+    bench: AiohttpBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run need not wait for it."""
+    monkeypatch.setattr("oku_workers.engines.aiohttp.engine.STUCK_S", 0.01)
+    swallower = Swallower()
+    bench.send = swallower.send
+    first = bench.add((0, 3))
+    await settle()
+    await asyncio.wait_for(bench.engine.close(), 1)
+    assert first.given_back == [0, 1, 2]
+    swallower.release.set()
+    await settle()
+
+
 async def test_an_error_after_the_limit_is_a_timeout(bench: AiohttpBench) -> None:
     """It counts as one although nobody has looked in time."""
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     bench.advance(3601)
     bench.break_off(0, ClientConnectionError())
@@ -101,7 +178,7 @@ async def test_a_slot_that_fails_ends_its_lease_and_goes_on_after_a_pause(
 ) -> None:
     """The lease is given to others, and the window is as large as before."""
     monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.0)
-    first = bench.add(0, 3)
+    first = bench.add((0, 3))
     await settle()
     with monkeypatch.context() as fault:
         fault.setattr(Execution, "answer", fail)
@@ -112,7 +189,7 @@ async def test_a_slot_that_fails_ends_its_lease_and_goes_on_after_a_pause(
     for index in (1, 2):
         bench.answer(index)
     await asyncio.sleep(0.01)
-    bench.add(10, 20)
+    bench.add((10, 20))
     await settle()
     assert bench.sent == [0, 1, 2, 10, 11, 12]
 

@@ -38,8 +38,8 @@ async def bench(build_bench: BuildBench) -> HttptoolsBench:
 
 async def test_a_connection_takes_the_next_request(bench: HttptoolsBench) -> None:
     """It does so at once, also when that is of the next lease."""
-    bench.add(0, 4)
-    bench.add(4, 8)
+    bench.add((0, 4))
+    bench.add((4, 8))
     await settle()
     for number in range(5):
         bench.open[number % 3].answer()
@@ -49,7 +49,7 @@ async def test_a_connection_takes_the_next_request(bench: HttptoolsBench) -> Non
 
 async def test_a_connection_that_was_the_last_makes_room(bench: HttptoolsBench) -> None:
     """Another connection is made in its place."""
-    execution = bench.add(0, 10)
+    execution = bench.add((0, 10))
     await settle()
     bench.open[0].answer(LAST_ANSWER)
     await settle()
@@ -62,7 +62,7 @@ async def test_closing_at_any_turn_of_the_event_loop_leaves_no_connection(
     bench: HttptoolsBench, turns: int
 ) -> None:
     """Those that are being made end as well as those that are open."""
-    bench.add(0, 10)
+    bench.add((0, 10))
     for _ in range(turns):
         await asyncio.sleep(0)
     await asyncio.wait_for(bench.engine.close(), 1)
@@ -74,7 +74,7 @@ async def test_connections_are_made_in_steps(build_bench: BuildBench) -> None:
     """Requests that must wait for one are not taken."""
     bench = build_bench(concurrency=1000)
     bench.may_connect.clear()
-    execution = bench.add(0, 5000)
+    execution = bench.add((0, 5000))
     await settle()
     assert bench.connecting == execution.in_flight == bench.engine.in_flight == CONNECTING_AT_ONCE
     bench.may_connect.set()
@@ -84,19 +84,19 @@ async def test_connections_are_made_in_steps(build_bench: BuildBench) -> None:
 
 async def test_idle_connections_wait_for_the_next_lease(bench: HttptoolsBench) -> None:
     """They are used again."""
-    bench.add(0, 3)
+    bench.add((0, 3))
     await settle()
     for transport in bench.open:
         transport.answer()
     assert bench.engine.in_flight == 0
-    execution = bench.add(3, 6)
+    execution = bench.add((3, 6))
     await settle()
     assert (execution.in_flight, len(bench.open)) == (3, 3)
 
 
 async def test_an_idle_connection_that_ends_counts_as_nothing(bench: HttptoolsBench) -> None:
     """Another one is made when it is needed."""
-    bench.add(0, 3)
+    bench.add((0, 3))
     await settle()
     for transport in bench.open:
         transport.answer()
@@ -104,7 +104,7 @@ async def test_an_idle_connection_that_ends_counts_as_nothing(bench: HttptoolsBe
     bench.open[1].connection.connection_lost(ConnectionResetError())
     for transport in bench.open[:2]:
         transport.is_aborted = True
-    execution = bench.add(3, 6)
+    execution = bench.add((3, 6))
     await settle()
     assert (execution.in_flight, execution.ended, len(bench.open)) == (3, 0, 5)
 
@@ -112,7 +112,7 @@ async def test_an_idle_connection_that_ends_counts_as_nothing(bench: HttptoolsBe
 async def test_each_url_has_connections_of_its_own(build_bench: BuildBench) -> None:
     """Two URLs of one origin share theirs."""
     bench = build_bench(urls=parse_urls(["http://a/{i}", "http://b/{i}", "http://a/{i}"]), concurrency=1)
-    execution = bench.add(0, 60)
+    execution = bench.add((0, 60))
     while not execution.finished.done():
         await settle()
         for transport in bench.open:
@@ -129,7 +129,7 @@ async def test_each_url_has_connections_of_its_own(build_bench: BuildBench) -> N
 async def test_connecting_counts_towards_the_limit(bench: HttptoolsBench) -> None:
     """A connection that is not made in time is not waited for any more."""
     bench.may_connect.clear()
-    execution = bench.add(0, 3)
+    execution = bench.add((0, 3))
     await settle()
     bench.advance(3601)
     bench.engine.sweep()
@@ -140,7 +140,7 @@ async def test_connecting_counts_towards_the_limit(bench: HttptoolsBench) -> Non
 async def test_idle_connections_are_swept_by_a_limit_of_their_own(build_bench: BuildBench) -> None:
     """They outlive the timeout of requests, and are closed before most servers close them."""
     bench = build_bench(timeout_s=0.02)
-    bench.add(0, 1)
+    bench.add((0, 1))
     await settle()
     bench.open[0].answer()
     bench.advance(1)
