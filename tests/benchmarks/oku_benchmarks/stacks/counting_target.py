@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Self
@@ -129,11 +129,9 @@ def find_seconds(samples: Sequence[Sample], indices: int, window: int) -> Second
 
 
 def find_duration_s(samples: Sequence[Sample], received: int = 0) -> float:
-    """Seconds from the first request, or from the one after `received`, until the last answer."""
+    """Seconds from the first request, or from the one after `received`, until none waits for an answer."""
     begin = next(sample.at for sample in samples if sample.received > received)
-    end = next(
-        after.at for before, after in reversed(list(pairwise(samples))) if after.answered > before.answered
-    )
+    end = next(sample.at for sample in reversed(samples) if sample.open)
     return end - begin
 
 

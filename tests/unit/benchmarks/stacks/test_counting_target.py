@@ -37,9 +37,9 @@ def test_a_second_is_full_with_97_percent_of_the_window_in_its_mean() -> None:
     assert find_seconds(build_samples([96] * 20, ends=20), indices=20, window=100).full_share == 0
 
 
-def test_a_run_lasts_from_its_first_request_to_its_last_answer() -> None:
+def test_a_run_lasts_from_its_first_request_until_none_waits_for_an_answer() -> None:
     """A second run against the same target begins after what the first one sent."""
-    samples = build_samples([1] * 30, ends=30)
+    samples = build_samples([1] * 30 + [0] * 10, ends=40)
     assert round(find_duration_s(samples), 6) == 2.9
     assert round(find_duration_s(samples, received=10), 6) == 1.9
 
