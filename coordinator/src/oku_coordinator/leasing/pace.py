@@ -16,7 +16,10 @@ _AWAY_S = 9.0
 """Beside the time until the next checkpoint: a coordinator may be away for 8 s, and its answer takes time."""
 _CAREFUL_S = 30.0
 """For so long after a worker was lost the others go less far ahead: more may be lost."""
-_CAREFUL_CHECKPOINTS = 2
+_CAREFUL_CHECKPOINTS = 1.5
+"""So much further than to its next checkpoint may a worker then go: a death costs three times as much as was
+sent since the last one, on average, and what was sent is half of an interval."""
+_GROWTH, _CAREFUL_GROWTH = 2, 1
 FIRST_WINDOWS = 4
 """The smallest allowance, in windows."""
 
@@ -26,19 +29,20 @@ def choose_checkpoint_s(workers: int) -> float:
     return max(SHORTEST_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
 
 
-def choose_allowance(window: int, ahead_s: float, *, rate_rps: float, taken: int) -> int:
+def choose_allowance(window: int, ahead_s: float, growth: int, *, rate_rps: float, taken: int) -> int:
     """How many indices a worker may take beyond those that the ledger knows it has taken.
 
-    It doubles from a few windows on until it is worth `ahead_s` (slow start), so a worker that dies early
-    costs little.
+    It grows with what was taken from a few windows on until it is worth `ahead_s` (slow start), so a worker
+    that dies early costs little.
 
     Args:
         window: the requests that it may have in flight.
         ahead_s: the work that it may be ahead.
+        growth: how many times what it has taken it may be ahead.
         rate_rps: what it does in a second; 0 while that is unknown.
         taken: what it has taken of the run so far.
     """
-    return max(FIRST_WINDOWS * window, min(math.ceil(ahead_s * rate_rps), 2 * taken))
+    return max(FIRST_WINDOWS * window, min(math.ceil(ahead_s * rate_rps), growth * taken))
 
 
 class Pace:
@@ -49,6 +53,7 @@ class Pace:
         """The time from one checkpoint of a worker to the next."""
         self._lost_at = -math.inf
         self._ahead_s = SHORTEST_CHECKPOINT_S + _AWAY_S
+        self._growth = _GROWTH
 
     def note_loss(self, now: float) -> None:
         """A worker was lost with leases, at `now` in monotonic seconds."""
@@ -58,6 +63,7 @@ class Pace:
         """Follow the number of workers and the losses, at `now` in monotonic seconds."""
         self.checkpoint_s = choose_checkpoint_s(workers)
         is_careful = now - self._lost_at < _CAREFUL_S
+        self._growth = _CAREFUL_GROWTH if is_careful else _GROWTH
         self._ahead_s = (
             _CAREFUL_CHECKPOINTS * self.checkpoint_s if is_careful else self.checkpoint_s + _AWAY_S
         )
@@ -68,4 +74,4 @@ class Pace:
 
     def choose_allowance(self, window: int, *, rate_rps: float, taken: int) -> int:
         """How far a worker may go ahead now; the arguments are those of the rule."""
-        return choose_allowance(window, self._ahead_s, rate_rps=rate_rps, taken=taken)
+        return choose_allowance(window, self._ahead_s, self._growth, rate_rps=rate_rps, taken=taken)

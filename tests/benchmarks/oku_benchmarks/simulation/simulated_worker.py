@@ -289,7 +289,7 @@ class SimulatedWorker:
         unsaid = [lease for lease in self._leases.values() if not lease.is_said]
         if unsaid:
             times.append(now + unsaid[0].find_final_in() / self._rate_rps)
-            times.append(now + (self._count_room() - self._allowance / 2) / self._rate_rps)
+            times.append(now + (self._count_room() - self._allowance / 3) / self._rate_rps)
         if any(lease.sequence > lease.confirmed for lease in self._leases.values()):
             times.append(self._said_at + self._repeat_s)
         wished_at = now if is_urgent else min(times)

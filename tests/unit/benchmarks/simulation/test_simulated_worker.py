@@ -78,10 +78,10 @@ def test_it_ends_where_it_is_told_to_or_at_what_it_has_taken() -> None:
 
 
 def test_it_asks_for_more_before_its_limit_is_reached_and_forgets_what_is_confirmed() -> None:
-    """Half of what it was allowed is gone after a quarter of a second."""
+    """Two thirds of what it was allowed are gone after a third of a second."""
     worker = build_worker(50)
     assert ask(worker, 100.0).done == 0
-    assert worker.next_at == pytest.approx(100.25)
+    assert worker.next_at == pytest.approx(100 + 1 / 3, abs=0.01)
     final = build_worker(LENGTH)
     last = ask(final, 110.0)
     assert last.is_final

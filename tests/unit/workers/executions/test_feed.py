@@ -38,7 +38,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.at = 0
 
     def note_low(self) -> None:
-        """Less than half is left of what may be taken."""
+        """Less than a third is left of what may be taken."""
         self.lows += 1
 
     def teardown(self) -> None:
@@ -272,15 +272,15 @@ def count_taken_until_low(feed: Feed) -> int:
     return taken
 
 
-def test_it_tells_when_half_of_what_may_be_taken_is_left(build_execution: BuildExecution) -> None:
+def test_it_tells_when_a_third_of_what_may_be_taken_is_left(build_execution: BuildExecution) -> None:
     """It counts what may be taken of all leases together; each rise begins anew."""
     feed = Feed()
     first, second = build_execution((0, 10)), build_execution((10, 99), limit=30)
     feed.add(first)
     feed.add(second)
-    assert count_taken_until_low(feed) == 20
+    assert count_taken_until_low(feed) == 27
     feed.raise_limits({second: 50})
-    assert count_taken_until_low(feed) == 20
+    assert count_taken_until_low(feed) == 22
 
 
 def test_it_tells_once_that_nothing_may_be_taken(build_execution: BuildExecution) -> None:

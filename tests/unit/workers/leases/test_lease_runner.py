@@ -153,11 +153,11 @@ async def test_a_worker_that_may_take_nothing_asks_again_and_again(bench: Bench)
     assert 6 <= len(sequences) <= 15
 
 
-async def test_half_of_what_may_be_taken_is_enough_to_ask_for_more(bench: Bench) -> None:
+async def test_a_worker_asks_for_more_when_a_third_of_what_may_be_taken_is_left(bench: Bench) -> None:
     """The answer comes before the rest is taken."""
     [account] = bench.take(build_lease(0, 100, limit=20))
     await settle()
-    for _ in range(3):
+    for _ in range(4):
         bench.engine.fill()
         bench.engine.answer_all()
     await asyncio.sleep(0.06)
@@ -165,7 +165,7 @@ async def test_half_of_what_may_be_taken_is_enough_to_ask_for_more(bench: Bench)
     bench.engine.fill()
     bench.engine.answer_all()
     await asyncio.sleep(0.06)
-    assert account.checkpoint.done == 12
+    assert account.checkpoint.done == 15
 
 
 @pytest.mark.parametrize(("wish", "end"), [(7, 7), (3, 3), (2, 3), (0, 3)])

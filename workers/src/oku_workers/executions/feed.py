@@ -20,7 +20,7 @@ class Feed:
     """The indices that are still to be sent; belongs to the thread of the event loop.
 
     Attributes:
-        on_low: called when less than half is left of what may be taken, and limits hold more back.
+        on_low: called when less than a third is left of what may be taken, and limits hold more back.
     """
 
     def __init__(self) -> None:
@@ -106,14 +106,14 @@ class Feed:
             self._wake()
 
     def _set_mark(self) -> None:
-        """Mark where half of what may be taken is left, unless limits hold nothing back."""
+        """Mark where a third of what may be taken is left, unless limits hold nothing back."""
         if self._marked is not None:
             self._marked.mark = NO_MARK
         self._marked, self._is_low = None, False
         left = self.remaining
         if left == sum(execution.untaken for execution in self._order):
             return
-        ahead = left - left // 2
+        ahead = left - left // 3
         for execution in self._order:
             allowed = execution.allowed
             if 0 < ahead <= allowed:

@@ -1,0 +1,41 @@
+import pytest
+
+from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
+
+WINDOW = 100
+
+
+def allow(pace: Pace) -> int:
+    """What a worker of 1,000/s may be ahead that has taken a million."""
+    return pace.choose_allowance(WINDOW, rate_rps=1_000, taken=1_000_000)
+
+
+def test_checkpoints_come_every_three_seconds_and_more_seldom_from_many_workers() -> None:
+    """All workers together send no more than 200 a second."""
+    assert [choose_checkpoint_s(workers) for workers in (1, 600, 1_000, 10_000)] == [3, 3, 5, 50]
+
+
+@pytest.mark.parametrize(("taken", "allowance"), [(0, 400), (100, 400), (1_000, 2_000), (100_000, 12_000)])
+def test_a_worker_goes_further_ahead_the_more_it_has_taken(taken: int, allowance: int) -> None:
+    """From four windows on, up to what it does in the given time."""
+    assert choose_allowance(WINDOW, 12, 2, rate_rps=1_000, taken=taken) == allowance
+
+
+def test_a_worker_of_unknown_rate_has_four_windows() -> None:
+    """However much it has taken."""
+    assert choose_allowance(WINDOW, 12, 2, rate_rps=0, taken=100_000) == 400
+
+
+def test_for_half_a_minute_after_a_loss_workers_go_little_further_than_to_their_next_checkpoint() -> None:
+    """Otherwise as far as it takes until a coordinator that restarts is back."""
+    pace = Pace()
+    pace.adjust(2, now=100.0)
+    assert allow(pace) == 12_000
+    pace.note_loss(101.0)
+    pace.adjust(2, now=101.0)
+    assert allow(pace) == 4_500
+    assert pace.choose_allowance(WINDOW, rate_rps=1_000, taken=1_000) == 1_000
+    pace.adjust(2, now=130.9)
+    assert allow(pace) == 4_500
+    pace.adjust(2, now=131.1)
+    assert allow(pace) == 12_000
