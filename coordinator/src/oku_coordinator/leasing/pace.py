@@ -16,9 +16,10 @@ _AWAY_S = 9.0
 """Beside the time until the next checkpoint: a coordinator may be away for 8 s, and its answer takes time."""
 _CAREFUL_S = 30.0
 """For so long after a worker was lost the others go less far ahead: more may be lost."""
+_CAREFUL_CHECKPOINT_S = 0.7
+"""So often do workers then tell how far they are, unless there are many: they ask for more so soon."""
 _CAREFUL_CHECKPOINTS = 1.5
-"""So much further than to its next checkpoint may a worker then go: a death costs three times as much as was
-sent since the last one, on average, and what was sent is half of an interval."""
+"""A worker asks for more when a third of what it may take is left."""
 _GROWTH, _CAREFUL_GROWTH = 2, 1
 FIRST_WINDOWS = 4
 """The smallest allowance, in windows."""
@@ -64,9 +65,8 @@ class Pace:
         self.checkpoint_s = choose_checkpoint_s(workers)
         is_careful = now - self._lost_at < _CAREFUL_S
         self._growth = _CAREFUL_GROWTH if is_careful else _GROWTH
-        self._ahead_s = (
-            _CAREFUL_CHECKPOINTS * self.checkpoint_s if is_careful else self.checkpoint_s + _AWAY_S
-        )
+        careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
+        self._ahead_s = careful_s if is_careful else self.checkpoint_s + _AWAY_S
 
     def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
         """How far the worker that sent these checkpoints may go ahead of them."""
