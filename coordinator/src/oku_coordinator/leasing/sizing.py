@@ -9,7 +9,7 @@ Transactions on Computers C-36, 1987; here weighted by rate).
 
 import math
 from collections.abc import Sequence
-from heapq import heapify, heapreplace
+from heapq import heapify, heappop, heapreplace
 
 from oku_coordinator.leasing.hands import Hands
 from oku_core.messaging.lease import MOST_LEASES
@@ -38,9 +38,10 @@ def find_full(hands: Hands) -> int:
 def size_lease(hands: Hands, share: int) -> int:
     """How many requests the next lease of a worker should have, out of its share of what is left."""
     goal = max(hands.window, _bound_goal(hands, hands.window, hands.taken // 2))
-    smallest = max(
-        math.ceil(_SMALLEST_WINDOWS * hands.window), math.ceil(_SMALLEST_S * (hands.rate_rps or 0.0))
-    )
+    if hands.rate_rps is None:
+        smallest = math.ceil(_SMALLEST_WINDOWS * hands.window)
+    else:
+        smallest = math.ceil(_SMALLEST_S * hands.rate_rps)
     return min(MAX_SIZE, max(smallest, min(goal, share)))
 
 
@@ -53,7 +54,7 @@ def find_most_held(window: int, range_size: int | None) -> int:
 def choose_sizes(
     hands: Sequence[Hands], pending: int, *, weight: float, range_size: int | None, most: int
 ) -> list[tuple[Hands, int]]:
-    """Who gets leases of which size, those first whose hands are emptiest for their rate.
+    """Who gets leases of which size, those first who would be done soonest.
 
     Args:
         hands: of workers that can take leases.
@@ -68,21 +69,22 @@ def choose_sizes(
     for number, each in enumerate(hands):
         untaken, full = each.untaken, find_full(each)
         if untaken < full and len(each.leases) < most_held:
-            share = math.ceil(pending * find_weight(each, mean_rps) / (2 * weight)) if weight else pending
+            rate_rps = find_weight(each, mean_rps)
+            share = math.ceil(pending * rate_rps / (2 * weight)) if weight else pending
             size = range_size or size_lease(each, share)
-            heap.append((untaken / full, number, untaken, full, size, len(each.leases)))
+            heap.append((untaken / rate_rps, number, untaken, full, size, len(each.leases)))
     heapify(heap)
     chosen: list[tuple[Hands, int]] = []
     while heap and pending > 0 and len(chosen) < most:
-        fill, number, untaken, full, size, held = heap[0]
-        if fill >= 1.0:
-            break
+        busy_s, number, untaken, full, size, held = heap[0]
         size = min(size, pending)
         chosen.append((hands[number], size))
         pending -= size
-        untaken, held = untaken + size, held + 1
-        fill = math.inf if held >= most_held else untaken / full
-        heapreplace(heap, (fill, number, untaken, full, size, held))
+        if untaken + size < full and held + 1 < most_held:
+            busy_s += size / find_weight(hands[number], mean_rps)
+            heapreplace(heap, (busy_s, number, untaken + size, full, size, held + 1))
+        else:
+            heappop(heap)
     return chosen
 
 
