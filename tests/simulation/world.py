@@ -20,7 +20,7 @@ from tests.simulation.laws import Judge, LawBrokenError, Standing
 from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.machine.disk import Disk
 from tests.simulation.machine.interposition import interpose
-from tests.simulation.machine.process import Process
+from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import Target
@@ -268,7 +268,7 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
             prepare(world)
             try:
                 world.play()
-            except Exception as error:  # noqa: BLE001  # it ends the seed and is told with its story
+            except (Exception, KilledError) as error:  # noqa: BLE001  # it ends the seed and is told with its story
                 world.break_law(error)
             world.end()
     finally:

@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.simulation.machine.process import KilledError
+
 from oku_core.accounting.run_state import RunState, TransitionError
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Operator:
                 process.enter(call)
             except TransitionError:
                 return
-            except sqlite3.Error:
+            except (sqlite3.Error, KilledError):
                 pass
             else:
                 return
