@@ -8,12 +8,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
@@ -62,18 +61,7 @@ def _carry_out(ledger: Ledger, run: str, spec: Spec, requests: int) -> None:
     ledger.runs.change_state(run, RunState.RUNNING, _BEGIN + 1)
     lease = deal_lease(ledger, run, requests, _BEGIN + 1, worker="worker-0")
     assert lease is not None
-    histogram = Histogram()
-    histogram.record(12_345)
-    latency = histogram.build_latency()
-    part = Part(
-        outcomes=[requests, 0, 0, 0, 0, 0],
-        statuses={"200": requests},
-        bytes_received=13 * requests,
-        latency=type(latency)(
-            buckets=[latency.buckets[0], requests], sum_us=12_345 * requests, min_us=12_345, max_us=12_345
-        ),
-        per_second={int(_BEGIN) + 60: [requests, 0, 0, 0, 0, 0]},
-    )
+    part = build_part(requests, int(_BEGIN) + 60, 12_345)
     checkpoint = build_checkpoint(lease, parts=[part], started_at=_BEGIN + 1, ended_at=_BEGIN + 60)
     apply_batches(ledger, [build_batch(lease, checkpoint)], _BEGIN + 60)
 
