@@ -25,6 +25,7 @@ from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
+from oku_coordinator.telemetry.coverage_recorder import CoverageRecorder
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
@@ -143,6 +144,7 @@ class Assembly:
         )
         self.retention = Retention(self.ledger, settings.reports_path, settings.retention, self.clock.now)
         self.recorder = HistoryRecorder(self.ledger, publishes=settings.loki is not None)
+        self.coverage = CoverageRecorder(self.ledger, self.clock.now)
         self.ticker = Ticker(self.ledger, self.roster, self.runs, self.recorder, self.metrics, self.clock.now)
 
     def _build_rounds(self, settings: CoordinatorSettings) -> None:

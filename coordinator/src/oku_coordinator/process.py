@@ -73,6 +73,7 @@ class Coordinator:
             parts.kube.start(parts.supervisor)
         if parts.publisher is not None:
             parts.publisher.start(parts.supervisor)
+            parts.coverage.start(parts.supervisor)
         parts.retention.start(parts.supervisor)
         await self._open_api()
 
@@ -103,6 +104,7 @@ class Coordinator:
             await parts.server_watch.end()
         if parts.kube is not None:
             await parts.kube.end()
+        await parts.coverage.end()
         await parts.retention.end()
         if parts.publisher is not None:
             await parts.publisher.end(_LAST_LINES_S)

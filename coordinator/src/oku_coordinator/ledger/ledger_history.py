@@ -8,7 +8,9 @@ from oku_coordinator.ledger.rules import tick_lines
 from oku_coordinator.ledger.storage.records import History
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import account_table, history_table, outbox_table, slice_table
+from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.run_state import ACTIVE_STATES
 from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import Fields, LineKind
@@ -57,6 +59,15 @@ class LedgerHistory:
                 history_table.note(transaction, run, event)
 
         self._file.change(keep)
+
+    def put_coverage(self, run: str, at: float, lines: Iterable[Fields]) -> None:
+        """Keep lines of coverage for Loki, unless the run has come to rest since: it has lines of its end."""
+
+        def put(transaction: Transaction) -> None:
+            if fetch_state(transaction, run) in ACTIVE_STATES:
+                outbox_table.put(transaction, run, LineKind.COVERAGE, at, lines)
+
+        self._file.change(put)
 
     def note(self, run: str, events: Iterable[Event]) -> None:
         """Keep events of a run."""

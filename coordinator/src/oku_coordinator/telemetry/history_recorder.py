@@ -1,4 +1,4 @@
-"""Records each second of an active run, its workers and its coverage, for reports and for Loki.
+"""Records each second of an active run and its workers, for reports and for Loki.
 
 Nothing here is exact, because it is made from progress, which may be lost. What must be exact, such as
 ranges, statuses and the outcomes of each second, the ledger takes from checkpoints and puts into the outbox.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.telemetry.coverage_recorder import build_coverage
 from oku_core.accounting.histogram import coarsen
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import Progress
@@ -18,7 +19,6 @@ from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (
     Fields,
     LineKind,
-    build_coverage_lines,
     build_latency_lines,
     build_worker_line,
 )
@@ -26,7 +26,6 @@ from oku_core.results.sample import build_rates
 from oku_core.results.tick import Tick
 
 WORKER_LINES_PER_S = 100
-COVERAGE_S = 5.0
 MOST_ALIKE = 20
 """Up to this many workers that join or leave in one second have an event each."""
 
@@ -55,7 +54,6 @@ class HistoryRecorder:
         self._publishes = publishes
         self._workers: dict[str, _WorkerActivity] = {}
         """In the order in which their lines are due."""
-        self._coverage_at = 0.0
         self._events: list[Event] = []
 
     def record(self, progress: Progress) -> None:
@@ -100,8 +98,6 @@ class HistoryRecorder:
             settled_to=math.inf if is_last else settled_to,
         )
         self._events.clear()
-        if is_last:
-            self._coverage_at = 0.0
 
     def note_worker(self, type_: EventType, worker: str, now: float, *, is_active: bool) -> None:
         """Note that a worker joined or is gone; kept with the next sample if a run is active."""
@@ -115,11 +111,8 @@ class HistoryRecorder:
         sample = tick.sample
         yield LineKind.LATENCY, build_latency_lines(sample.latency)
         yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
-        if is_last or sample.at - self._coverage_at >= COVERAGE_S:
-            self._coverage_at = sample.at
-            leases = self._ledger.leases
-            slices, again = leases.fetch_coverage(tick.run), leases.fetch_taken_back(tick.run)
-            yield LineKind.COVERAGE, build_coverage_lines(slices, again, sample.requests_total)
+        if is_last:
+            yield LineKind.COVERAGE, build_coverage(self._ledger, tick.run, sample.requests_total)
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:
         most = len(self._workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))

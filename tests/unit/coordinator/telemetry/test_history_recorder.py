@@ -84,21 +84,14 @@ def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> Non
 
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:
-    """There are lines for its latency buckets and its workers, and every 5 s for the coverage."""
+    """There are lines for its latency buckets and its workers; that of the tick itself comes later."""
     recorder = HistoryRecorder(ledger, publishes=True)
     report(recorder, "w1")
     recorder.keep_tick(build_tick(10.0))
     lines = ledger.outbox.take(1000, 10**6, 1.0)
     counts = {kind: sum(line.kind == kind for line in lines) for kind in LineKind}
     assert (counts[LineKind.TICK], counts[LineKind.LATENCY], counts[LineKind.WORKER]) == (0, 2, 1)
-    assert counts[LineKind.COVERAGE] == 50
-    ledger.outbox.remove(lines)
-    for at in (11.0, 12.0, 14.9):
-        recorder.keep_tick(build_tick(at))
-    assert take(ledger, LineKind.COVERAGE) == []
-    recorder.keep_tick(build_tick(15.0))
-    coverage = take(ledger, LineKind.COVERAGE)
-    assert sum(line["pending"] for line in coverage) == 100
+    assert counts[LineKind.COVERAGE] == 0
 
 
 def test_the_line_of_a_tick_waits_until_its_second_is_settled(ledger: Ledger) -> None:
@@ -115,18 +108,14 @@ def test_the_line_of_a_tick_waits_until_its_second_is_settled(ledger: Ledger) ->
 
 
 def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> None:
-    """The next run starts with its coverage again."""
+    """Both say how the run has ended."""
     recorder = HistoryRecorder(ledger, publishes=True)
-    recorder.keep_tick(build_tick(10.0))
-    take(ledger, LineKind.TICK)
     names = [f"w{number}" for number in range(WORKER_LINES_PER_S + 50)]
     report(recorder, *names)
     recorder.keep_tick(build_tick(10.5), is_last=True)
     lines = ledger.outbox.take(10_000, 10**9, 1.0)
     assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
     assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
-    recorder.keep_tick(build_tick(10.6))
-    assert sum(line.kind == LineKind.COVERAGE for line in ledger.outbox.take(10_000, 10**9, 1.0)) == 100
 
 
 def test_many_workers_take_turns(ledger: Ledger) -> None:

@@ -1,0 +1,63 @@
+"""Records every few seconds how far the request space of the active run is covered, for Loki.
+
+After many deaths the space is cut into very many slices, so they are read in a thread, from a connection of
+its own: neither the event loop nor those who write the ledger wait for it.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from oku_coordinator.ledger import Ledger
+from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.results.lines import Fields, build_coverage_lines
+
+COVERAGE_S = 5.0
+_SHARE = 0.05
+"""Reading takes at most this share of the time: a space in very many slices is looked at less often."""
+
+
+class CoverageRecorder:
+    """Records coverage as long as its task runs.
+
+    Args:
+        ledger: has the slices, and keeps the lines.
+        clock: gives Unix time.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start to record."""
+        self._task = supervisor.start("coverage", self._work)
+
+    async def end(self) -> None:
+        """Stop."""
+        if self._task is not None:
+            await cancel([self._task])
+
+    def record(self) -> None:
+        """Record the coverage of the active run, if there is one whose lines are kept."""
+        with closing(self._ledger.open_reader()) as reader:
+            at = self._clock()
+            run = reader.runs.fetch_current()
+            if run is None or not run.is_active or not run.is_published:
+                return
+            lines = build_coverage(reader, run.run, run.requests)
+        self._ledger.history.put_coverage(run.run, at, lines)
+
+    async def _work(self, health: Health) -> None:
+        while True:
+            began = self._clock()
+            await asyncio.to_thread(self.record)
+            health.note_well()
+            await asyncio.sleep(max(COVERAGE_S, (self._clock() - began) / _SHARE))
+
+
+def build_coverage(ledger: Ledger, run: str, requests: int) -> Sequence[Fields]:
+    """The lines of a run whose request space has this size."""
+    slices, again = ledger.leases.fetch_coverage(run), ledger.leases.fetch_taken_back(run)
+    return list(build_coverage_lines(slices, again, requests))

@@ -1,0 +1,77 @@
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.telemetry.coverage_recorder import CoverageRecorder
+from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.process.supervision import Supervisor
+from oku_core.results.lines import LineKind
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    """A ledger whose runs are published."""
+    ledger = Ledger(path, publishes=True)
+    yield ledger
+    ledger.close()
+
+
+def take(ledger: Ledger) -> list[dict[str, Any]]:
+    """The lines of coverage in the outbox, which is empty afterwards."""
+    lines = ledger.outbox.take(10_000, 10**9, 100.0)
+    ledger.outbox.remove(lines)
+    return [json.loads(line.text) for line in lines if line.kind == LineKind.COVERAGE]
+
+
+def test_coverage_is_what_slices_and_lost_leases_are(
+    ledger: Ledger,
+    deal: Callable[..., LeaseRecord],
+    make_batch: Callable[..., CheckpointBatch],
+    apply: Callable[..., list[MessageVerdict]],
+) -> None:
+    """Each part of the request space has a line."""
+    apply([make_batch(deal(10))], 3.0)
+    lost = deal(20)
+    deal(30)
+    ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 4.0)
+    CoverageRecorder(ledger, lambda: 5.0).record()
+    lines = take(ledger)
+    sums = {name: sum(line[name] for line in lines) for name in ("accounted", "leased", "pending", "again")}
+    assert len(lines) == 50
+    assert sums == {"accounted": 10, "leased": 30, "pending": 60, "again": 20}
+
+
+def test_a_run_that_is_not_active_has_none(ledger: Ledger, deal: Callable[..., LeaseRecord]) -> None:
+    """What was read while a run came to rest does not follow what it ended with."""
+    recorder = CoverageRecorder(ledger, lambda: 5.0)
+    recorder.record()
+    deal(10)
+    recorder.record()
+    ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
+    assert len(take(ledger)) == 50
+    ledger.leases.take_back([lease.id for lease in ledger.leases.fetch_open("r1")], ExpiryReason.DROPPED, 6.0)
+    assert ledger.runs.fetch("r1").state == RunState.PAUSED
+    ledger.history.put_coverage("r1", 6.0, [{"part": "00"}])
+    recorder.record()
+    assert take(ledger) == []
+
+
+async def test_it_records_by_itself(ledger: Ledger, deal: Callable[..., LeaseRecord]) -> None:
+    """The first lines come at once."""
+    deal(10)
+    recorder = CoverageRecorder(ledger, lambda: 5.0)
+    recorder.start(Supervisor())
+    async with asyncio.timeout(10):
+        while not ledger.outbox.measure().lines >= 50:  # noqa: ASYNC110  # it is asked, it does not call
+            await asyncio.sleep(0.01)
+    await recorder.end()
+    assert len(take(ledger)) == 50
