@@ -39,14 +39,14 @@ class Play:
     def __init__(self, draw: Draw, start: Start, data_dir: str, loki: LokiQueries | None) -> None:
         self._draw = draw
         self._loki = loki
+        self._loki_flags = ["--loki", loki.url] if loki else []
         self._start: Callable[..., LocalRun] = lambda *arguments: start(*arguments, data_dir=data_dir)
         self._run_id = ""
         self._frozen: dict[int, float] = {}
 
     def carry_out(self) -> dict[str, Any]:
         """Run it, hurt it, wait for its end and check it; its summary."""
-        loki_flags = ["--loki", self._loki.url] if self._loki else []
-        run = self._start("run", *self._draw.build_flags(), *loki_flags)
+        run = self._start("run", *self._draw.build_flags(), *self._loki_flags)
         run.wait_for_run()
         self._run_id = run.run_id()
         for fault in self._draw.faults:
@@ -83,7 +83,7 @@ class Play:
         self._frozen.clear()
         if run.fetch_summary(self._run_id)["state"] == _COMPLETED:
             return run
-        return self._start("resume", self._run_id, "--workers", str(workers))
+        return self._start("resume", self._run_id, "--workers", str(workers), *self._loki_flags)
 
     def _finish(self, run: LocalRun) -> dict[str, Any]:
         """Wait until it is over; one that failed because all of its workers died goes on."""

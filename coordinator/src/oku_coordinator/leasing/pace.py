@@ -20,7 +20,7 @@ _CAREFUL_CHECKPOINT_S = 0.7
 """So often do workers then tell how far they are, unless there are many: they ask for more so soon."""
 _CAREFUL_CHECKPOINTS = 1.5
 """A worker asks for more when a third of what it may take is left."""
-_GROWTH, _CAREFUL_GROWTH = 2, 1
+_GROWTH, _CAREFUL_GROWTH = 2.0, 0.5
 FIRST_WINDOWS = 4
 """The smallest allowance, in windows."""
 
@@ -30,7 +30,7 @@ def choose_checkpoint_s(workers: int) -> float:
     return max(SHORTEST_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
 
 
-def choose_allowance(window: int, ahead_s: float, growth: int, *, rate_rps: float, taken: int) -> int:
+def choose_allowance(window: int, ahead_s: float, growth: float, *, rate_rps: float, taken: int) -> int:
     """How many indices a worker may take beyond those that the ledger knows it has taken.
 
     It grows with what was taken from a few windows on until it is worth `ahead_s` (slow start), so a worker
@@ -43,7 +43,7 @@ def choose_allowance(window: int, ahead_s: float, growth: int, *, rate_rps: floa
         rate_rps: what it does in a second; 0 while that is unknown.
         taken: what it has taken of the run so far.
     """
-    return max(FIRST_WINDOWS * window, min(math.ceil(ahead_s * rate_rps), growth * taken))
+    return max(FIRST_WINDOWS * window, math.ceil(min(ahead_s * rate_rps, growth * taken)))
 
 
 class Pace:

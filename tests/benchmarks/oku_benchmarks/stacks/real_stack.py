@@ -18,7 +18,8 @@ from oku_benchmarks.stacks.ledger_reader import LedgerReader
 from oku_cli.local import valkey
 from oku_cli.process.child import Child
 
-_READY_S = 30.0
+_READY_S = 90.0
+"""On a machine that does much else, too."""
 _COORDINATOR = "coordinator"
 
 
@@ -180,7 +181,7 @@ class RealStack:
         child = self._children[name]
         while not condition():
             if child.find_death() is not None or time.monotonic() > deadline:
-                raise BenchmarkError(f"{name} is not ready: {child.read_last_line()}")
+                raise BenchmarkError(f"{name} is not ready ({child.find_death()}): {child.read_last_line()}")
             time.sleep(0.02)
 
 

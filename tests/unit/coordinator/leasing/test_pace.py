@@ -34,7 +34,7 @@ def test_for_half_a_minute_after_a_loss_workers_go_about_a_second_ahead() -> Non
     pace.note_loss(101.0)
     pace.adjust(2, now=101.0)
     assert allow(pace) == 1_050
-    assert pace.choose_allowance(WINDOW, rate_rps=1_000, taken=900) == 900
+    assert pace.choose_allowance(WINDOW, rate_rps=1_000, taken=900) == 450
     pace.adjust(2_000, now=130.9)
     assert allow(pace) == 15_000
     pace.adjust(2, now=131.1)
