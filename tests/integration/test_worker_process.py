@@ -8,69 +8,62 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
 from tests.kit.brokers.broker import run_broker
-from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.workers import worker_process
+from tests.kit.workers.checkpoint_book import LeaseAccount
+from tests.kit.workers.lease_desk import RUN, LeaseDesk
 from tests.kit.workers.worker_process import Process
 
-from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, REPORTS_QUEUE, App, build_app
-from oku_core.messaging.codec import decode_message
-from oku_core.messaging.lease import Claim, Lease, Message, Report, find_fault
-from oku_core.messaging.order import Stop
-from oku_core.messaging.sending import send_lease, send_order
+from oku_core.messaging.celery_app import LEASE_TASK, build_lease_queue
+from oku_core.messaging.codec import seal_leases
+from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.health import EXIT_STUCK
 
 
-class Desk:
-    """The coordinator's end of the queues, which the test controls."""
+class Desk(LeaseDesk):
+    """The coordinator's end of the queues, with a target for requests."""
 
-    def __init__(self, app: App, url: str) -> None:
-        self.app = app
+    def __init__(self, broker_url: str, url: str) -> None:
+        super().__init__(broker_url)
         self.url = url
-        self._connection = app.connection_for_read()
-        self._reports = self._connection.SimpleQueue(REPORTS_QUEUE)
-        self._count = 0
+
+    def build_spec(self, **changes: Any) -> Spec:
+        """Requests to the target."""
+        fields: dict[str, Any] = {
+            "urls": (Url(f"{self.url}/{{i}}"),), "concurrency": 10, "timeout_s": 5,
+        }  # fmt: skip
+        return Spec(**(fields | changes))
+
+    def deal(self, size: int = 50, worker: str = "w", **changes: Any) -> Lease:
+        """Give a lease on the target to a worker."""
+        lease = self.build_lease(size, changes.pop("run", RUN), changes.pop("limit", None))
+        fields: dict[str, Any] = {"spec": self.build_spec()}
+        self.send(lease, worker=worker, **(fields | changes))
+        return lease
+
+    def run_lease(self, size: int = 50, worker: str = "w", **changes: Any) -> LeaseAccount:
+        """Have a lease carried out; its account."""
+        lease = self.deal(size, worker, **changes)
+        account = self.receive_final()
+        assert account is self.book.accounts[lease.id]
+        return account
 
     def refuse(self, **fields: Any) -> str:
         """The reason for which a worker refuses a lease whose spec says this, without beginning it."""
-        lease = self.build_lease(spec=Spec(urls=(Url(f"{self.url}/{{i}}"),), **fields))
-        send_lease(self.app, lease)
-        report = self.receive_report()
-        assert (report.lease, report.done) == (lease.id, lease.start)
-        assert report.refusal
-        return report.refusal
-
-    def build_lease(self, size: int = 50, path: str = "{i}", **changes: Any) -> Lease:
-        """A new lease on the target."""
-        self._count += 1
-        fields: dict[str, Any] = {
-            "id": f"run.{self._count}.abcd", "run": "run", "start": 1000 * self._count,
-            "stop": 1000 * self._count + size, "start_by": time.time() + 60,
-            "spec": Spec(urls=(Url(f"{self.url}/{path}"),), concurrency=10, timeout_s=5),
-        }  # fmt: skip
-        return Lease(**(fields | changes))
-
-    def receive(self, timeout_s: float = 15) -> Message:
-        """The next claim or report."""
-        message = self._reports.get(timeout=timeout_s)
-        message.ack()
-        return decode_message(self.app.signer, message.body)
-
-    def receive_report(self, timeout_s: float = 15) -> Report:
-        """The next report; what comes before it must be claims."""
-        while isinstance(message := self.receive(timeout_s), Claim):
-            pass
-        return message
+        account = self.run_lease(spec=self.build_spec(**fields), run=f"run{self._count}")
+        assert account.checkpoint.done == 0
+        assert account.checkpoint.refusal
+        return account.checkpoint.refusal
 
     def list_connections(self) -> set[str]:
         """Who is connected to the broker, but for the one who asks."""
@@ -89,20 +82,6 @@ class Desk:
         with self.app.connection_for_write() as connection:
             connection.default_channel.client.config_set("min-replicas-to-write", 0 if is_allowed else 1)
 
-    def is_empty(self, name: str) -> bool:
-        """Whether no message is in a queue; on Redis an empty queue is none."""
-        with (
-            self.app.connection_for_read() as connection,
-            pytest.raises(connection.channel_errors, match="NOT_FOUND"),
-        ):
-            connection.default_channel.queue_declare(name, passive=True)
-        return True
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._reports.close()
-        self._connection.release()
-
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
@@ -115,9 +94,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         )
         try:
             wait_until(ready.exists, 10, "the server listens")
-            desk = Desk(build_app(broker_url, MESSAGE_KEY), f"http://{ready.read_text().strip()}")
-            yield desk
-            desk.close()
+            with Desk(broker_url, f"http://{ready.read_text().strip()}") as desk:
+                yield desk
         finally:
             server.terminate()
             server.wait()
@@ -137,172 +115,210 @@ def run_worker(desk: Desk, folder: Path, *flags: str, name: str = "w") -> Iterat
     with worker_process.run_worker(
         desk.app.conf.broker_url, "--grace", "5s", *flags, name=name, log=log
     ) as process:
+        desk.find_incarnation(name)
         yield process
 
 
-@contextmanager
-def run_workers(desk: Desk, folder: Path, *flags: str) -> Iterator[None]:
-    """Runs three workers: each takes two refused leases at once, and the next ones only seconds later."""
-    with ExitStack() as stack:
-        for name in ("w1", "w2", "w3"):
-            stack.enter_context(run_worker(desk, folder, *flags, name=name))
-        yield
+def test_a_lease_is_executed_and_told_of(desk: Desk, worker: Process) -> None:
+    """Its final checkpoint is true, and names the worker that spoke before."""
+    account = desk.run_lease()
+    batch = desk.book.batches[-1]
+    assert (batch.worker, batch.incarnation, batch.run) == ("w", desk.find_incarnation(), RUN)
+    assert (batch.taken, batch.checkpoints[-1].is_final) == (50, True)
+    assert account.outcomes == [50, 0, 0, 0, 0, 0]
+    assert account.part.statuses == {"200": 50}
+    assert account.part.latency.min_us >= 15_000
+    assert account.checkpoint.started_at <= account.checkpoint.ended_at
 
 
-def test_a_lease_is_claimed_executed_and_reported(desk: Desk, worker: Process) -> None:
-    """The claim comes before the first request, the report after the last answer; both name the execution."""
-    lease = desk.build_lease()
-    send_lease(desk.app, lease)
-    claim, report = desk.receive(), desk.receive()
+def test_a_lease_is_told_of_before_it_is_over(desk: Desk, worker: Process) -> None:
+    """Checkpoints come in the first second, and each contains the one before it."""
+    lease = desk.deal(100_000)
+    for _ in range(3):
+        desk.receive()
+    account = desk.book.accounts[lease.id]
+    assert 0 < account.checkpoint.covered < 100_000
+    assert not account.checkpoint.is_final
+    wait_until(lambda: lease.id in desk.heard["w"].leases, 5, "it is named in progress")
+    assert desk.heard["w"].specs == [RUN]
+    desk.stop()
+    desk.receive_final()
+    wait_until(lambda: not desk.heard["w"].leases, 5, "it is forgotten once its end is confirmed")
 
-    assert isinstance(claim, Claim)
-    assert isinstance(report, Report)
-    assert (claim.lease, claim.worker) == (lease.id, "w")
-    assert (report.execution, report.incarnation) == (claim.execution, claim.incarnation)
-    assert claim.at <= report.started_at <= report.ended_at
-    assert find_fault(report, lease.start, lease.stop) is None
-    assert report.outcomes == [50, 0, 0, 0, 0, 0]
-    assert report.statuses == {"200": 50}
-    assert report.latency.min_us >= 15_000
+
+def test_the_spec_need_not_come_again(desk: Desk, worker: Process) -> None:
+    """Later leases of the run go without it; those of an unknown run are dropped until it comes."""
+    desk.run_lease()
+    assert desk.run_lease(spec=None).outcomes[0] == 50
+    lease = desk.build_lease(10, "other")
+    desk.send(lease, spec=None)
+    assert desk.run_lease(10).outcomes[0] == 10
+    desk.send(lease, spec=desk.build_spec())
+    assert desk.receive_final() is desk.book.accounts[lease.id]
+
+
+def test_a_limit_holds_until_it_is_raised(desk: Desk, worker: Process) -> None:
+    """Nothing beyond it is sent, and the worker asks for more."""
+    lease = desk.deal(50, limit=20)
+    account = desk.book.accounts[lease.id]
+    while account.newest is None or account.checkpoint.done < 20 or account.checkpoint.in_flight:
+        desk.receive()
+    desk.control(limits={lease.id: 50})
+    assert desk.receive_final().outcomes[0] == 50
+
+
+def test_a_lease_is_shortened(desk: Desk, worker: Process) -> None:
+    """What was taken is finished; the worker says where it has ended it."""
+    lease = desk.deal(100_000)
+    desk.receive()
+    desk.control(ends={lease.id: 0})
+    account = desk.receive_final()
+    assert 0 < account.checkpoint.end == account.checkpoint.done < 100_000
+    assert account.given_back == []
 
 
 def test_a_doubled_message_is_executed_once(desk: Desk, worker: Process) -> None:
-    """A lease that is already being executed is not begun again."""
+    """A lease that was taken before is not begun again."""
     lease = desk.build_lease(400)
-    send_lease(desk.app, lease)
-    send_lease(desk.app, lease)
-    other = desk.build_lease(10)
-    send_lease(desk.app, other)
-
-    reports = [desk.receive_report(), desk.receive_report()]
-
-    assert sorted(report.lease for report in reports) == sorted([lease.id, other.id])
+    for _ in range(2):
+        desk.send(lease, spec=desk.build_spec())
+    other = desk.deal(10)
+    finals = [desk.receive_final(), desk.receive_final()]
+    assert finals == [desk.book.accounts[lease.id], desk.book.accounts[other.id]]
+    assert [account.outcomes[0] for account in finals] == [400, 10]
 
 
-def test_no_more_than_two_leases_are_taken_at_a_time(desk: Desk, worker: Process) -> None:
-    """A third lease waits in the queue, where other workers may take it."""
-    leases = [desk.build_lease(400) for _ in range(3)]
-    for lease in leases:
-        send_lease(desk.app, lease)
-
-    messages = [desk.receive() for _ in range(6)]
-
-    kinds = "".join("c" if isinstance(message, Claim) else "r" for message in messages)
-    assert kinds == "ccrcrr"
+def test_what_nobody_confirms_is_sent_again(desk: Desk, worker: Process) -> None:
+    """The coordinator may be away, or its message may be lost."""
+    desk.is_confirming = False
+    desk.deal(10)
+    desk.receive_final()
+    for _ in range(2):
+        desk.receive()
+    assert {batch.checkpoints[0].sequence for batch in desk.book.batches[-3:]} == {
+        desk.book.batches[-1].checkpoints[0].sequence
+    }
+    desk.is_confirming = True
+    desk.receive()
+    wait_until(lambda: not desk.heard["w"].leases, 5, "it is forgotten")
 
 
 def test_a_broker_that_takes_no_writes_for_a_while_ends_no_worker(
     desk: Desk, worker: Process, tmp_path: Path
 ) -> None:
-    """A Valkey on a full disk refuses writes; the worker reports its leases when that is over."""
-    lease = desk.build_lease(400)
-    send_lease(desk.app, lease)
-    assert isinstance(desk.receive(), Claim)
+    """A Valkey on a full disk refuses writes; the worker tells of its leases when that is over."""
+    lease = desk.deal(400)
     desk.allow_writes(is_allowed=False)
     wait_until(lambda: "NOREPLICAS" in (tmp_path / "w.log").read_text(), 15, "the worker is refused")
     time.sleep(3.0)
     desk.allow_writes(is_allowed=True)
-    assert desk.receive_report().lease == lease.id
-    other = desk.build_lease(10)
-    send_lease(desk.app, other)
-    assert desk.receive_report().lease == other.id
+    assert desk.receive_final() is desk.book.accounts[lease.id]
+    assert desk.run_lease(10).outcomes[0] == 10
     assert worker.poll() is None
 
 
-def test_a_lease_beyond_the_slots_is_claimed_at_once(desk: Desk, tmp_path: Path) -> None:
-    """A worker that reconnects takes more leases than it has slots; none is lost, and nothing is logged."""
+def test_a_worker_whose_connections_are_cut_goes_on(desk: Desk, tmp_path: Path) -> None:
+    """It hears and speaks again soon, and nothing of the loss is in its log but the loss."""
     others = desk.list_connections()
     with run_worker(desk, tmp_path):
-        for _ in range(2):
-            send_lease(desk.app, desk.build_lease(100_000))
-            assert isinstance(desk.receive(), Claim)
+        first = desk.deal(100_000)
         for _ in range(3):
             before = desk.list_connections() - others
             desk.cut(before)
             wait_until(lambda: bool(desk.list_connections() - others - before), 15, "the worker is back")  # noqa: B023
-            lease = desk.build_lease(100_000)
-            send_lease(desk.app, lease)
-            claim = desk.receive(8)
-            assert isinstance(claim, Claim)
-            assert claim.lease == lease.id
-        send_order(desk.app, Stop(run="run", up_to=9, grace_s=1.0))
-        assert all(isinstance(desk.receive(), Report) for _ in range(5))
+            lease = desk.build_lease(10)
+            batch = desk.build_batch(lease, spec=desk.build_spec())
+            wait_until(lambda: is_taken(desk, batch), 15, "a lease is taken")  # noqa: B023
+        desk.control(ends={first.id: 0})
+        assert all(desk.receive_final() for _ in range(4))
     log = (tmp_path / "w.log").read_text()
     assert "Connection to broker lost" in log
     assert "critical" not in log
     assert "PendingDeprecation" not in log
 
 
+def is_taken(desk: Desk, batch: Any) -> bool:
+    """Send leases, as often as it takes, and whether the worker names them."""
+    desk.send(*batch.leases, spec=batch.spec)
+    time.sleep(1.1)
+    return batch.leases[0].id in desk.heard["w"].leases
+
+
 def test_a_stale_lease_is_given_back(desk: Desk, worker: Process) -> None:
-    """A lease that should have started long ago is reported as not begun, without a claim."""
-    lease = desk.build_lease(start_by=time.time() - 1)
-    send_lease(desk.app, lease)
-    report = desk.receive()
-
-    assert isinstance(report, Report)
-    assert (report.start, report.done) == (lease.start, lease.start)
-    assert find_fault(report, lease.start, lease.stop) is None
+    """A lease that should have started long ago is told of as not begun."""
+    account = desk.run_lease(start_by=time.time() - 1)
+    assert (account.checkpoint.done, account.checkpoint.end) == (0, 0)
 
 
-def test_a_redelivered_message_is_given_back(desk: Desk) -> None:
-    """A message that was delivered before is not acted on: another worker may be executing its lease."""
-    lease = desk.build_lease()
-    send_lease(desk.app, lease)
-    with desk.app.connection_for_read() as connection, connection.SimpleQueue(LEASES_QUEUE) as queue:
-        queue.get(timeout=5).reject(requeue=True)
-    broker_url = desk.app.conf.broker_url
-    command = [*OKU, "worker", "--broker-url", broker_url, "--name", "w"]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        report = desk.receive()
-    finally:
-        process.kill()
-        process.wait()
-
-    assert isinstance(report, Report)
-    assert report.done == report.start
+def test_leases_for_another_process_are_dropped(desk: Desk, worker: Process) -> None:
+    """They may be a replay of what the process before this one had."""
+    lease = desk.build_lease(10)
+    queue = build_lease_queue(desk.find_incarnation())
+    sealed = seal_leases(desk.app.signer, desk.build_batch(lease, spec=desk.build_spec(), incarnation="b0"))
+    desk.app.send_task(LEASE_TASK, args=[sealed], queue=queue)
+    assert desk.run_lease(20).outcomes[0] == 20
+    assert desk.book.accounts[lease.id].newest is None
 
 
 def test_what_is_not_a_lease_is_dropped(desk: Desk, worker: Process) -> None:
     """Forged and malformed messages do not hold the worker up."""
-    for document in ({}, "lease", 7, {"id": "x", "run": "r", "start": "0"}):
-        desk.app.send_task(LEASE_TASK, args=[document], queue=LEASES_QUEUE)
-    desk.app.send_task(LEASE_TASK, args=[], queue=LEASES_QUEUE)
-    desk.app.send_task("oku.unknown", args=[1], queue=LEASES_QUEUE)
-    with desk.app.connection_for_write() as connection:
-        connection.Producer().publish(b"{", routing_key=LEASES_QUEUE, content_type="application/json")
-    lease = desk.build_lease()
-    send_lease(desk.app, lease)
-
-    assert desk.receive_report().lease == lease.id
+    queue = build_lease_queue(desk.find_incarnation())
+    for document in ({}, "lease", 7, {"run": "r", "incarnation": "b", "leases": "0"}):
+        desk.app.send_task(LEASE_TASK, args=[document], queue=queue)
+    desk.app.send_task(LEASE_TASK, args=[], queue=queue)
+    desk.app.send_task("oku.unknown", args=[1], queue=queue)
+    desk.send_raw(b"{")
+    assert desk.run_lease().outcomes[0] == 50
     assert worker.poll() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains(desk: Desk, worker: Process, number: signal.Signals) -> None:
-    """On SIGTERM what is in flight finishes, every lease is reported, and the exit code is 0."""
-    leases = [desk.build_lease(100_000), desk.build_lease(100_000)]
-    for lease in leases:
-        send_lease(desk.app, lease)
-    assert isinstance(desk.receive(), Claim)
-    assert isinstance(desk.receive(), Claim)
+    """What is in flight finishes, the end of every lease is told and confirmed, and the exit code is 0."""
+    desk.deal(100_000)
+    desk.deal(100_000)
+    desk.receive()
     time.sleep(0.5)
     worker.send_signal(number)
 
-    reports = {report.lease: report for report in (desk.receive_report(), desk.receive_report())}
+    accounts = [desk.receive_final(), desk.receive_final()]
 
     assert worker.wait(10) == 0
-    for lease in leases:
-        assert find_fault(reports[lease.id], lease.start, lease.stop) is None
-        assert reports[lease.id].unfinished == []
-    assert 0 < sum(report.covered for report in reports.values()) < 100_000
-    assert desk.is_empty(LEASES_QUEUE)
+    assert all(account.given_back == [] for account in accounts)
+    assert 0 < sum(account.checkpoint.covered for account in accounts) < 100_000
+
+
+def test_a_lease_that_comes_while_a_worker_drains_is_given_back(desk: Desk, worker: Process) -> None:
+    """It was on its way; the worker does not leave without a word about it."""
+    spec = desk.build_spec(urls=(Url(f"{desk.url}/2s"),))
+    desk.deal(1000, spec=spec)
+    desk.receive()
+    worker.send_signal(signal.SIGTERM)
+    wait_until(lambda: desk.heard["w"].stopping, 5, "the worker says that it leaves")
+    late = desk.deal(10, spec=None)
+    while (account := desk.receive_final()) is not desk.book.accounts[late.id]:
+        pass
+    assert account.checkpoint.done == 0
+    desk.receive_final()
+    assert worker.wait(10) == 0
+
+
+def test_a_worker_drains_when_nobody_confirms(desk: Desk, tmp_path: Path) -> None:
+    """It waits for its coordinator for a while, and leaves well when the broker has its last word."""
+    with run_worker(desk, tmp_path, "--grace", "1s") as worker:
+        desk.is_confirming = False
+        desk.deal(100_000)
+        desk.receive()
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+        assert desk.receive_final().checkpoint.is_final
+    assert "nobody has confirmed" in (tmp_path / "w.log").read_text()
 
 
 def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: Process) -> None:
     """A worker without a lease has nothing to wait for."""
-    send_lease(desk.app, desk.build_lease(1))
-    desk.receive_report()
+    desk.run_lease(1)
+    wait_until(lambda: not desk.heard["w"].leases, 5, "it is forgotten")
     begun = time.monotonic()
     worker.send_signal(signal.SIGTERM)
 
@@ -316,8 +332,7 @@ def test_a_file_that_never_ends_holds_no_worker_up(desk: Desk, tmp_path: Path) -
     os.mkfifo(pipe)
     with run_worker(desk, tmp_path, "--files-dir", str(tmp_path)) as worker:
         assert desk.refuse(cacert=str(pipe)).endswith("it is not a regular file")
-        send_lease(desk.app, lease := desk.build_lease())
-        assert desk.receive_report().lease == lease.id
+        assert desk.run_lease().outcomes[0] == 50
         assert desk.refuse(cert=str(pipe)).endswith("it is not a regular file")
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(15) == 0
@@ -332,7 +347,7 @@ def test_a_worker_reveals_nothing_about_files_that_it_may_not_read(desk: Desk, t
     os.mkfifo(other / "pipe")
     (allowed / "link").symlink_to(other / "ca.pem")
     outside = [*(other / name for name in ("ca.pem", "missing", "pipe")), "/proc/self/fd/2", allowed / "link"]
-    with run_workers(desk, tmp_path, "--files-dir", str(allowed)):
+    with run_worker(desk, tmp_path, "--files-dir", str(allowed)):
         answers = {desk.refuse(cacert=str(path)).replace(str(path), "PATH") for path in outside}
         assert desk.refuse(cacert=str(allowed / "missing")).endswith("No such file or directory")
     assert len(answers) == 1, answers
@@ -366,8 +381,7 @@ def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, lea
         process = subprocess.Popen(command, stderr=log)
     try:
         if leaves:
-            send_lease(desk.app, desk.build_lease(1))
-            desk.receive_report()
+            desk.run_lease(1)
             time.sleep(2)
             process.send_signal(signal.SIGTERM)
         assert process.wait(20) == EXIT_STUCK
@@ -399,8 +413,7 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
             method="POST",
             engine=engine,
         )
-        send_lease(desk.app, desk.build_lease(5, spec=spec))
-        assert desk.receive_report().outcomes[-1] == 5
+        assert desk.run_lease(5, spec=spec).outcomes[-1] == 5
         target.shutdown()
     log = (tmp_path / "w.log").read_text()
     assert "first protocol_error" in log
@@ -411,7 +424,7 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
 def test_secrets_are_put_in_where_requests_are_sent(
     desk: Desk, tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only allowed names are read, once for each run; neither a report nor a log has the values."""
+    """Only allowed names are read, once for each run; neither a checkpoint nor a log has the values."""
     monkeypatch.setenv("TOKEN", "hunter2")
     secrets = tmp_path / "secrets"
     secrets.mkdir()
@@ -436,10 +449,9 @@ def test_secrets_are_put_in_where_requests_are_sent(
         )
 
         def send(run: str) -> bytes:
-            send_lease(desk.app, desk.build_lease(1, spec=spec, run=run))
-            report = desk.receive_report()
-            assert report.outcomes[0] == 1, (tmp_path / "w.log").read_text()
-            assert "hunter2" not in str(report)
+            account = desk.run_lease(1, spec=spec, run=run)
+            assert account.outcomes[0] == 1, (tmp_path / "w.log").read_text()
+            assert "hunter2" not in str(account)
             return seen.pop()
 
         first = send("run-1")
@@ -459,14 +471,13 @@ def test_a_missing_secret_is_refused_by_name(
 ) -> None:
     """No value goes where it is not allowed: neither that of the broker nor that of the user's shell."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
-    with run_workers(desk, tmp_path, "--allow-env", "MISSING"):
+    with run_worker(desk, tmp_path, "--allow-env", "MISSING"):
         for name in ("AWS_SECRET_ACCESS_KEY", "OKU_BROKER_URL", "PATH"):
             reason = desk.refuse(headers=(Header(f"A: {{env:{name}}}"),))
             assert reason == f"{{env:{name}}} is not allowed here: --allow-env {name} allows it"
         assert desk.refuse(body="{env:MISSING}") == "{env:MISSING}: this variable is not set here"
         assert desk.refuse(body="{file:x}").startswith("{file:x} is not allowed here")
-        send_lease(desk.app, lease := desk.build_lease())
-        assert desk.receive_report().lease == lease.id
+        assert desk.run_lease().outcomes[0] == 50
 
 
 @pytest.mark.parametrize("engine", Engine)
@@ -477,10 +488,9 @@ def test_a_window_that_is_never_filled_takes_no_memory(
     """A concurrency of a million, of a run or of a lease with ten requests, costs what ten cost."""
     with run_worker(desk, tmp_path):
         spec = Spec(urls=(Url(f"{desk.url}/{{i}}"),), concurrency=1_000_000, requests=requests, engine=engine)
-        send_lease(desk.app, desk.build_lease(10, spec=spec))
-        report = desk.receive_report(60)
-    assert report.outcomes[0] == 10
-    assert report.peak_rss_mb < 150
+        account = desk.run_lease(10, spec=spec)
+    assert account.outcomes[0] == 10
+    assert account.checkpoint.peak_rss_mb < 150
 
 
 class _Babbler(StreamRequestHandler):

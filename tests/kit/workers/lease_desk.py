@@ -1,0 +1,164 @@
+"""The coordinator's end of the queues, over the real broker: it deals leases as tests say, and keeps books.
+
+It hears heartbeats, so it knows the process of each worker; it takes checkpoints as the ledger does, fails if
+one can't be true, and confirms each.
+"""
+
+import threading
+import time
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.runs.local_run import wait_until
+from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
+
+from oku_core.messaging.celery_app import (
+    CHECKPOINTS_QUEUE,
+    PROGRESS_EVENT,
+    build_app,
+    build_lease_queue,
+)
+from oku_core.messaging.codec import decode_checkpoints, decode_progress
+from oku_core.messaging.lease import Lease, LeaseBatch, build_lease_id
+from oku_core.messaging.order import Control, Stop
+from oku_core.messaging.sending import send_control, send_leases, send_order
+from oku_core.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from oku_core.messaging.progress import Progress
+
+RUN = "run"
+_PATIENCE_S = 15.0
+
+
+class LeaseDesk:
+    """Works from `with` to its end.
+
+    Args:
+        broker_url: of the real broker.
+
+    Attributes:
+        heard: the newest progress of each worker, by name.
+        is_confirming: whether checkpoints are confirmed.
+    """
+
+    def __init__(self, broker_url: str) -> None:
+        self.app = build_app(broker_url, MESSAGE_KEY)
+        self.book = CheckpointBook()
+        self.heard: dict[str, Progress] = {}
+        self.is_confirming = True
+        self._count = 0
+        self._finals: deque[LeaseAccount] = deque()
+        self._seen: set[str] = set()
+        self._ear = threading.Thread(target=self._listen, daemon=True)
+        self._is_listening = threading.Event()
+        self._is_ending = False
+
+    def __enter__(self) -> Self:
+        """Begin to listen."""
+        self._connection = self.app.connection_for_read()
+        self._checkpoints = self._connection.SimpleQueue(CHECKPOINTS_QUEUE)
+        self._ear.start()
+        assert self._is_listening.wait(_PATIENCE_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Listen no more."""
+        self._is_ending = True
+        self._ear.join()
+        self._checkpoints.close()
+        self._connection.release()
+
+    def find_incarnation(self, worker: str = "w") -> str:
+        """The process of a worker, once it has said that it is there."""
+        wait_until(lambda: worker in self.heard, _PATIENCE_S, f"{worker} speaks")
+        return self.heard[worker].incarnation
+
+    def build_lease(self, size: int, run: str = RUN, limit: int | None = None) -> Lease:
+        """A new lease, all of which may be taken unless there is a limit."""
+        self._count += 1
+        start = 1000 * self._count
+        return Lease(
+            id=build_lease_id(run, self._count),
+            run=run,
+            ranges=[(start, start + size)],
+            limit=size if limit is None else limit,
+        )
+
+    def build_batch(self, *leases: Lease, spec: Spec | None, worker: str = "w", **changes: Any) -> LeaseBatch:
+        """A message with leases for a worker."""
+        for lease in leases:
+            self.book.open(lease)
+        batch = LeaseBatch(
+            run=leases[0].run,
+            incarnation=self.find_incarnation(worker),
+            leases=list(leases),
+            start_by=time.time() + 60,
+            spec=spec,
+        )
+        return msgspec.structs.replace(batch, **changes)
+
+    def send(self, *leases: Lease, spec: Spec | None, worker: str = "w", **changes: Any) -> LeaseBatch:
+        """Give leases to a worker; the message that was sent."""
+        batch = self.build_batch(*leases, spec=spec, worker=worker, **changes)
+        send_leases(self.app, batch)
+        return batch
+
+    def stop(self, run: str = RUN, grace_s: float = 1.0) -> None:
+        """Order an early end of all leases of a run."""
+        send_order(self.app, Stop(run=run, up_to=self._count, grace_s=grace_s))
+
+    def control(self, worker: str = "w", **what: Any) -> None:
+        """Tell a worker what was decided about its leases."""
+        send_control(self.app, Control(incarnation=self.find_incarnation(worker), **what))
+
+    def receive(self, timeout_s: float = _PATIENCE_S) -> None:
+        """Take the next message of checkpoints."""
+        message = self._checkpoints.get(timeout=timeout_s)
+        message.ack()
+        batch = decode_checkpoints(self.app.signer, message.body)
+        confirmed = self.book.take(batch)
+        if self.is_confirming:
+            send_control(self.app, Control(incarnation=batch.incarnation, confirmed=confirmed))
+        for checkpoint in batch.checkpoints:
+            if checkpoint.is_final and checkpoint.lease not in self._seen:
+                self._seen.add(checkpoint.lease)
+                self._finals.append(self.book.accounts[checkpoint.lease])
+
+    def receive_final(self, timeout_s: float = _PATIENCE_S) -> LeaseAccount:
+        """The account of the next lease that is over."""
+        deadline = time.monotonic() + timeout_s
+        while not self._finals:
+            self.receive(max(deadline - time.monotonic(), 0.01))
+        return self._finals.popleft()
+
+    def send_raw(self, body: bytes, worker: str = "w") -> None:
+        """Put bytes into a worker's queue that are no task message."""
+        with self.app.connection_for_write() as connection:
+            connection.Producer().publish(
+                body,
+                exchange="",
+                routing_key=build_lease_queue(self.find_incarnation(worker)).name,
+                content_type="application/json",
+                content_encoding="utf-8",
+            )
+
+    def _listen(self) -> None:
+        def take(event: dict[str, Any]) -> None:
+            progress = decode_progress(self.app.signer, msgspec.json.encode({"progress": event["progress"]}))
+            self.heard[progress.worker] = progress
+
+        with self.app.connection_for_read() as connection:
+            receiver = self.app.events.Receiver(connection, handlers={PROGRESS_EVENT: take})
+            with receiver.consumer_context(wakeup=False) as (listening, _, _):
+                self._is_listening.set()
+                while not self._is_ending:
+                    try:
+                        listening.drain_events(timeout=0.2)
+                    except TimeoutError:
+                        continue
