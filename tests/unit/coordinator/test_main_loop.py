@@ -91,7 +91,7 @@ async def test_a_wait_ends_with_what_changes_and_with_the_end(parts: Assembly) -
     await parts.signals.wait(60.0)
 
 
-@pytest.mark.parametrize("listener", ["progress", "reports"])
+@pytest.mark.parametrize("listener", ["progress", "checkpoints"])
 async def test_nobody_dies_while_more_waits_than_can_be_taken(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch, listener: str
 ) -> None:

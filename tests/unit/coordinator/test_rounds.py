@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from oku_coordinator.assembly import Assembly
-from oku_coordinator.workers.heartbeat_interval import IntervalAnnouncer
+from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.results.tick import Tick
@@ -35,7 +35,7 @@ async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch
     monkeypatch.setattr(parts.runs.followers, "announce_rest", lambda: rests.append(None))
     ledger, rounds = parts.ledger, parts.rounds
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     ledger.runs.create("r1", Spec(requests=100), 0.0)
@@ -89,7 +89,7 @@ async def test_a_run_that_waits_for_its_turn_has_ticks_while_somebody_follows_it
     parts.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     following = asyncio.create_task(take_first(parts.runs.followers.follow("r2")))
     await asyncio.sleep(0)
-    parts.inbound.reports.is_connected = True
+    parts.inbound.checkpoints.is_connected = True
     parts.rounds.note_progress([BUSY])
     parts.ticker.tick()
     following.cancel()
@@ -123,7 +123,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
 async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are not looked at with each report: the cost would grow with both."""
+    """They are not looked at with each checkpoint: the cost would grow with both."""
     looks: list[float] = []
 
     async def look(now: float) -> None:
@@ -141,16 +141,16 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a listener has connected, the next round announces the interval, and workers answer that."""
-    announced: list[float] = []
-    monkeypatch.setattr(parts.broker, "send_heartbeat_interval", announced.append)
+    announced: list[tuple[float, float]] = []
+    monkeypatch.setattr(parts.broker, "send_intervals", lambda *intervals_s: announced.append(intervals_s))
     parts.rounds.interval_announcer = IntervalAnnouncer(parts.broker)
-    monkeypatch.setattr(parts.inbound.reports, "is_connected", True)
+    monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
     now = time.monotonic()
     for _ in range(2):
         await parts.rounds.step(now)
-    assert announced == [1.0]
+    assert announced == [(1.0, 3.0)]
     parts.rounds.note_connected()
     assert parts.signals.woken.is_set()
     await parts.rounds.step(now)
-    assert announced == [1.0, 1.0]
+    assert announced == [(1.0, 3.0)] * 2

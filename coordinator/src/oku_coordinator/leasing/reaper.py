@@ -27,7 +27,7 @@ _JUDGED_AT_ONCE = 2_000
 """Leases looked at before others have their turn; it takes a few milliseconds."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Reaper:
     """Looks at all open leases, and acts on those that are not well.
 

@@ -2,8 +2,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
-from oku_coordinator.broker.sender import Broker
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -11,43 +15,38 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import Claim
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import LeaseProgress, Progress
 
-Cut = Callable[..., LeaseRecord]
-
-
-class BrokerTwin(Broker):
-    """A broker in memory that remembers the orders to stop."""
-
-    def __init__(self) -> None:
-        self.stops: list[tuple[str | None, list[str], float]] = []
-
-    def send_stop(self, *, run: str | None, up_to: int = 0, leases: Sequence[str], grace_s: float) -> None:
-        """Take an order to stop."""
-        assert up_to == 0
-        self.stops.append((run, list(leases), grace_s))
+Deal = Callable[..., LeaseRecord]
 
 
 class World:
-    """A reaper with what it looks at; the worker timeout is 10 s."""
+    """A reaper with what it looks at; the worker timeout is 10 s, and Unix time stands at 2 s."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.broker = BrokerTwin()
         self.roster = Roster(10.0)
         self.metrics = Metrics()
+        self.pace = Pace()
         self.lost: list[tuple[str, list[str]]] = []
-        self.watch = Reaper(
-            ledger, self.roster, self.broker, self.metrics, lambda: 0.0,
-            lambda run, incarnations: self.lost.append((run, list(incarnations))),
-        )  # fmt: skip
-
-    def record(self, *leases: str, now: float = 0.0) -> None:
-        """Worker w1 speaks and names the leases that it has."""
-        progress = Progress(
-            worker="w1", incarnation="b1", at=0.0, leases={lease: [0] * 6 for lease in leases}
+        self.reaper = Reaper(
+            ledger=ledger,
+            roster=self.roster,
+            expiry=ExpiryRule(self.roster),
+            delivery=Delivery(self.broker, self.roster, []),
+            pace=self.pace,
+            metrics=self.metrics,
+            clock=lambda: 2.0,
+            note_lost=lambda run, incarnations: self.lost.append((run, list(incarnations))),
         )
+
+    def record(self, *leases: str, worker: str = "w1", incarnation: str = "", now: float = 0.0) -> None:
+        """A worker speaks and names the leases that it has."""
+        progress = Progress(
+            worker=worker, incarnation=incarnation or f"b{worker[1:]}", at=0.0,
+            leases={lease: LeaseProgress(0, 10, [0] * 6) for lease in leases},
+        )  # fmt: skip
         self.roster.record(progress, now, 0.0)
 
 
@@ -57,87 +56,122 @@ def world(ledger: Ledger) -> World:
     return World(ledger)
 
 
-async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: World, cut: Cut) -> None:
+async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: World, deal: Deal) -> None:
     """Leases of a failed run are called back each time that a worker names them, even if no run is active."""
-    lease = cut()
+    lease = deal()
     world.record(lease.id)
-    await world.watch.look(0.0)
-    assert world.broker.stops == []
-    world.record(lease.id)
+    await world.reaper.look(0.0)
+    assert world.broker.controls == []
     world.ledger.runs.change_state("r1", RunState.FAILED, 3.0)
-    await world.watch.look(0.0)
-    await world.watch.look(0.0)
-    assert world.broker.stops == [(None, [lease.id], 0.0)]
+    await world.reaper.look(0.0)
+    await world.reaper.look(0.0)
+    assert world.broker.ends == [("b1", {lease.id: 0})] * 2
 
 
-async def test_a_lease_that_is_lost_is_taken_back(
-    world: World, cut: Cut, caplog: pytest.LogCaptureFixture
+async def test_a_lease_that_was_lost_on_its_way_is_sent_again(world: World, deal: Deal) -> None:
+    """The same lease, as often as it takes."""
+    lease = deal()
+    for now in range(7):
+        world.record(now=float(now))
+        await world.reaper.look(float(now))
+    assert [sent.id for sent in world.broker.leases] == [lease.id] * 2
+    assert world.ledger.leases.fetch_open("r1") == [lease]
+
+
+async def test_a_lease_that_a_living_worker_has_dropped_is_taken_back(
+    world: World, deal: Deal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It happens once, and is logged and counted."""
-    lease = cut()
-    for now in (0.0, 10.0, 10.1, 11.0):
-        world.record(now=now)
-        await world.watch.look(now)
-        assert (world.ledger.leases.fetch_active("r1") == []) == (now > 10.0)
-    assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: not_claimed"]
-    assert b'oku_leases_expired_total{reason="not_claimed"} 1.0' in world.metrics.expose()
-
-
-async def test_a_process_that_died_with_a_lease_is_noted(world: World, cut: Cut) -> None:
-    """With the run of the lease; here another process of the same worker speaks."""
-    lease = cut()
-    claim = Claim(lease=lease.id, execution="e1", worker="w1", incarnation="b1", at=0.0)
-    world.ledger.leases.apply([claim], 0.0)
+    """It happens once, and is logged and counted; before that the worker is asked for its last word."""
+    lease = deal()
     world.record(lease.id)
-    world.roster.record(Progress(worker="w1", incarnation="b2", at=1.0, sequence=1), 1.0, 1.0)
-    await world.watch.look(1.0)
+    for now in (0.0, 4.0, 8.0, 10.1, 11.0):
+        if now:
+            world.record(now=now)
+        await world.reaper.look(now)
+        assert (world.ledger.leases.fetch_open("r1") == []) == (now > 10.0)
+    assert world.broker.ends == [("b1", {lease.id: 0})] * 2
+    assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: dropped"]
+    assert b'oku_leases_expired_total{reason="dropped"} 1.0' in world.metrics.expose()
+
+
+async def test_a_process_that_died_with_a_lease_is_noted(world: World, deal: Deal) -> None:
+    """With the run of the lease; here another process of the same worker speaks. The pace is careful then."""
+    lease = deal()
+    world.record(lease.id)
+    await world.reaper.look(0.0)
+    world.record(incarnation="b9", now=1.0)
+    await world.reaper.look(1.0)
     assert world.lost == [("r1", ["b1"])]
+    world.pace.adjust(1, 1.0)
+    assert world.pace.choose_allowance(1, rate_rps=1000.0, taken=10**6) == 1050
 
 
-async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, cut: Cut) -> None:
-    """Every lease has a full new timeout after it."""
-    cut()
-    await world.watch.look(0.0)
-    world.watch.reset_timers(100.0)
-    world.record(now=110.0)
-    await world.watch.look(110.0)
-    assert len(world.ledger.leases.fetch_active("r1")) == 1
-    await world.watch.look(110.1)
-    assert world.ledger.leases.fetch_active("r1") == []
-
-
-async def test_the_leases_of_a_thousand_workers_are_taken_back_in_few_transactions(
-    world: World, cut: Cut, monkeypatch: pytest.MonkeyPatch
+async def test_what_was_in_doubt_when_a_worker_died_counts_as_sent_twice_at_most(
+    world: World, deal: Deal
 ) -> None:
-    """Each synchronises the disk; others have their turn between them, and the law holds after each."""
-    cut(requests=10_000)
-    for _ in range(9):
-        world.ledger.leases.cut("r1", [lambda _: 1] * 100, 2.0)
+    """What it has accounted stays so; beyond its limit it can not have sent anything."""
+    lease = deal(100, limit=30)
+    world.record(lease.id)
+    apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, 20, [7], is_final=False))], 2.0)
+    world.record(incarnation="b9", now=1.0)
+    await world.reaper.look(1.0)
+    lengths = world.ledger.check("r1")
+    assert (lengths.accounted, lengths.leased, lengths.pending) == (19, 0, 81)
+    assert world.ledger.runs.fetch("r1").resent_at_most == 1 + 10
+
+
+async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(world: World, deal: Deal) -> None:
+    """It is suspect long before it is dead, and keeps what it may take."""
+    lease = deal(100, limit=30)
+    world.record(lease.id)
+    world.record(worker="w2", now=2.1)
+    await world.reaper.look(2.1)
+    assert [(each.end, each.limit) for each in world.ledger.leases.fetch_open("r1")] == [(30, 30)]
+    assert world.ledger.leases.count_pending("r1") == 70
+    assert world.ledger.runs.fetch("r1").resent_at_most == 0
+
+
+async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, deal: Deal) -> None:
+    """Every lease has a full new timeout after it."""
+    lease = deal()
+    world.record(lease.id)
+    await world.reaper.look(0.0)
+    world.roster.reset_timers(100.0)
+    world.reaper.reset_timers(100.0)
+    for now, is_open in ((100.0, True), (110.0, True), (110.1, False)):
+        world.record(now=now)
+        await world.reaper.look(now)
+        assert (world.ledger.leases.fetch_open("r1") != []) == is_open
+
+
+async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
+    world: World, deal: Deal, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each transaction synchronises the disk; others have their turn between them, and the law holds."""
+    deal(1, requests=10_000)
+    for number in range(2, 400):
+        deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    expire = world.ledger.leases.expire
+    take_back = ledger.leases.take_back
 
     def count(leases: Sequence[str], reason: ExpiryReason, now: float) -> list[str]:
         batches.append(len(leases))
-        expired = expire(leases, reason, now)
-        world.ledger.check("r1")
-        return expired
+        return take_back(leases, reason, now)
 
     async def take_turns() -> None:
         while True:
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(world.ledger.leases, "expire", count)
-    world.record(now=0.0)
-    await world.watch.look(0.0)
-    world.record(now=10.1)
+    monkeypatch.setattr(ledger.leases, "take_back", count)
+    await world.reaper.look(0.0)
+    world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())
-    await world.watch.look(10.1)
+    await world.reaper.look(10.1)
     other.cancel()
-    assert sum(batches) == 901
-    assert len(batches) <= 20
-    assert max(batches) <= 100
+    assert sum(batches) == 399
+    assert max(batches) <= 50
     assert set(range(1, len(batches))) <= set(turns)
-    assert world.ledger.leases.fetch_active("r1") == []
-    assert world.ledger.check("r1").pending == 10_000
+    assert ledger.leases.fetch_open("r1") == []
+    assert ledger.check("r1").pending == 10_000

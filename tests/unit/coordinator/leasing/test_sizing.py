@@ -1,72 +1,106 @@
-import math
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from oku_coordinator.leasing.sizing import LEASE_S, MAX_SIZE, size_lease
-from oku_core.spec.spec import Spec
-
-RATES = st.none() | st.floats(0.01, 1e6)
+from oku_coordinator.leasing.hands import Hands, OpenLease
+from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_most_held, find_weight, size_lease
 
 
-def test_a_lease_lasts_ten_seconds_at_its_workers_rate() -> None:
-    """This holds while there is plenty of work."""
-    assert size_lease(Spec(), pending=10**9, workers=4, rate_rps=1234.5) == 12_345
+def build_hands(
+    worker: str = "w1", *, untaken: int = 0, rate_rps: float | None = None, window: int = 100, taken: int = 0
+) -> Hands:
+    """The hands of a worker with at most one lease."""
+    leases = (OpenLease(f"lease of {worker}", 50, 50 + untaken),) if untaken else ()
+    return Hands(worker, f"b{worker}", window, leases, rate_rps, rate_rps or float("inf"), taken, 0)
 
 
-def test_a_first_lease_is_a_few_windows() -> None:
-    """No rate is known yet."""
-    assert size_lease(Spec(concurrency=1000), pending=10**9, workers=4, rate_rps=None) == 8000
+def choose(
+    *hands: Hands, pending: int = 10**9, range_size: int | None = None, most: int = 100
+) -> list[tuple[str, int]]:
+    """Who gets how much, if these are all workers."""
+    weight = sum(find_weight(each, None) for each in hands)
+    chosen = choose_sizes(hands, pending, weight=weight, range_size=range_size, most=most)
+    return [(each.worker, size) for each, size in chosen]
 
 
-@given(
-    st.integers(1, 10**15), st.integers(1, 10**4), RATES, st.none() | st.integers(1, 10**9),
-    st.integers(1, 10**6),
-)  # fmt: skip
-def test_a_lease_has_at_least_one_request_and_at_most_what_is_pending(
-    pending: int, workers: int, rate_rps: float | None, range_size: int | None, concurrency: int
+@pytest.mark.parametrize(
+    ("rate_rps", "taken", "full"),
+    [(None, 0, 400), (None, 10_000, 10_000), (5000.0, 10**6, 50_000), (3.3, 100, 200)],
+)
+def test_hands_are_full_with_ten_seconds_of_untaken_work(
+    rate_rps: float | None, taken: int, full: int
 ) -> None:
-    """It never has more than the limit, whatever the spec and the rate are."""
-    spec = Spec(range_size=range_size, concurrency=concurrency)
-    size = size_lease(spec, pending=pending, workers=workers, rate_rps=rate_rps)
-    assert 1 <= size <= pending
-    assert size <= (range_size or MAX_SIZE)
+    """Never with less than two windows; while the rate is unknown, with as much as was done so far."""
+    assert find_full(build_hands(rate_rps=rate_rps, taken=taken)) == full
 
 
-@pytest.mark.parametrize("rate_rps", [None, 1.0, 1e6])
-def test_a_size_in_the_spec_overrides_the_rule(rate_rps: float | None) -> None:
-    """Only the last lease is smaller."""
-    spec = Spec(range_size=5_000_000)
-    assert size_lease(spec, pending=10**9, workers=10, rate_rps=rate_rps) == 5_000_000
-    assert size_lease(spec, pending=3, workers=10, rate_rps=rate_rps) == 3
+@pytest.mark.parametrize(
+    ("rate_rps", "taken", "share", "size"),
+    [
+        (None, 0, 10**9, 100),
+        (None, 5000, 10**9, 2500),
+        (None, 0, 3, 10),
+        (5000.0, 10**6, 10**9, 50_000),
+        (5000.0, 10**6, 7000, 7000),
+        (5000.0, 10**6, 10, 2500),
+        (3.3, 100, 10**9, 100),
+        (1e9, 10**6, 10**12, 2_000_000),
+    ],
+)
+def test_a_lease_lasts_about_ten_seconds(rate_rps: float | None, taken: int, share: int, size: int) -> None:
+    """It is a window while nothing is known, shrinks with the space, and is never tiny or huge."""
+    assert size_lease(build_hands(rate_rps=rate_rps, taken=taken), share) == size
 
 
-@given(st.integers(1, 10**6), st.integers(1, 100), st.floats(1, 1e5))
-def test_leases_shrink_near_the_end_so_that_all_end_together(
-    pending: int, workers: int, rate_rps: float
-) -> None:
-    """None is larger than half of what would fall to its worker, but for what keeps the window full."""
-    size = size_lease(Spec(concurrency=1), pending=pending, workers=workers, rate_rps=rate_rps)
-    assert size <= max(50, math.ceil(rate_rps / 2), math.ceil(pending / (2 * workers)))
-    assert size <= math.ceil(LEASE_S * rate_rps) or size <= 50
+def test_a_worker_gets_as_many_leases_as_fill_its_hands() -> None:
+    """Those of a worker of which nothing is known are a window each."""
+    assert choose(build_hands()) == [("w1", 100)] * 4
+    assert choose(build_hands(untaken=200)) == [("w1", 100)] * 2
+    assert choose(build_hands(untaken=400)) == []
+    assert choose(build_hands(rate_rps=5000.0, untaken=49_999)) == [("w1", 50_000)]
+    assert choose(build_hands(rate_rps=5000.0, untaken=50_000)) == []
 
 
-@given(st.integers(1, 10**6), st.integers(1, 100), RATES, st.integers(1, 10**5))
-def test_a_lease_is_never_below_two_windows(
-    pending: int, workers: int, rate_rps: float | None, concurrency: int
-) -> None:
-    """It has to fill the window while the slowest answer of the lease before it is awaited."""
-    size = size_lease(Spec(concurrency=concurrency), pending=pending, workers=workers, rate_rps=rate_rps)
-    assert size >= min(pending, 2 * concurrency)
+def test_small_ranges_fill_the_window_all_the_same() -> None:
+    """As many leases as needed are given, up to a number that messages can carry."""
+    assert choose(build_hands(), range_size=10) == [("w1", 10)] * 40
+    assert len(choose(build_hands(window=10_000), range_size=1, most=10_000)) == 1000
 
 
-@given(st.integers(1, 10**6), st.integers(1, 100), RATES)
-def test_a_run_needs_few_leases(requests: int, workers: int, rate_rps: float | None) -> None:
-    """The shrinking ends: half of what is left goes out in as many leases as there are workers."""
-    pending, leases = requests, 0
-    while pending:
-        pending -= size_lease(Spec(), pending=pending, workers=workers, rate_rps=rate_rps)
-        leases += 1
-    steady = requests / min(MAX_SIZE, max(50, LEASE_S * rate_rps if rate_rps else 800))
-    assert leases <= steady + 2 * workers * (math.log2(requests) + 1) + 1
+@pytest.mark.parametrize(
+    ("window", "range_size", "most"),
+    [(100, None, 300), (100, 10, 300), (1000, 10, 300), (2000, 10, 600), (10**5, 1, 1000)],
+)
+def test_leases_that_a_spec_makes_small_may_be_many(window: int, range_size: int | None, most: int) -> None:
+    """One window of them is in flight and two can be taken, as far as messages can carry them."""
+    assert find_most_held(window, range_size) == most
+
+
+def test_all_workers_take_part_in_a_small_run() -> None:
+    """2,000 requests for eight workers with windows of 500: each gets its share."""
+    chosen = choose(*(build_hands(f"w{number}", window=500) for number in range(8)), pending=2000)
+    given: dict[str, int] = {}
+    for worker, size in chosen:
+        given[worker] = given.get(worker, 0) + size
+    assert sum(given.values()) == 2000
+    assert set(given.values()) == {250}
+
+
+def test_the_emptiest_hands_are_filled_first() -> None:
+    """Empty is meant for the rate of each."""
+    slow, fast = (
+        build_hands("slow", untaken=500, rate_rps=100.0),
+        build_hands("fast", untaken=1000, rate_rps=1000.0),
+    )
+    assert choose(slow, fast, most=1) == [("fast", 10_000)]
+
+
+def test_near_the_end_shares_follow_the_rates() -> None:
+    """A fast worker gets the larger part of what is left, so that all end together."""
+    chosen = choose(
+        build_hands("slow", rate_rps=250.0), build_hands("fast", rate_rps=5000.0), pending=10_500, most=2
+    )
+    assert sorted(chosen) == [("fast", 5000), ("slow", 250)]
+
+
+def test_no_more_is_given_than_is_pending() -> None:
+    """The last lease is smaller, and there is none after it."""
+    assert choose(build_hands(), pending=150, range_size=100) == [("w1", 100), ("w1", 50)]

@@ -2,7 +2,8 @@ import msgspec
 import pytest
 
 from oku_coordinator.workers.liveness import Roster, choose_heartbeat_interval_s
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.progress import LeaseProgress, Progress
 
 TIMEOUT_S = 10.0
 
@@ -22,7 +23,7 @@ def build_progress(
         worker=worker,
         incarnation=incarnation,
         at=1000.0 + ahead_s,
-        leases={lease: [0] * 6 for lease in leases},
+        leases={lease: LeaseProgress(1, 10, [0] * 6) for lease in leases},
         outcomes=[ended, 0, 0, 0, 0, 0],
         stopping=stopping,
     )
@@ -72,28 +73,19 @@ def test_a_worker_that_has_drained_has_left_after_three_heartbeats(roster: Roste
     [left] = roster.remove_silent(4.1)
     assert (left.name, left.has_nothing_left, len(roster)) == ("w1", True, 0)
     assert not roster.is_gone("b1")
-    assert not roster.has_dropped("w1", "l1", 0.0, 99.0)
 
 
 def test_a_worker_that_is_about_to_leave_and_falls_silent_with_a_lease_is_dead(roster: Roster) -> None:
     """It was killed while it drained. A lease that was accounted meanwhile does not count."""
     for name in ("w1", "w2"):
         record(roster, build_progress(name, name, leases=(f"lease of {name}",), stopping=True), 0.0)
-    roster.forget_leases(["lease of w1"])
+    roster.forget_lease("w2", "w2", "lease of w2")
     assert [(worker.name, worker.has_nothing_left) for worker in roster.remove_silent(4.0)] == [("w2", True)]
     assert roster.remove_silent(10.0) == []
     assert [(worker.name, worker.has_nothing_left) for worker in roster.remove_silent(10.1)] == [
         ("w1", False)
     ]
     assert roster.is_gone("w1")
-
-
-def test_a_report_of_a_worker_that_drains_has_as_long_to_come_as_any(roster: Roster) -> None:
-    """The worker no longer names the lease, and the ledger does not have its report yet."""
-    record(roster, build_progress(leases=("l1",)), 0.0)
-    record(roster, build_progress(stopping=True), 9.0)
-    assert not roster.has_dropped("w1", "l1", 0.0, 10.0)
-    assert roster.has_dropped("w1", "l1", 0.0, 10.1)
 
 
 def test_where_workers_speak_less_often_one_has_left_later(roster: Roster) -> None:
@@ -123,8 +115,6 @@ def test_a_round_in_which_nobody_could_be_heard_does_not_count(roster: Roster) -
     record(roster, build_progress(leases=("l1",)), 0.0)
     roster.reset_timers(100.0)
     assert roster.remove_silent(110.0) == []
-    assert not roster.has_dropped("w1", "l1", 0.0, 110.0)
-    assert roster.has_dropped("w1", "l1", 0.0, 110.1)
     assert len(roster.remove_silent(110.1)) == 1
 
 
@@ -143,70 +133,8 @@ def test_a_name_with_another_incarnation_has_replaced_the_old_process(roster: Ro
     record(roster, build_progress(incarnation="b2"), 1.0)
     assert (roster.is_gone("b1"), roster.is_gone("b2")) == (True, False)
     assert (roster.is_current("w1", "b1"), roster.is_current("w1", "b2")) == (False, True)
-    assert roster.workers()[0].rate_rps is None
+    assert roster.workers()[0].find_rate("r1").taken == 0
     assert not roster.is_current("w2", "b2")
-
-
-def test_a_lease_that_a_living_worker_does_not_name_is_dropped(roster: Roster) -> None:
-    """The worker timeout begins when it named it last, or with its claim."""
-    record(roster, build_progress(leases=("l1",)), 2.0)
-    assert not roster.has_dropped("w1", "l1", 0.0, 12.0)
-    assert roster.has_dropped("w1", "l1", 0.0, 12.1)
-    assert not roster.has_dropped("w1", "l2", 5.0, 15.0)
-    assert roster.has_dropped("w1", "l2", 5.0, 15.1)
-
-
-def test_a_worker_that_has_not_spoken_has_dropped_nothing(roster: Roster) -> None:
-    """It may be dead, which is judged by other means."""
-    roster.enlist("w1", "b1", 0.0)
-    assert not roster.has_dropped("w1", "l1", 0.0, 99.0)
-    assert not roster.has_dropped("w2", "l1", 0.0, 99.0)
-
-
-def test_leases_are_listed_as_of_the_last_word(roster: Roster) -> None:
-    """Those that were named before that are not listed."""
-    record(roster, build_progress(leases=("l1", "l2")), 0.0)
-    record(roster, build_progress("w2", "b2", leases=("l3",)), 0.5)
-    record(roster, build_progress(leases=("l2",)), 1.0)
-    assert roster.find_listed() == {"l2", "l3"}
-
-
-def test_what_was_said_of_leases_that_are_over_is_forgotten(roster: Roster) -> None:
-    """Otherwise the roster would grow with the run."""
-    record(roster, build_progress(leases=("l1", "l2")), 0.0)
-    roster.forget_leases(["l2", "l9"])
-    assert roster.workers()[0].listed_at == {"l2": 0.0}
-
-
-def test_a_rate_is_smoothed_over_the_seconds_with_requests(roster: Roster) -> None:
-    """A second without an answer says nothing of it."""
-    record(roster, build_progress(), 0.0)
-    assert roster.workers()[0].rate_rps is None
-    assert roster.measure_mean_rate() is None
-    record(roster, build_progress(ended=1000), 1.0)
-    assert roster.workers()[0].rate_rps == 1000
-    record(roster, build_progress(ended=2000), 2.0)
-    record(roster, build_progress(ended=0), 3.0)
-    assert roster.workers()[0].rate_rps == pytest.approx(1300)
-
-
-def test_the_mean_rate_is_of_those_whose_rate_is_known(roster: Roster) -> None:
-    """A new worker is taken for an average one, and one that leaves does not count."""
-    record(roster, build_progress("w1", "b1", ended=100), 0.0)
-    record(roster, build_progress("w2", "b2", ended=300), 0.0)
-    record(roster, build_progress("w3", "b3"), 0.0)
-    record(roster, build_progress("w4", "b4", ended=9000, stopping=True), 0.0)
-    assert roster.measure_mean_rate() == 200
-
-
-def test_the_most_advanced_clock_counts(roster: Roster) -> None:
-    """A lease must not look stale to a worker whose clock is ahead; one that is behind is no matter."""
-    assert roster.measure_clock_ahead_s() == 0.0
-    record(roster, build_progress("w1", "b1", ahead_s=-30.0), 0.0)
-    roster.enlist("w2", "b2", 0.0)
-    assert roster.measure_clock_ahead_s() == 0.0
-    record(roster, build_progress("w2", "b2", ahead_s=20.0), 0.0)
-    assert roster.measure_clock_ahead_s() == 20.0
 
 
 @pytest.mark.parametrize(
@@ -247,3 +175,67 @@ def test_a_worker_that_is_started_anew_replaces_one(roster: Roster) -> None:
     replaced = roster.find_replaced("w1", "new")
     assert replaced is not None
     assert replaced.incarnation == "old"
+
+
+def test_leases_are_those_of_the_last_word(roster: Roster) -> None:
+    """Those that were named before that are not, nor those that the ledger has closed since."""
+    record(roster, build_progress(leases=("l1", "l2", "l3")), 0.0)
+    record(roster, build_progress("w2", "b2", leases=("l4",)), 0.5)
+    record(roster, build_progress(leases=("l2", "l3")), 1.0)
+    roster.forget_lease("w1", "b1", "l3")
+    roster.forget_lease("w1", "another process", "l2")
+    assert list(roster.list_leases()) == [("b1", "l2"), ("b2", "l4")]
+
+
+def test_only_the_process_that_speaks_is_found(roster: Roster) -> None:
+    """One that the ledger has named may be dead."""
+    roster.enlist("w1", "b1", 0.0)
+    assert roster.find("w1", "b1") is None
+    record(roster, build_progress(), 1.0)
+    assert roster.find("w1", "b1") is roster.workers()[0]
+    assert roster.find("w1", "b2") is None
+
+
+def test_a_worker_that_is_silent_while_others_speak_is_suspect(roster: Roster) -> None:
+    """It is told of once, and is not suspect any more when it speaks."""
+    for second in range(3):
+        record(roster, build_progress("w2", "b2"), second)
+        if not second:
+            record(roster, build_progress(), 0.0)
+    assert roster.mark_suspects(2.0) == []
+    assert [worker.name for worker in roster.mark_suspects(2.1)] == ["w1"]
+    assert roster.mark_suspects(2.2) == []
+    record(roster, build_progress(), 2.3)
+    assert [worker.is_suspect for worker in roster.workers()] == [False, False]
+
+
+def test_nobody_is_suspect_when_nobody_is_heard(roster: Roster) -> None:
+    """It is our own hearing that fails."""
+    record(roster, build_progress(), 0.0)
+    record(roster, build_progress("w2", "b2"), 0.0)
+    assert roster.mark_suspects(2.1) == []
+    roster.reset_timers(2.1)
+    record(roster, build_progress(), 4.0)
+    assert roster.mark_suspects(4.1) == []
+
+
+def test_who_speaks_less_often_is_suspect_later(roster: Roster) -> None:
+    """Two of its intervals must have passed."""
+    record(roster, msgspec.structs.replace(build_progress(), seconds=10.0), 0.0)
+    record(roster, build_progress("w2", "b2"), 20.0)
+    assert roster.mark_suspects(20.0) == []
+    assert [worker.name for worker in roster.mark_suspects(20.1)] == ["w1"]
+
+
+def test_a_rate_is_that_of_the_run_that_the_worker_is_busy_with(roster: Roster) -> None:
+    """A new run begins with none, and what was taken of the old one does not count."""
+    for second in range(3):
+        record(roster, build_progress(leases=("r1.000000001.a",), ended=1000), second)
+    roster.note_taken(CheckpointBatch(worker="w1", incarnation="b1", run="r1", taken=3000, checkpoints=[]))
+    [worker] = roster.workers()
+    assert (round(worker.find_rate("r1").rate_rps or 0), worker.find_rate("r1").taken) == (1000, 3000)
+    assert worker.find_rate("r2").rate_rps is None  # it has its turn now
+    record(roster, build_progress(leases=("r1.000000002.a",), ended=1000), 2.5)
+    for second in range(3, 6):
+        record(roster, build_progress(leases=("r2.000000001.a",), ended=40), second)
+    assert (round(worker.find_rate("r2").rate_rps or 0), worker.find_rate("r2").taken) == (40, 0)

@@ -19,20 +19,20 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
     version_skew = VersionSkew(Clock())
     assert version_skew.describe() == ""
     for _ in range(10):
-        version_skew.note(OtherProtocolError("w7", 3))
+        version_skew.note(OtherProtocolError("w7", 4))
     assert version_skew.describe() == (
-        "workers of another version get no leases; this coordinator speaks protocol 2: w7 (protocol 3);"
+        "workers of another version get no leases; this coordinator speaks protocol 3: w7 (protocol 4);"
         " run the same version of Oku on all"
     )
     [record] = caplog.records
-    assert record.getMessage() == "worker w7 speaks protocol 3, this coordinator 2: it gets no leases"
+    assert record.getMessage() == "worker w7 speaks protocol 4, this coordinator 3: it gets no leases"
 
 
 def test_one_that_has_gone_is_forgotten() -> None:
     """It is forgotten after a minute of silence."""
     clock = Clock()
     version_skew = VersionSkew(clock)
-    version_skew.note(OtherProtocolError("w7", 3))
+    version_skew.note(OtherProtocolError("w7", 4))
     clock.now += 61
     assert version_skew.describe() == ""
 

@@ -2,13 +2,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kombu import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, REPORT_TASK, REPORTS_QUEUE, App, build_app
-from oku_core.messaging.codec import decode_lease, decode_message
-from oku_core.messaging.lease import Claim, Lease, Report
-from oku_core.messaging.sending import send_lease, send_message
+from oku_core.messaging.celery_app import (
+    CHECKPOINT_TASK,
+    CHECKPOINTS_QUEUE,
+    LEASE_TASK,
+    App,
+    build_app,
+    build_control_queue,
+    build_lease_queue,
+)
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.messaging.codec import decode_checkpoints, decode_leases, decode_order
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.order import Control
+from oku_core.messaging.sending import send_checkpoints, send_control, send_leases
 from oku_core.spec.parser import Source, parse_spec
 
 SPEC = parse_spec(
@@ -16,22 +26,18 @@ SPEC = parse_spec(
         None, {"url": "http://h/{i}", "header": ["A: b"], "workers": 2, "name": "naïve", "requests": 10**15}
     )
 )
-LEASE = Lease(id="l1", run="r1", start=0, stop=10**15, start_by=1.7e9, spec=SPEC)
-CLAIM = Claim(lease="l1", execution="e1", worker="w1", incarnation="b1", at=1.7e9)
-REPORT = Report(
-    lease="l1",
-    execution="e1",
-    worker="w1",
+LEASES = LeaseBatch(
+    run="r1",
     incarnation="b1",
-    start=0,
-    done=3,
-    unfinished=[1],
-    outcomes=[2, 0, 0, 0, 0, 0],
-    statuses={"200": 2},
-    latency=HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
-    started_at=1.7e9,
-    ended_at=1.7e9,
+    leases=[Lease(id="l1", run="r1", ranges=[(0, 5), (7, 10**15)], limit=4)],
+    start_by=1.7e9,
+    spec=SPEC,
 )
+CHECKPOINTS = CheckpointBatch(
+    worker="w1", incarnation="b1", run="r1", taken=3,
+    checkpoints=[Checkpoint(lease="l1", sequence=1, done=3, end=10, in_flight=[0, 1, 2])],
+)  # fmt: skip
+CONTROL = Control(incarnation="b1", confirmed={"l1": 1}, limits={"l1": 9}, ends={"l2": 0})
 
 
 @pytest.fixture
@@ -40,43 +46,56 @@ def app() -> Iterator[App]:
     app = build_app("memory://", MESSAGE_KEY)
     yield app
     with app.connection_for_write() as connection:
-        for name in (LEASES_QUEUE, REPORTS_QUEUE):
-            app.amqp.queues[name](connection).purge()
+        for queue in list_queues(app):
+            queue(connection).purge()
 
 
-def take_all(app: App, queue: str) -> list[Any]:
+def list_queues(app: App) -> list[Queue]:
+    """All queues of these tests."""
+    return [app.amqp.queues[CHECKPOINTS_QUEUE], build_lease_queue("b1"), build_control_queue("b1")]
+
+
+def take_all(app: App, queue: Queue) -> list[Any]:
     """Fetch all messages of a queue."""
     with app.connection_for_read() as connection:
-        simple = connection.SimpleQueue(app.amqp.queues[queue])
+        simple = connection.SimpleQueue(queue)
         messages = [simple.get(block=False) for _ in range(simple.qsize())]
         simple.close()
     return messages
 
 
-def test_a_lease_goes_through_its_queue_unchanged(app: App) -> None:
+def test_leases_go_to_the_queue_of_their_process_unchanged(app: App) -> None:
     """The task of the worker is called with the JSON that the coordinator sends."""
-    send_lease(app, LEASE)
-    [message] = take_all(app, LEASES_QUEUE)
+    send_leases(app, LEASES)
+    [message] = take_all(app, build_lease_queue("b1"))
     (argument,), *_ = message.payload
     assert message.content_type == "application/json"
     assert message.headers["task"] == LEASE_TASK
-    assert decode_lease(app.signer, argument) == LEASE
+    assert decode_leases(app.signer, argument) == LEASES
 
 
-@pytest.mark.parametrize("sent", [CLAIM, REPORT])
-def test_claims_and_reports_go_through_their_queue_unchanged(app: App, sent: Claim | Report) -> None:
-    """The coordinator reads what the worker sends, and each message keeps its type."""
-    send_message(app, sent)
-    [message] = take_all(app, REPORTS_QUEUE)
+def test_checkpoints_go_through_their_queue_unchanged(app: App) -> None:
+    """The coordinator reads what the worker sends."""
+    send_checkpoints(app, CHECKPOINTS)
+    [message] = take_all(app, app.amqp.queues[CHECKPOINTS_QUEUE])
     assert message.content_type == "application/json"
-    assert message.headers["task"] == REPORT_TASK
-    assert decode_message(app.signer, message.body) == sent
+    assert message.headers["task"] == CHECKPOINT_TASK
+    assert decode_checkpoints(app.signer, message.body) == CHECKPOINTS
+
+
+def test_control_goes_to_the_queue_of_its_process_unchanged(app: App) -> None:
+    """It is no task: the thread that hears orders reads it."""
+    send_control(app, CONTROL)
+    [message] = take_all(app, build_control_queue("b1"))
+    assert decode_order(app.signer, message.body) == CONTROL
 
 
 def test_no_message_is_in_two_queues(app: App) -> None:
-    """Leases are for workers only, and reports for the coordinator only."""
-    send_lease(app, LEASE)
-    assert take_all(app, REPORTS_QUEUE) == []
-    send_message(app, CLAIM)
-    assert len(take_all(app, LEASES_QUEUE)) == 1
-    assert len(take_all(app, REPORTS_QUEUE)) == 1
+    """Each is for one receiver."""
+    counts = []
+    for send in (lambda: send_leases(app, LEASES), lambda: send_checkpoints(app, CHECKPOINTS)):
+        send()
+        counts.append([len(take_all(app, queue)) for queue in list_queues(app)])
+    send_control(app, CONTROL)
+    counts.append([len(take_all(app, queue)) for queue in list_queues(app)])
+    assert counts == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]

@@ -10,8 +10,8 @@ from oku_core.messaging.rejection import MalformedMessageError
 from oku_core.messaging.transport import (
     KEEP_IDLE,
     LONGEST_MESSAGE,
+    build_checkpoints_transport_options,
     build_heartbeat_transport_options,
-    build_reports_transport_options,
     read_json_body,
 )
 
@@ -20,15 +20,15 @@ AMQP_URLS = ["amqp://host//", "amqps://host//"]
 
 
 @pytest.mark.parametrize("url", REDIS_URLS)
-def test_redis_redelivers_reports_soon_and_leases_late(url: str) -> None:
-    """Reports have a short visibility timeout and their own keys, so that it does not redeliver leases."""
+def test_redis_redelivers_checkpoints_soon_and_leases_late(url: str) -> None:
+    """Checkpoints have a short visibility timeout and their own keys, so that it redelivers no leases."""
     leases = build_app(url, MESSAGE_KEY).conf.broker_transport_options
-    reports = build_reports_transport_options(build_app(url, MESSAGE_KEY))
-    assert [queue.queue_arguments for queue in build_app(url, MESSAGE_KEY).conf.task_queues] == [None, None]
-    assert reports["visibility_timeout"] < 60
+    checkpoints = build_checkpoints_transport_options(build_app(url, MESSAGE_KEY))
+    assert [queue.queue_arguments for queue in build_app(url, MESSAGE_KEY).conf.task_queues] == [None]
+    assert checkpoints["visibility_timeout"] < 60
     assert leases["visibility_timeout"] > 3600
     for key in ("unacked_key", "unacked_index_key", "unacked_mutex_key"):
-        assert reports[key] not in {None, leases.get(key), "unacked", "unacked_index", "unacked_mutex"}
+        assert checkpoints[key] not in {None, leases.get(key), "unacked", "unacked_index", "unacked_mutex"}
 
 
 @pytest.mark.parametrize("url", REDIS_URLS)

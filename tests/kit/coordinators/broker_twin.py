@@ -1,0 +1,48 @@
+"""A broker in memory that remembers what the coordinator sends to workers."""
+
+from collections.abc import Iterable
+
+from tests.kit.brokers.message_key import MESSAGE_KEY
+
+from oku_coordinator.broker.sender import Broker
+from oku_core.messaging.celery_app import build_app
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.order import Control
+
+
+class BrokerTwin(Broker):
+    """Takes everything at once, as long as it answers."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        super().__init__(build_app("memory://", MESSAGE_KEY), lambda: self.answers)
+        self.batches: list[LeaseBatch] = []
+        self.controls: list[Control] = []
+        self.stops: list[tuple[str, int, float]] = []
+        self.intervals_s: list[tuple[float, float]] = []
+
+    @property
+    def leases(self) -> list[Lease]:
+        """All leases that were sent."""
+        return [lease for batch in self.batches for lease in batch.leases]
+
+    @property
+    def ends(self) -> list[tuple[str, dict[str, int]]]:
+        """The ends that were wished, and of whom."""
+        return [(control.incarnation, control.ends) for control in self.controls]
+
+    def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
+        """Take leases."""
+        self.batches += batches
+
+    def send_controls(self, controls: Iterable[Control]) -> None:
+        """Take control."""
+        self.controls += controls
+
+    def send_stop(self, *, run: str, up_to: int, grace_s: float) -> None:
+        """Take an order to stop."""
+        self.stops.append((run, up_to, grace_s))
+
+    def send_intervals(self, heartbeat_s: float, checkpoint_s: float) -> None:
+        """Take intervals."""
+        self.intervals_s.append((heartbeat_s, checkpoint_s))

@@ -1,0 +1,126 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
+
+from oku_coordinator.leasing.delivery import Delivery, build_sent_spec
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.progress import Progress
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
+
+SERVERS = ["http://s1:1", "http://s2:2/"]
+BeginRun = Callable[..., RunRecord]
+Deal = Callable[..., LeaseRecord]
+
+
+@pytest.fixture
+def broker() -> BrokerTwin:
+    """An empty broker."""
+    return BrokerTwin()
+
+
+@pytest.fixture
+def roster() -> Roster:
+    """Nobody lives yet."""
+    return Roster(10.0)
+
+
+@pytest.fixture
+def delivery(broker: BrokerTwin, roster: Roster) -> Delivery:
+    """Leases of runs against two delay servers."""
+    return Delivery(broker, roster, SERVERS)
+
+
+def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tuple[str, ...] = ()) -> None:
+    """A worker speaks."""
+    progress = Progress(worker=worker, incarnation=f"b{worker[1:]}", at=ahead_s, specs=list(specs))
+    roster.record(progress, 0.0, 0.0)
+
+
+def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: BeginRun) -> None:
+    """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
+    run = begin_run("r1", headers=(Header("A: b"),), concurrency=7)
+    spec = build_sent_spec(run, SERVERS)
+    assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
+    assert spec.headers == ("A: b", "Oku-Run: r1")
+    assert (spec.requests, spec.concurrency) == (100, 7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, []),
+        ({"delay": "0..3s", "seed": 7}, ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
+        ({"delay": "0s"}, ["Oku-Delay: 0s"]),
+        ({"seed": 0}, ["Oku-Seed: 0"]),
+    ],
+)
+def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
+    begin_run: BeginRun, asked: dict[str, Any], said: list[str]
+) -> None:
+    """A run that asks for none has what the servers were started with."""
+    run = begin_run("r1", **asked)
+    assert build_sent_spec(run, ["http://s1:1"]).headers == ("Oku-Run: r1", *said)
+
+
+def test_a_target_of_others_is_told_nothing(begin_run: BeginRun) -> None:
+    """Its spec is sent as it was written."""
+    run = begin_run("r1", urls=(Url("http://example.org/{i}"),), delay="1s", seed=1)
+    assert build_sent_spec(run, SERVERS) == run.spec
+
+
+def test_each_worker_gets_its_leases_in_one_message(
+    delivery: Delivery, broker: BrokerTwin, roster: Roster, begin_run: BeginRun, deal: Deal
+) -> None:
+    """With what they are, how far it may go, and the time of its own clock after which they are stale."""
+    run = begin_run()
+    record(roster, "w1", ahead_s=20.0)
+    record(roster, "w2")
+    first, second, third = deal(10, limit=4), deal(20), deal(30, worker="w2")
+    delivery.send(run, [first, third, second])
+    assert [(batch.incarnation, batch.start_by) for batch in broker.batches] == [("b1", 82.0), ("b2", 62.0)]
+    assert [(lease.id, lease.ranges, lease.limit) for lease in broker.leases] == [
+        (first.id, [(0, 10)], 4),
+        (second.id, [(10, 30)], 20),
+        (third.id, [(30, 60)], 30),
+    ]
+
+
+def test_the_spec_travels_until_the_worker_says_that_it_knows_it(
+    delivery: Delivery, broker: BrokerTwin, roster: Roster, begin_run: BeginRun, deal: Deal
+) -> None:
+    """That of another run is no help."""
+    run = begin_run()
+    lease = deal()
+    for specs in ((), ("r0",), ("r0", "r1")):
+        record(roster, specs=specs)
+        delivery.send(run, [lease])
+    assert [batch.spec for batch in broker.batches] == [build_sent_spec(run, SERVERS)] * 2 + [None]
+
+
+def test_leases_of_different_ages_are_stale_at_different_times(
+    delivery: Delivery, broker: BrokerTwin, roster: Roster, begin_run: BeginRun, deal: Deal
+) -> None:
+    """What is sent again keeps its time: the worker may have had it and forgotten it since."""
+    run = begin_run()
+    record(roster)
+    delivery.send(run, [deal(now=2.0), deal(now=30.0)])
+    assert [batch.start_by for batch in broker.batches] == [62.0, 90.0]
+
+
+def test_a_worker_that_has_not_spoken_is_sent_nothing(
+    delivery: Delivery, broker: BrokerTwin, begin_run: BeginRun, deal: Deal
+) -> None:
+    """Nobody knows its clock."""
+    run = begin_run()
+    delivery.send(run, [deal()])
+    assert broker.batches == []
+
+
+def test_leases_are_revoked_by_an_end_at_their_beginning(delivery: Delivery, broker: BrokerTwin) -> None:
+    """One message goes to each process."""
+    delivery.revoke([("b1", "l1"), ("b2", "l2"), ("b1", "l3")])
+    assert broker.ends == [("b1", {"l1": 0, "l3": 0}), ("b2", {"l2": 0})]
