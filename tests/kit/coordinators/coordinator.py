@@ -60,7 +60,7 @@ class CoordinatorApi:
         return sum(float(line.removeprefix(f"{name} ")) for line in lines if line.startswith(f"{name} "))
 
     def count_messages(self, verdict: str) -> int:
-        """How many claims and reports had this verdict."""
+        """How many checkpoints had this verdict."""
         return int(self.read_metric(f'oku_messages_total{{verdict="{verdict}"}}'))
 
     def wait_for_state(self, run: str, state: str, timeout_s: float = 30) -> dict[str, Any]:

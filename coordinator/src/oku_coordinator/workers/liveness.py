@@ -1,7 +1,7 @@
 """Who lives: the roster of workers, judged from their progress events alone.
 
 Pure state with the clock passed in (monotonic seconds). A worker's time begins when it is first named, by an
-event, a claim or a lease of the ledger; it is dead when it was silent for longer than the worker timeout. One
+event or a lease of the ledger; it is dead when it was silent for longer than the worker timeout. One
 that has said that it is about to leave, and had no lease then, has left after a few missed heartbeats. Rounds
 in which the coordinator itself stalled, or had no connection to the broker, do not count. Long before it is
 dead a silent worker is suspect, and gets nothing more until it speaks.

@@ -1,6 +1,6 @@
 """Tells progress that a worker has just sent from a copy that somebody replays; the signature cannot.
 
-Pure state with the clock passed in. The ledger knows copies of claims and reports by itself; what progress
+Pure state with the clock passed in. The ledger knows copies of checkpoints by itself; what progress
 says is stored nowhere.
 """
 
