@@ -44,7 +44,10 @@ def test_the_list_is_sorted_and_says_where_each_word_comes_from() -> None:
 def test_the_glossary_is_the_first_column_of_its_table() -> None:
     """Words elsewhere in the document are not part of it."""
     table = "| word | meaning |\n| --- | --- |\n| Request space | indices |\n"
-    assert read_glossary(f"# Title\n\n## The words\n\n{table}\n## Next\n\n| no | x |\n") == {"request", "space"}
+    assert read_glossary(f"# Title\n\n## The words\n\n{table}\n## Next\n\n| no | x |\n") == {
+        "request",
+        "space",
+    }
 
 
 def test_packages_and_modules_are_listed_and_what_python_names_is_not(tmp_path: Path) -> None:
