@@ -17,11 +17,12 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import Start, until
+from tests.kit.workers.progress_ear import hear_workers
 from tests.kit.workers.worker_process import run_worker
 
-from oku_core.messaging.celery_app import LEASE_TASK, LEASES_QUEUE, build_app
-from oku_core.messaging.lease import Lease
-from oku_core.messaging.sending import send_lease
+from oku_core.messaging.celery_app import LEASE_TASK, build_app, build_lease_queue
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.sending import send_leases
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
@@ -57,12 +58,17 @@ def find(lines: list[Line], text: str) -> Line:
 def send_what_is_wrong(broker_url: str) -> None:
     """What a worker can only drop or give back: a stale lease, and messages that are none."""
     app = build_app(broker_url, MESSAGE_KEY)
-    app.send_task("oku.unknown", args=["two\nlines"], queue=LEASES_QUEUE)
-    app.send_task(LEASE_TASK, args=["no lease"], queue=LEASES_QUEUE)
-    stale = Lease(
-        id="r.7.abcd", run="r", start=0, stop=9, start_by=time.time() - 1, spec=Spec(urls=(Url("http://h/"),))
+    with hear_workers(app) as heard:
+        wait_until(lambda: "w" in heard, 20, "the worker speaks")
+    incarnation = heard["w"].incarnation
+    queue = build_lease_queue(incarnation)
+    app.send_task("oku.unknown", args=["two\nlines"], queue=queue)
+    app.send_task(LEASE_TASK, args=["no lease"], queue=queue)
+    stale = Lease(id="r.7.abcd", run="r", ranges=[(0, 9)], limit=9)
+    spec = Spec(urls=(Url("http://h/"),))
+    send_leases(
+        app, LeaseBatch(run="r", incarnation=incarnation, leases=[stale], start_by=time.time() - 1, spec=spec)
     )
-    send_lease(app, stale)
     app.close()
 
 

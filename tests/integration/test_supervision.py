@@ -60,7 +60,14 @@ async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once
         start_server.end()
     assert_completed(summary)
     recovered = supervisors[0].recovered
-    assert {"dispatcher", "ticks", "publisher", "delay servers", "reports", "progress"} <= recovered.keys()
+    assert {
+        "dispatcher",
+        "ticks",
+        "publisher",
+        "delay servers",
+        "checkpoints",
+        "progress",
+    } <= recovered.keys()
     assert all(recovered.values())
     assert notices == {f"{name}: InjectedError: a fault of {name}" for name in recovered}
     assert any(labels["kind"] == "summary" for labels, _, _ in loki.lines)
@@ -79,11 +86,11 @@ async def test_requests_end_although_every_task_of_their_engine_fails_once(
         url = f"{start_server('--delay', '30s').url}/{{i}}"
         spec = Spec(urls=(Url(url),), concurrency=5, timeout_s=0.3, engine=engine)
         # The first lease does not want all slots: there is something left to do for what failed at it.
-        reports = [await worker.run(spec, 3), await worker.run(spec, 10, start=3)]
+        accounts = [await worker.run(spec, 3), await worker.run(spec, 10, start=3)]
     finally:
         worker.close()
         start_server.end()
-    assert [count(report) for report in reports] == [{"timeout": 3}, {"timeout": 10}]
+    assert [count(account) for account in accounts] == [{"timeout": 3}, {"timeout": 10}]
     assert "timeouts" in supervisor.recovered
     assert all(supervisor.recovered.values())
     assert supervisor.troubles == []
@@ -109,5 +116,5 @@ def test_a_run_completes_although_every_task_of_its_worker_fails_once(tmp_path: 
     finally:
         start_server.end()
     assert_completed(summary)
-    for task in ("heartbeat", "loop watchdog", "timeouts"):
+    for task in ("heartbeat", "loop watchdog", "timeouts", "checkpoints"):
         assert f"{task}: InjectedError: a fault of {task}" in log.read_text()

@@ -4,9 +4,9 @@ It hears heartbeats, so it knows the process of each worker; it takes checkpoint
 one can't be true, and confirms each.
 """
 
-import threading
 import time
 from collections import deque
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,14 +14,14 @@ import msgspec
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
+from tests.kit.workers.progress_ear import hear_workers
 
 from oku_core.messaging.celery_app import (
     CHECKPOINTS_QUEUE,
-    PROGRESS_EVENT,
     build_app,
     build_lease_queue,
 )
-from oku_core.messaging.codec import decode_checkpoints, decode_progress
+from oku_core.messaging.codec import decode_checkpoints
 from oku_core.messaging.lease import Lease, LeaseBatch, build_lease_id
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.sending import send_control, send_leases, send_order
@@ -49,30 +49,24 @@ class LeaseDesk:
         self.app = build_app(broker_url, MESSAGE_KEY)
         self.book = CheckpointBook()
         self.heard: dict[str, Progress] = {}
+        self._open = ExitStack()
         self.is_confirming = True
         self._count = 0
         self._finals: deque[LeaseAccount] = deque()
         self._seen: set[str] = set()
-        self._ear = threading.Thread(target=self._listen, daemon=True)
-        self._is_listening = threading.Event()
-        self._is_ending = False
 
     def __enter__(self) -> Self:
         """Begin to listen."""
-        self._connection = self.app.connection_for_read()
-        self._checkpoints = self._connection.SimpleQueue(CHECKPOINTS_QUEUE)
-        self._ear.start()
-        assert self._is_listening.wait(_PATIENCE_S)
+        self.heard = self._open.enter_context(hear_workers(self.app))
+        connection = self._open.enter_context(self.app.connection_for_read())
+        self._checkpoints = self._open.enter_context(connection.SimpleQueue(CHECKPOINTS_QUEUE))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Listen no more."""
-        self._is_ending = True
-        self._ear.join()
-        self._checkpoints.close()
-        self._connection.release()
+        self._open.close()
 
     def find_incarnation(self, worker: str = "w") -> str:
         """The process of a worker, once it has said that it is there."""
@@ -147,18 +141,3 @@ class LeaseDesk:
                 content_type="application/json",
                 content_encoding="utf-8",
             )
-
-    def _listen(self) -> None:
-        def take(event: dict[str, Any]) -> None:
-            progress = decode_progress(self.app.signer, msgspec.json.encode({"progress": event["progress"]}))
-            self.heard[progress.worker] = progress
-
-        with self.app.connection_for_read() as connection:
-            receiver = self.app.events.Receiver(connection, handlers={PROGRESS_EVENT: take})
-            with receiver.consumer_context(wakeup=False) as (listening, _, _):
-                self._is_listening.set()
-                while not self._is_ending:
-                    try:
-                        listening.drain_events(timeout=0.2)
-                    except TimeoutError:
-                        continue
