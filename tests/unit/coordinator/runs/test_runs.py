@@ -186,7 +186,7 @@ def test_a_run_that_is_active_can_be_cancelled_at_once(
     record = runs.cancel(run, at_once=True)
     assert (record.state, record.drain_s) == (RunState.CANCELLING, 0.0)
     assert ledger.runs.fetch(run).drain_s == 0.0
-    ledger.runs.give_up(run, RunState.FAILED, NOW, "no worker can go on")
+    ledger.runs.change_state(run, RunState.FAILED, NOW)
     assert runs.resume(run).drain_s == Spec().drain_s
 
 
