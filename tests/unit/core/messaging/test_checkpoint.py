@@ -103,12 +103,13 @@ def build_checkpoint(**changes: Any) -> Checkpoint:
 
 def is_possible(checkpoint: Checkpoint, length: int) -> bool:
     """Judge a checkpoint in another way: position by position and bucket by bucket, regardless of speed."""
+    if checkpoint.done not in range(length + 1):
+        return False
     taken, in_flight = set(range(checkpoint.done)), set(checkpoint.in_flight)
     covered = len(taken - in_flight)
     keys = [(part.phase, part.name) for part in checkpoint.parts]
     return (
-        checkpoint.done in range(length + 1)
-        and checkpoint.end in range(checkpoint.done, length + 1)
+        checkpoint.end in range(checkpoint.done, length + 1)
         and checkpoint.sequence > 0
         and in_flight <= taken
         and sorted(in_flight) == checkpoint.in_flight
