@@ -30,7 +30,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.ledger import UnknownRunError
-from oku_coordinator.ledger.storage.records import RunInUseError
+from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
@@ -129,7 +129,11 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
 
     async def act(request: web.Request) -> web.Response:
         cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
-        actions = {"pause": runs.pause, "resume": runs.resume, "cancel": cancel}
+        actions: Mapping[str, Callable[[str], RunRecord]] = {
+            "pause": runs.pause,
+            "resume": runs.resume,
+            "cancel": cancel,
+        }
         return _json(
             build_run_object(actions[request.match_info["action"]](request.match_info["run"])), status=202
         )
