@@ -98,6 +98,8 @@ class LocalRun:
             document: dict[str, Any] = json.loads((self.data_dir / "stack.json").read_text())
         except (OSError, json.JSONDecodeError):
             return {}
+        if document["pid"] != self.process.pid:
+            return {}  # of a stack that was killed here before; others may have got its process ids
         children: dict[str, int] = document["children"]
         return children
 
