@@ -15,6 +15,7 @@ from oku_core.process.private_files import open_private
 _UMASK = 0o077
 """Only their owner can read the files that children write, the broker's included."""
 DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
+"""What makes a command die with its parent; behind it come the process id of the parent and the command."""
 
 
 class Child:
@@ -57,7 +58,7 @@ class Child:
         with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
             # Not from another thread: the child dies with the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
-                [*DIE_WITH_PARENT, *self.command],
+                [*DIE_WITH_PARENT, str(os.getpid()), *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

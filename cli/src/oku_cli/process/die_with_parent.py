@@ -1,4 +1,4 @@
-"""Makes a command die with its parent: `python -I -S die_with_parent.py COMMAND …` becomes COMMAND.
+"""Makes a command die with its parent: `python -I -S die_with_parent.py PARENT COMMAND …` becomes COMMAND.
 
 Not even `kill -9` of the parent leaves the command behind. On Linux the kernel sees to that; elsewhere this
 process stays, polls the pid of its parent, and ends the command when it changes. The script imports nothing
@@ -15,13 +15,16 @@ _PR_SET_PDEATHSIG = 1
 _LOOK_S = 0.2
 
 
-def die_with_parent(command: list[str]) -> None:
-    """Become `command`, or watch over it."""
-    parent = os.getppid()
+def die_with_parent(parent: int, command: list[str]) -> None:
+    """Become `command`, or watch over it, unless the process `parent` has died by now.
+
+    The parent names itself: when this process gets to ask who it is, it may be somebody else's child already.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            sys.exit(1)  # the parent died before we asked
+    if os.getppid() != parent:
+        sys.exit(1)
+    if sys.platform == "linux":
         os.execvp(command[0], command)  # noqa: S606  # no shell is wanted
     import subprocess  # noqa: PLC0415  # it takes longer to load than all else, and Linux has no use for it
 
@@ -35,4 +38,4 @@ def die_with_parent(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    die_with_parent(sys.argv[1:])
+    die_with_parent(int(sys.argv[1]), sys.argv[2:])

@@ -65,7 +65,7 @@ def time_command(command: Command, target: Target) -> Timing:
     before = target.read_served()
     began = time.monotonic()
     process = subprocess.Popen(
-        [*DIE_WITH_PARENT, *command.words],
+        [*DIE_WITH_PARENT, str(os.getpid()), *command.words],
         stdin=other_side,
         stdout=other_side,
         stderr=other_side,

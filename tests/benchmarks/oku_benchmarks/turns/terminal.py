@@ -19,10 +19,11 @@ _KEPT_BYTES = 1 << 16
 
 def run(command: list[str]) -> int:
     """Run a command to its end; its exit code."""
+    parent = str(os.getpid())
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
-        os.execv(sys.executable, [sys.executable, "-I", "-S", die_with_parent.__file__, *command])
+        os.execv(sys.executable, [sys.executable, "-I", "-S", die_with_parent.__file__, parent, *command])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
     shown = b""
     while chunk := _read(terminal):

@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,6 +54,16 @@ def test_a_child_can_be_ended_and_started_again(tmp_path: Path) -> None:
     assert child.find_death() == -15
 
 
+def test_a_command_whose_parent_died_before_it_could_begin_does_not_begin(tmp_path: Path) -> None:
+    """It is somebody else's child by the time that it asks whose it is."""
+    command = ["/usr/bin/touch", str(tmp_path / "began")]
+    gone = subprocess.run([*child_module.DIE_WITH_PARENT, "1", *command], check=False)
+    assert gone.returncode == 1
+    assert not (tmp_path / "began").exists()
+    subprocess.run([*child_module.DIE_WITH_PARENT, str(os.getpid()), *command], check=True)
+    assert (tmp_path / "began").exists()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 def test_what_a_child_has_started_is_killed_with_it(
@@ -63,7 +74,7 @@ def test_what_a_child_has_started_is_killed_with_it(
     folder = str(Path(die_with_parent.__file__).parent)
     script.write_text(
         f"import sys\nsys.path.insert(0, {folder!r})\nimport die_with_parent\n"
-        f"sys.platform = {platform!r}\ndie_with_parent.die_with_parent(sys.argv[1:])\n"
+        f"sys.platform = {platform!r}\ndie_with_parent.die_with_parent(int(sys.argv[1]), sys.argv[2:])\n"
     )
     monkeypatch.setattr(child_module, "DIE_WITH_PARENT", [sys.executable, "-I", "-S", str(script)])
     child = Child("c", ["/bin/sh", "-c", "sleep 60 & echo $! $$; wait"], tmp_path / "c.log", os.environ)
