@@ -46,6 +46,8 @@ def main() -> int:
             _print(f"seed {ending.seed}: {ending.state}, story {ending.digest}")
         if arguments.at_least_faults and tally.faults >= arguments.at_least_faults:
             break
+        if arguments.minutes and time.monotonic() - begun > 60 * arguments.minutes:
+            break
     took_s = time.monotonic() - begun
     ended = ", ".join(f"{count:,} {state or 'not begun'}" for state, count in sorted(tally.states.items()))
     _print(
@@ -69,6 +71,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--at-least-faults", type=int, help="end after the seed with which there were so many"
     )
+    parser.add_argument("--minutes", type=float, help="end after so many minutes")
     parser.add_argument("--processes", type=int, help="how many processors to use (default: all)")
     parser.add_argument("--lines", type=int, default=80, help="how long a story is (default 80)")
     parser.add_argument("--keep-going", action="store_true", help="go on after a seed that breaks a law")
