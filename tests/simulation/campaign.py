@@ -40,7 +40,7 @@ class Tally:
         self.faults += ending.faults
         self.steps += ending.steps
         self.seconds += ending.seconds
-        self.states[ending.state] += 1
+        self.states.update(ending.state.split())
         if ending.broken:
             self.broken.append(ending)
 

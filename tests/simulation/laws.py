@@ -141,7 +141,7 @@ class Judge:
             series = [a + b for a, b in zip(series, json.loads(row["outcomes"]), strict=True)]
         if series != standing.outcomes:
             raise LawBrokenError(f"the series sums to {series}, but the account is {standing.outcomes}")
-        [parts] = self._select("SELECT count(*) AS n FROM lease_parts")
+        [parts] = self._select("SELECT count(*) AS n FROM lease_parts WHERE run = ?", self._run)
         if parts["n"]:
             raise LawBrokenError(f"{parts['n']} parts are kept although no lease is open")
         return standing

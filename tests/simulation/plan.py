@@ -5,10 +5,13 @@ import random
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec.structs import replace
+
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
 _LONGEST_FAULTS_S = 60.0
+_SECOND_SHARE = 0.3
 
 
 class Fault(StrEnum):
@@ -66,7 +69,7 @@ class Plan:
 
     Attributes:
         seed: the number that all of it is drawn from.
-        spec: of the run.
+        specs: of the runs, in the order in which they are submitted.
         latency_s: the median latency of the target.
         slow_share: the share of its answers that take 100 times as long.
         workers: those that are there, or come.
@@ -77,7 +80,7 @@ class Plan:
     """
 
     seed: int
-    spec: Spec
+    specs: tuple[Spec, ...]
     latency_s: float
     slow_share: float
     workers: tuple[WorkerPlan, ...]
@@ -116,13 +119,22 @@ def draw_plan(seed: int, kinds: frozenset[Fault] | None = None) -> Plan:
     faults = _draw_faults(chance, kinds)
     return Plan(
         seed=seed,
-        spec=spec,
+        specs=(spec, *_draw_second(seed, spec)),
         latency_s=latency_s,
         slow_share=chance.choice((0.0, 0.0, 0.01)),
         workers=workers,
         faults=faults,
         faults_end_s=faults[-1][0] + 5.0 if faults else 0.0,
     )
+
+
+def _draw_second(seed: int, first: Spec) -> tuple[Spec, ...]:
+    """Some seeds have a second run, with another window, that waits for its turn."""
+    chance = random.Random(f"second {seed}")
+    if chance.random() >= _SECOND_SHARE:
+        return ()
+    requests = max(10, int(first.requests * chance.uniform(0.05, 0.5)))
+    return (replace(first, requests=requests, concurrency=chance.choice((1, 5, 20)), range_size=None),)
 
 
 def _draw_faults(chance: random.Random, kinds: frozenset[Fault] | None) -> tuple[tuple[float, Fault], ...]:

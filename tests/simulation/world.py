@@ -16,7 +16,7 @@ from tests.simulation.actors.coordinator import CoordinatorActor
 from tests.simulation.actors.operator import Operator
 from tests.simulation.actors.worker import WorkerActor
 from tests.simulation.faults import Misfortune
-from tests.simulation.laws import Judge, LawBrokenError, Standing
+from tests.simulation.laws import LawBrokenError, Standing
 from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.machine.disk import Disk
 from tests.simulation.machine.interposition import interpose
@@ -25,12 +25,14 @@ from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import Target
 from tests.simulation.plan import Plan, WorkerPlan, draw_plan
+from tests.simulation.played_run import PlayedRun
 from tests.simulation.story import Story
 
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.signing import Signer
 
 KEY = b"the key of the simulation"
+_NAMES = ("run", "next")
 _LOOK_S = 1.0
 _SAMPLE_S = 0.1
 _CALMS_DOWN_S = 15.0
@@ -83,12 +85,18 @@ class World:
         self.story = Story(lambda: self.scheduler.now, plan.lines)
         self.signer = Signer(KEY)
         self.broker = Broker(self.scheduler, self.draw_from("broker"), self.story)
-        self.target = Target(plan.spec.requests, plan.latency_s, plan.slow_share, self.draw_from("target"))
+        self.runs = {
+            name: PlayedRun(name, spec, plan, self.draw_from(f"target of {name}"))
+            for name, spec in zip(_NAMES, plan.specs, strict=False)
+        }
         (folder / "0").mkdir()
         self.disk = Disk(folder, self.draw_from("disk"), self.story.note)
-        self.judge = Judge("run", plan.spec.requests, self.target)
         self.attacker = Attacker(
-            self.broker, self.draw_from("attacker"), self.signer, self.story.note_fault, self.judge.find_done
+            self.broker,
+            self.draw_from("attacker"),
+            self.signer,
+            self.story.note_fault,
+            self.runs[_NAMES[0]].judge.find_done,
         )
         self.operator = Operator(self)
         self.misfortune = Misfortune(self, self.draw_from("faults"))
@@ -96,11 +104,25 @@ class World:
         self.coordinator = CoordinatorActor(self)
         self.workers: list[WorkerActor] = []
         self.broken = ""
-        self._standing: Standing | None = None
         self._mended_at: float | None = None
-        self._ended_at: float | None = None
         self._samples = self._unfilled = 0
+        self._turned_at = 0.0
         self._comings = self.draw_from("comings")
+
+    @property
+    def current(self) -> str | None:
+        """The first run that is not over."""
+        return next((run.run for run in self.runs.values() if not run.is_over), None)
+
+    @property
+    def stopped(self) -> list[str]:
+        """The runs that somebody has to resume, or they do not go on."""
+        states = (RunState.PAUSED, RunState.PAUSING, RunState.FAILED)
+        return [name for name, run in self.runs.items() if run.standing and run.standing.state in states]
+
+    def find_target(self, run: str) -> Target:
+        """The target of a run."""
+        return self.runs[run].target
 
     def draw_from(self, what: str) -> random.Random:
         """A source of chance for one part of the world, so that none disturbs another."""
@@ -149,7 +171,8 @@ class World:
         """Let go of all that the world had."""
         for process in self.processes:
             process.bury()
-        self.judge.close()
+        for run in self.runs.values():
+            run.judge.close()
         self.disk.release()
         self.coordinator.release()
 
@@ -157,7 +180,10 @@ class World:
         if self.broken or self.scheduler.steps > _MOST_STEPS:
             self.broken = self.broken or "the world does not come to rest"
             return True
-        return self._ended_at is not None and self.scheduler.now - self._ended_at > _LASTS_S
+        return all(
+            run.ended_at is not None and self.scheduler.now - run.ended_at > _LASTS_S
+            for run in self.runs.values()
+        )
 
     def _let_come(self, plan: WorkerPlan) -> None:
         worker = WorkerActor(self, plan)
@@ -182,38 +208,27 @@ class World:
             self.break_law(error)
 
     def _check(self) -> None:
-        if not self.coordinator.has_run:
-            return
-        before = self._standing
-        self._standing = standing = self.judge.check()
-        if before is None or before.state != standing.state:
-            self.story.note(f"the run is {standing.state}: {standing.reason}")
-        if standing != before:
-            self.story.note(
-                f"{standing.accounted} accounted, {standing.resent} resent at most, {self.target.sent} sent,"
-                f" {standing.leases} leases"
-            )
-        if standing.state in FINAL_STATES | {RunState.PAUSED}:
-            self.judge.check_at_rest()
-        if self._ended_at is None and standing.state in (RunState.COMPLETED, RunState.CANCELLED):
-            self._ended_at = self.scheduler.now
+        for run in self.runs.values():
+            if run.is_submitted:
+                self._check_end(run, run.check(self.scheduler.now, self.story.note))
         self._check_memory()
         self._check_fullness()
         if self._mended_at is not None:
-            self._check_end(standing)
+            self.operator.resume()
 
     def _sample(self) -> None:
         """Look whether windows are full where nothing is in the way, and there is enough to do."""
         self.scheduler.after(_SAMPLE_S, self._sample)
-        standing = self._standing
         calm_since = 0.0 if not self.plan.faults else self._mended_at
-        if standing is None or standing.state != RunState.RUNNING or calm_since is None:
+        run = next((run for run in self.runs.values() if not run.is_over), None)
+        standing = run.standing if run is not None else None
+        if run is None or standing is None or standing.state != RunState.RUNNING or calm_since is None:
             return
-        window = self.plan.spec.concurrency
+        window = run.spec.concurrency
         if standing.pending < 4 * window * len(self.workers):
             return
         for worker in self.workers:
-            begun_at = max(worker.started_at, calm_since + _CALMS_DOWN_S)
+            begun_at = max(worker.started_at, calm_since + _CALMS_DOWN_S, self._turned_at)
             if worker.engine is not None and self.scheduler.now - begun_at > _SETTLES_S:
                 self._samples += 1
                 self._unfilled += worker.engine.in_flight < _FULL_SHARE * window
@@ -232,22 +247,24 @@ class World:
                 " enough to do"
             )
 
-    def _check_end(self, standing: Standing) -> None:
-        if standing.state in (RunState.PAUSED, RunState.FAILED):
-            self.operator.resume()
-        waited_s = self.scheduler.now - (self._mended_at or 0.0)
-        if standing.state not in FINAL_STATES and waited_s > self._find_patience_s():
+    def _check_end(self, run: PlayedRun, standing: Standing) -> None:
+        if standing.state == RunState.PENDING:
+            self._turned_at = self.scheduler.now
+        if self._mended_at is None or standing.state in FINAL_STATES - {RunState.FAILED}:
+            return
+        waited_s = self.scheduler.now - self._mended_at
+        if waited_s > self._find_patience_s():
             raise LawBrokenError(
-                f"the run is still {standing.state} {waited_s:.0f} s after the last fault:"
-                f" {standing.accounted} of {self.plan.spec.requests} are accounted"
+                f"{run.run} is still {standing.state} {waited_s:.0f} s after the last fault:"
+                f" {standing.accounted} of {run.spec.requests} are accounted"
             )
 
     def _find_patience_s(self) -> float:
-        rate_rps = sum(
-            self.plan.spec.concurrency / (2 * self.plan.latency_s * worker.slowness)
-            for worker in self.plan.workers
+        """How long all runs may take once nothing fails any more."""
+        windows = sum(1 / (2 * self.plan.latency_s * worker.slowness) for worker in self.plan.workers)
+        return _PATIENCE_S + 3 * sum(
+            run.spec.requests / (run.spec.concurrency * windows) for run in self.runs.values()
         )
-        return _PATIENCE_S + 3 * self.plan.spec.requests / rate_rps
 
     def _note_error(self, process: Process, error: BaseException | None, message: str) -> None:
         self.story.note(f"{process.name}: {message}")
@@ -279,7 +296,7 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
         steps=world.scheduler.steps,
         seconds=world.scheduler.now,
         digest=world.story.digest,
-        state=world._standing.state if world._standing else "",  # noqa: SLF001
+        state=" ".join(run.standing.state if run.standing else "" for run in world.runs.values()),
         broken=world.broken,
         story=world.story.tell() if world.broken else "",
     )

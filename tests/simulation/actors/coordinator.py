@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _SENDERS = 8
 _LINGER_S = 0.05
 _POLL_S = 0.1
-_RUN = "run"
 
 
 class CoordinatorActor:
@@ -60,7 +59,6 @@ class CoordinatorActor:
         self._clock = MachineClock(lambda: world.scheduler.now)
         self._starts = 0
         self.is_coming = True
-        self.has_run = False
         self.process: Process
         self.connection: Connection
         self.parts: Assembly | None = None
@@ -78,7 +76,8 @@ class CoordinatorActor:
         self.process = self._world.start_process(f"coordinator#{self._starts}", self._clock)
         self.connection = Connection(self._world.broker, self.process, self._note_connected)
         path = self._world.disk.mount(self.process)
-        self._world.judge.open(path)
+        for run in self._world.runs.values():
+            run.judge.open(path)
         self._world.story.note(f"{self.process.name} starts")
         try:
             self.process.enter(self._boot)
@@ -106,18 +105,18 @@ class CoordinatorActor:
         else:
             self._world.break_law(LawBrokenError("two coordinators have one ledger"))
 
-    def enter_state(self, state: RunState) -> None:
+    def enter_state(self, run: str, state: RunState) -> None:
         """Do as a user asks: pause, or resume."""
         assert self.parts is not None
         if state == RunState.PAUSING:
-            self.parts.runs.pause(_RUN)
+            self.parts.runs.pause(run)
         else:
-            self.parts.runs.resume(_RUN)
+            self.parts.runs.resume(run)
 
-    def cancel(self, *, now: bool) -> None:
-        """Cancel the run."""
+    def cancel(self, run: str, *, now: bool) -> None:
+        """Cancel a run."""
         assert self.parts is not None
-        self.parts.runs.cancel(_RUN, at_once=now)
+        self.parts.runs.cancel(run, at_once=now)
 
     def _build_settings(self) -> CoordinatorSettings:
         return CoordinatorSettings(
@@ -142,9 +141,11 @@ class CoordinatorActor:
             build_inbound=lambda *arguments: SimulatedInbound(world, self.connection, *arguments),
         )
         self.parts = parts
-        if not self.has_run:
-            parts.ledger.runs.create(_RUN, world.plan.spec, parts.clock.now())
-            self.has_run = True
+        for run in world.runs.values():
+            if not run.is_submitted:
+                with contextlib.suppress(sqlite3.IntegrityError):  # the one that was killed had submitted it
+                    parts.ledger.runs.create(run.run, run.spec, parts.clock.now())
+                run.is_submitted = True
         parts.inbound.start()
         ticking = parts.supervisor.start("ticks", parts.ticker.run)
         working = parts.supervisor.start("dispatcher", parts.main_loop.run)

@@ -26,21 +26,24 @@ class Operator:
         self._world = world
 
     def pause(self) -> None:
-        """Pause the run."""
-        self._world.story.note_fault("somebody pauses the run")
-        self._try("pause", lambda: self._world.coordinator.enter_state(RunState.PAUSING))
+        """Pause the run that has its turn."""
+        if run := self._world.current:
+            self._world.story.note_fault(f"somebody pauses {run}")
+            self._try(lambda: self._world.coordinator.enter_state(run, RunState.PAUSING))
 
     def resume(self) -> None:
-        """Resume the run."""
-        self._world.story.note("somebody resumes the run")
-        self._try("resume", lambda: self._world.coordinator.enter_state(RunState.PENDING))
+        """Resume all runs that wait for that."""
+        for run in self._world.stopped:
+            self._world.story.note(f"somebody resumes {run}")
+            self._try(lambda run=run: self._world.coordinator.enter_state(run, RunState.PENDING))  # type: ignore[misc]
 
     def cancel(self, *, now: bool) -> None:
-        """Cancel the run."""
-        self._world.story.note_fault("somebody cancels the run" + (" at once" if now else ""))
-        self._try("cancel", lambda: self._world.coordinator.cancel(now=now))
+        """Cancel the run that has its turn."""
+        if run := self._world.current:
+            self._world.story.note_fault(f"somebody cancels {run}" + (" at once" if now else ""))
+            self._try(lambda: self._world.coordinator.cancel(run, now=now))
 
-    def _try(self, what: str, call: Callable[[], None], tries: int = _MOST_TRIES) -> None:
+    def _try(self, call: Callable[[], None], tries: int = _MOST_TRIES) -> None:
         coordinator = self._world.coordinator
         process = coordinator.process
         if process.is_alive and not process.is_frozen:
@@ -53,4 +56,4 @@ class Operator:
             else:
                 return
         if tries > 1:
-            self._world.scheduler.after(_TRIES_AGAIN_S, lambda: self._try(what, call, tries - 1))
+            self._world.scheduler.after(_TRIES_AGAIN_S, lambda: self._try(call, tries - 1))

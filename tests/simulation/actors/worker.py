@@ -119,12 +119,15 @@ class WorkerActor:
         self.process.start(self._beat())
 
     def _build_engine(self, spec: Spec, feed: Feed, *_: object) -> SimulatedEngine:
-        self.engine = SimulatedEngine(spec, feed, self._world.target, self.plan.slowness, self._note_taken)
+        self.engine = SimulatedEngine(
+            spec, feed, self._world.find_target, self.plan.slowness, self._note_taken
+        )
         return self.engine
 
     def _note_taken(self, execution: Execution, index: int) -> None:
         try:
-            self._world.judge.check_taken(execution.lease.id, execution.ranges.position_of(index))
+            position = execution.ranges.position_of(index)
+            self._world.runs[execution.lease.run].judge.check_taken(execution.lease.id, position)
         except LawBrokenError as error:
             self._world.break_law(LawBrokenError(f"{self.process.name}: {error}"))
 
@@ -184,7 +187,7 @@ class WorkerActor:
 
     async def _drain(self) -> None:
         until = self._clock.monotonic() + _DRAINS_S
-        self.runner.stop_all(self._world.plan.spec.drain_s)
+        self.runner.stop_all(self._world.plan.specs[0].drain_s)
         while self._clock.monotonic() < until and self.runner.lease_ids:  # noqa: ASYNC110  # as the real one
             await asyncio.sleep(_DRAIN_POLL_S)
         self._say_progress()

@@ -21,7 +21,7 @@ class SimulatedEngine:
     Args:
         spec: what to send.
         feed: gives the indices.
-        target: where to.
+        find_target: where to, by run.
         slowness: how many times longer than the target's pace a request takes.
         note_taken: is told of the execution and each index that is taken.
 
@@ -33,14 +33,14 @@ class SimulatedEngine:
         self,
         spec: Spec,
         feed: Feed,
-        target: Target,
+        find_target: Callable[[str], Target],
         slowness: float,
         note_taken: Callable[[Execution, int], None],
     ) -> None:
         self.window = spec.concurrency
         self._spec = spec
         self._feed = feed
-        self._target = target
+        self._find_target = find_target
         self._slowness = slowness
         self._note_taken = note_taken
         self._requests: dict[tuple[Execution, int], asyncio.TimerHandle] = {}
@@ -92,7 +92,7 @@ class SimulatedEngine:
 
     def _send(self, execution: Execution, index: int) -> None:
         self._note_taken(execution, index)
-        answer = self._target.take(index)
+        answer = self._find_target(execution.lease.run).take(index)
         delay_s = min(answer.latency_s * self._slowness, self._spec.timeout_s * 0.9)
         if answer.outcome == TIMEOUT:
             delay_s = self._spec.timeout_s
@@ -101,7 +101,7 @@ class SimulatedEngine:
 
     def _end(self, execution: Execution, index: int, took_s: float) -> None:
         del self._requests[execution, index]
-        answer = self._target.answers[index]
+        answer = self._find_target(execution.lease.run).answers[index]
         if answer.outcome in (OK, UNEXPECTED_STATUS):
             execution.answer(
                 answer.status, round(took_s * 1e6), answer.received, expected=answer.outcome == OK
