@@ -21,6 +21,11 @@ class FakeRunner:
     def __init__(self) -> None:
         self.orders: list[Stop | Control] = []
         self.intervals: list[float] = []
+        self.heard = 0
+
+    def note_heard(self) -> None:
+        """As the lease runner."""
+        self.heard += 1
 
     def stop(self, order: Stop) -> None:
         """As the lease runner."""
@@ -92,6 +97,13 @@ def test_intervals_hold_until_a_newer_one_arrives(desk: Desk) -> None:
         desk.orders.obey(build_intervals(number, seconds))
     assert desk.heartbeat.intervals == [3.0, 1.0, 2.0]
     assert desk.runner.intervals == [9.0, 3.0, 6.0]
+
+
+def test_the_runner_learns_that_the_coordinator_speaks(desk: Desk) -> None:
+    """It may have been away, and says the same as before when it is back."""
+    for _ in range(2):
+        desk.orders.obey(build_intervals(5, 1.0))
+    assert desk.runner.heard == 2
 
 
 def test_any_intervals_are_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:

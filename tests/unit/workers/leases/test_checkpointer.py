@@ -202,3 +202,45 @@ async def test_one_message_follows_the_other() -> None:
     await bench.wait_until(3.5)
     assert bench.times[0] == 0.0
     assert all(at >= 2.0 for at in bench.times[1:])
+
+
+async def test_little_is_sent_to_a_coordinator_that_is_away() -> None:
+    """Nobody empties its queue; an hour of it are some eighty messages, however much is new."""
+    bench = Bench()
+    while bench.now < 3600.0:
+        bench.has_news = True
+        bench.checkpointer.want()
+        await asyncio.sleep(1.0)
+    assert 60 <= len([at for at in bench.times if at > 60.0]) <= 65
+    assert len(bench.sent) < 120
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+async def test_a_coordinator_that_is_heard_of_again_is_told_at_once(*, is_confirmed: bool) -> None:
+    """From then on everything is as before it went away."""
+    bench = Bench()
+    bench.has_news = True
+    bench.checkpointer.want()
+    await bench.wait_until(1000.0)
+    bench.sent.clear()
+    bench.checkpointer.note_heard()
+    await bench.wait_until(1000.1)
+    assert bench.times == pytest.approx([1000.0])
+    if is_confirmed:
+        bench.confirm()
+    bench.sent.clear()
+    bench.has_news = True
+    await bench.wait_until(1004.0)
+    assert bench.times
+
+
+async def test_a_coordinator_that_speaks_is_not_away() -> None:
+    """However long it does not confirm: what it says in between begins the count anew."""
+    bench = Bench()
+    bench.has_news = True
+    bench.checkpointer.want()
+    for _ in range(100):
+        await asyncio.sleep(2.0)
+        bench.checkpointer.note_heard()
+    pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
+    assert max(pauses) < 3.1

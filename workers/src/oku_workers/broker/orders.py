@@ -67,6 +67,7 @@ class Orders:
                 self._take_intervals(order)
 
     def _take_intervals(self, order: Intervals) -> None:
+        self._loop_thread.post(self._runner.note_heard)
         now = self._clock()
         if order.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return

@@ -1,7 +1,8 @@
 """When a worker sends checkpoints: often early in a run, then at an interval, and at once when asked.
 
 What they say is another's business. A checkpoint that is not confirmed is followed by another one, with
-growing pauses: it tells the newest state, so nothing is lost with it.
+growing pauses: it tells the newest state, so nothing is lost with it. To a coordinator that is away for long
+little is sent, for nobody empties its queue; once it is heard of, it is told at once.
 """
 
 import asyncio
@@ -22,6 +23,10 @@ _EARLY_S = (0.5, 1.0, 2.0)
 """After the first request of a run, for the coordinator knows nothing of it yet."""
 _FIRST_REPEAT_S = 1.0
 _LONGEST_RETRY_S = 1.0
+_MOST_UNANSWERED = 10
+"""After so many repetitions in a row, the coordinator is away."""
+_LONGEST_PAUSE_S = 60.0
+"""The longest pause between two messages to a coordinator that is away."""
 
 
 class Checkpointer:
@@ -49,6 +54,7 @@ class Checkpointer:
         self._spread = spread
         self._interval_s = DEFAULT_INTERVAL_S
         self._repeat_s = _FIRST_REPEAT_S
+        self._unanswered = 0
         self._sent_at = -math.inf
         self._wanted_at = self._regular_at = self._repeat_at = math.inf
         self._early_at: list[float] = []
@@ -79,6 +85,19 @@ class Checkpointer:
     def note_all_confirmed(self) -> None:
         """Nothing has to be repeated."""
         self._repeat_at, self._repeat_s = math.inf, _FIRST_REPEAT_S
+
+    def note_heard(self) -> None:
+        """The coordinator has said something."""
+        was_away = self._is_away
+        self._unanswered = 0
+        if was_away:
+            self._repeat_s = _FIRST_REPEAT_S
+            self._repeat_at = min(self._repeat_at, _now())
+            self._wake()
+
+    @property
+    def _is_away(self) -> bool:
+        return self._unanswered >= _MOST_UNANSWERED
 
     async def keep_sending(self, health: Health) -> None:
         """Send checkpoints when they are due, until cancelled."""
@@ -115,7 +134,7 @@ class Checkpointer:
     def _find_due(self) -> float:
         early_at = self._early_at[0] if self._early_at else math.inf
         due = min(self._wanted_at, self._regular_at, self._repeat_at, early_at)
-        return max(due, self._sent_at + COALESCE_S)
+        return max(due, self._sent_at + (self._repeat_s if self._is_away else COALESCE_S))
 
     def _plan_next(self) -> bool:
         """A message is due: plan when to send the next; whether this one repeats what is not confirmed."""
@@ -129,7 +148,9 @@ class Checkpointer:
     def _plan_repeat(self, *, is_repeat: bool) -> None:
         """A message is about to be sent: plan when to send what it says again."""
         if is_repeat:
-            self._repeat_s = min(2 * self._repeat_s, max(self._interval_s, _FIRST_REPEAT_S))
+            self._unanswered += 1
+            longest_s = _LONGEST_PAUSE_S if self._is_away else max(self._interval_s, _FIRST_REPEAT_S)
+            self._repeat_s = min(2 * self._repeat_s, longest_s)
         if is_repeat or self._repeat_at == math.inf:
             self._repeat_at = self._sent_at + self._repeat_s
 

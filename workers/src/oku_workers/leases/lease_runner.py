@@ -91,6 +91,7 @@ class LeaseRunner:
 
     def take(self, batch: LeaseBatch) -> None:
         """Begin with leases; those that were here before are passed over."""
+        self._checkpointer.note_heard()
         for lease, spec, objection in self._intake.accept(batch):
             if lease.id in self._leases:
                 continue
@@ -115,6 +116,7 @@ class LeaseRunner:
         """Do what the coordinator has decided about single leases."""
         if control.incarnation != self._worker.incarnation:
             return
+        self._checkpointer.note_heard()
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
@@ -131,6 +133,7 @@ class LeaseRunner:
 
     def stop(self, order: Stop) -> None:
         """End the leases of a run early, as ordered."""
+        self._checkpointer.note_heard()
         self._intake.stop(order)
         self._watch.stop(order.run)
         meant = [lease for lease in self._leases.values() if _is_meant(lease.execution.lease, order)]
@@ -139,11 +142,17 @@ class LeaseRunner:
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
         self._intake.is_leaving = True
+        self._checkpointer.note_heard()  # the last word is to reach the broker, whoever is away
         self._stop_leases(self._leases.values(), grace_s)
 
     def set_checkpoint_interval(self, interval_s: float) -> None:
         """Send checkpoints so often from now on."""
+        self._checkpointer.note_heard()
         self._checkpointer.set_interval(interval_s)
+
+    def note_heard(self) -> None:
+        """The coordinator has said something that was not new."""
+        self._checkpointer.note_heard()
 
     def build_progress(self, *, coarse: bool = False) -> Progress:
         """What happened since the last call of this; coarse latencies make a shorter message."""
