@@ -11,7 +11,7 @@ from tests.kit.campaign.draw import Deed, Draw, Fault
 from tests.kit.loki.loki_account import assert_published, sum_up
 from tests.kit.loki.loki_queries import LokiQueries
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import LocalRun, Start
+from tests.kit.runs.local_run import LocalRun, Start, wait_until
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.outcome import OUTCOMES
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _ENDS_S = 180.0
 """Once nothing happens any more, a run is over so soon: its work, the death of a worker and a resumption."""
+_STARTS_S = 120.0
+_DIES_S = 15.0
 _MOST_RESUMPTIONS = 10
 _COMPLETED = "completed"
 _POLL_S = 0.05
@@ -47,7 +49,7 @@ class Play:
     def carry_out(self) -> dict[str, Any]:
         """Run it, hurt it, wait for its end and check it; its summary."""
         run = self._start("run", *self._draw.build_flags(), *self._loki_flags)
-        run.wait_for_run()
+        run.wait_for_run(_STARTS_S)
         self._run_id = run.run_id()
         for fault in self._draw.faults:
             self._pass(fault.after_s, run)
@@ -113,7 +115,11 @@ class Play:
             time.sleep(min(_POLL_S, deadline - now))
 
     def _check(self, run: LocalRun, summary: dict[str, Any]) -> None:
-        """Account, what was served, series and Loki agree."""
+        """No process is left; account, what was served, series and Loki agree."""
+        folder = str(run.data_dir)
+        wait_until(
+            lambda: not find_processes(folder), _DIES_S, f"no process is left: {find_processes(folder)}"
+        )
         assert_completed(summary)
         accounted = summary["accounted"]
         summed = sum_series(run.data_dir / "ledger.sqlite3", self._run_id)
@@ -125,6 +131,17 @@ class Play:
 
 
 _SIGNALS = {Deed.KILL: signal.SIGKILL, Deed.FREEZE: signal.SIGSTOP, Deed.TERMINATE: signal.SIGTERM}
+
+
+def find_processes(folder: str) -> list[str]:
+    """The commands of living processes that name a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if folder in command and path.parent.name != str(os.getpid()):
+                found.append(f"{path.parent.name} {command}")
+    return found
 
 
 def sum_series(ledger_file: Path, run: str) -> int:
