@@ -18,6 +18,7 @@ from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app
+from oku_core.messaging.order import Control
 
 
 def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -25,22 +26,23 @@ def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCapture
     with run_broker(tmp_path) as url:
         app = build_app(url, MESSAGE_KEY)
         broker = Broker(app)
-        broker.send_heartbeat_interval(1.0)
+        broker.send_intervals(1.0, 3.0)
+        broker.send_controls([Control(incarnation="b1", confirmed={"l1": 1})])
         with app.connection_for_write() as connection:
             pid = int(connection.default_channel.client.info("server")["process_id"])
         os.kill(pid, signal.SIGSTOP)
         began = time.monotonic()
         for _ in range(20):
-            broker.send_stop(run="r", leases=(), grace_s=1.0)
+            broker.send_stop(run="r", up_to=1, grace_s=1.0)
         assert time.monotonic() - began < 0.5
         assert not broker.is_away
         wait_until(lambda: broker.is_away, 5, "the broker is taken for away")
         os.kill(pid, signal.SIGCONT)
         wait_until(lambda: not broker.is_away, 15, "the broker is back")
         assert not caplog.records
-    broker.send_heartbeat_interval(1.0)
+    broker.send_intervals(1.0, 3.0)
     wait_until(lambda: bool(caplog.records), 15, "an order is lost")
-    assert "the broker did not take the order heartbeat_interval: " in caplog.text
+    assert "the broker did not take intervals: " in caplog.text
 
 
 def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(
@@ -53,7 +55,7 @@ def test_nothing_is_sent_to_a_broker_that_is_known_to_be_unreachable(
             build_app(f"redis://127.0.0.1:{listener.getsockname()[1]}", MESSAGE_KEY), lambda: False
         )
         assert broker.is_away
-        broker.send_heartbeat_interval(1.0)
+        broker.send_intervals(1.0, 3.0)
         assert broker.fetch_peak_mb() is None
         with pytest.raises(TimeoutError):
             listener.accept()

@@ -6,6 +6,7 @@ the next checkpoint, orders until they have had their effect.
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -47,13 +48,16 @@ class Broker:
         self._queue = OutboundQueue(clock)
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
+        self._sending_since = [math.inf] * _THREADS
+        """For each thread: since when it has been sending what it sends now."""
         self._interval_number = 0
-        self._logged_at = float("-inf")
+        self._logged_at = -math.inf
 
     @property
     def is_away(self) -> bool:
         """Whether it is known that the broker does not answer, or a message has waited for it for seconds."""
-        return not self._is_connected() or self._queue.measure_wait_s() > _PATIENCE_S
+        tried_s = self._clock() - min(self._sending_since)
+        return not self._is_connected() or max(tried_s, self._queue.measure_wait_s()) > _PATIENCE_S
 
     def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
         """Put leases into the queues of their workers."""
@@ -110,20 +114,23 @@ class Broker:
             if self._threads:
                 return
             self._threads = [
-                threading.Thread(target=self._send_all, name=f"sender-{number}", daemon=True)
+                threading.Thread(target=self._send_all, args=[number], name=f"sender-{number}", daemon=True)
                 for number in range(_THREADS)
             ]
             for thread in self._threads:
                 thread.start()
 
-    def _send_all(self) -> None:
+    def _send_all(self, number: int) -> None:
         while message := self._queue.take():
+            self._sending_since[number] = self._clock()
             try:
                 self._send(message)
             except self._errors as error:
                 self._log_error(message, error)
             except Exception:  # noqa: BLE001  # the others are still to be sent
                 _log.exception("a message to workers cannot be sent")
+            finally:
+                self._sending_since[number] = math.inf
 
     def _send(self, message: Outbound) -> None:
         if isinstance(message, LeaseBatch):

@@ -38,7 +38,7 @@ def test_the_queues_of_a_process_are_its_own_and_expire_with_it() -> None:
     assert [queue.name for queue in queues] == ["leases.a", "leases.b", "control.a", "control.b"]
     assert [queue.routing_key for queue in queues] == [queue.name for queue in queues]
     assert {queue.exchange.name for queue in queues} == {"oku.addressed"}
-    assert {queue.expires for queue in queues} == {60.0}
+    assert {queue.as_dict()["expires"] for queue in queues} == {60.0}
 
 
 def test_the_broker_carries_json_only(app: App) -> None:
@@ -84,7 +84,7 @@ def test_rabbitmq_keeps_checkpoints_on_several_nodes(url: str) -> None:
 
 def test_rabbitmq_keeps_the_queues_of_a_process_on_one_node() -> None:
     """What they carry is sent again anyway, and quorum queues cannot expire cheaply by the thousand."""
-    assert build_lease_queue("a").queue_arguments is None
+    assert build_lease_queue("a").as_dict()["queue_arguments"] is None
 
 
 def test_celery_takes_no_remote_commands(app: App) -> None:
