@@ -70,19 +70,18 @@ def choose_sizes(
         untaken, full = each.untaken, find_full(each)
         if untaken < full and len(each.leases) < most_held:
             rate_rps = find_weight(each, mean_rps)
-            share = math.ceil(pending * rate_rps / (2 * weight)) if weight else pending
-            size = range_size or size_lease(each, share)
-            heap.append((untaken / rate_rps, number, untaken, full, size, len(each.leases)))
+            heap.append((untaken / rate_rps, number, rate_rps, untaken, full, len(each.leases)))
     heapify(heap)
     chosen: list[tuple[Hands, int]] = []
     while heap and pending > 0 and len(chosen) < most:
-        busy_s, number, untaken, full, size, held = heap[0]
-        size = min(size, pending)
+        busy_s, number, rate_rps, untaken, full, held = heap[0]
+        share = math.ceil(pending * rate_rps / (2 * weight)) if weight else pending
+        size = min(pending, range_size or size_lease(hands[number], share))
         chosen.append((hands[number], size))
         pending -= size
         if untaken + size < full and held + 1 < most_held:
-            busy_s += size / find_weight(hands[number], mean_rps)
-            heapreplace(heap, (busy_s, number, untaken + size, full, size, held + 1))
+            busy_s += size / rate_rps
+            heapreplace(heap, (busy_s, number, rate_rps, untaken + size, full, held + 1))
         else:
             heappop(heap)
     return chosen

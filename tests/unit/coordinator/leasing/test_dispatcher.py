@@ -7,6 +7,7 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.hands import build_hands
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -220,6 +221,29 @@ async def test_leases_whose_size_the_spec_fixes_are_no_wrong_guess(world: World)
         world.record("w1", now=second, ended=10)
     await world.dispatcher.step(2.0, 2.0)
     assert world.broker.ends == []
+
+
+async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first visit each step looks at as many as it has leases for, and all get theirs."""
+    looked: list[int] = []
+
+    def count(*arguments: Any) -> Any:
+        looked[-1] += 1
+        return build_hands(*arguments)
+
+    monkeypatch.setattr("oku_coordinator.leasing.dispatcher.build_hands", count)
+    world.create(concurrency=10)
+    world.record(*(f"w{number}" for number in range(500)))
+    while not looked or world.dispatcher.has_more:
+        looked.append(0)
+        await world.dispatcher.step(0.0, 0.0)
+    assert looked[0] == 500
+    assert max(looked[1:]) <= 200
+    assert sum(looked) <= 500 + 2 * 2000
+    assert {len(leases) for leases in world.ledger.leases.fetch_open_by_incarnation("r1").values()} == {4}
+    assert len(world.broker.leases) == 2000
 
 
 @pytest.mark.parametrize("state", [RunState.PAUSING, RunState.CANCELLING])

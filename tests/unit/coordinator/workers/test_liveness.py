@@ -239,3 +239,18 @@ def test_a_rate_is_that_of_the_run_that_the_worker_is_busy_with(roster: Roster) 
     for second in range(3, 6):
         record(roster, build_progress(leases=("r2.000000001.a",), ended=40), second)
     assert (round(worker.find_rate("r2").rate_rps or 0), worker.find_rate("r2").taken) == (40, 0)
+
+
+def test_the_last_word_on_a_run_does_not_make_the_rate_of_the_next_forgotten(roster: Roster) -> None:
+    """Its last checkpoints are confirmed while the next one has its turn already."""
+    record(roster, build_progress(), 0.0)
+    [worker] = roster.workers()
+    assert worker.find_rate("r2").taken == 0
+    for second in range(1, 4):
+        record(roster, build_progress(leases=("r2.000000001.a",), ended=40), second)
+    record(roster, build_progress(leases=("r1.000000009.a",), ended=7000), 4.0)
+    for run, taken in (("r2", 120), ("r1", 7000)):
+        roster.note_taken(
+            CheckpointBatch(worker="w1", incarnation="b1", run=run, taken=taken, checkpoints=[])
+        )
+    assert (round(worker.find_rate("r2").rate_rps or 0), worker.find_rate("r2").taken) == (40, 120)

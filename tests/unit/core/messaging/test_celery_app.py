@@ -1,4 +1,5 @@
 import pytest
+from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.errors import UserError
@@ -8,10 +9,13 @@ from oku_core.messaging.celery_app import (
     build_app,
     build_control_queue,
     build_lease_queue,
+    build_orders_queue,
+    build_worker_app,
 )
 from oku_core.messaging.transport import (
     build_checkpoints_transport_options,
     build_heartbeat_transport_options,
+    find_call_s,
 )
 
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
@@ -24,21 +28,31 @@ def app() -> App:
     return build_app("memory://", MESSAGE_KEY)
 
 
-def test_a_queue_is_bound_to_itself(app: App) -> None:
-    """No other queue gets its messages, whichever way they are published."""
-    [bound] = app.conf.task_queues
-    assert (bound.name, bound.exchange.name, bound.routing_key) == (CHECKPOINTS_QUEUE,) * 3
+def test_checkpoints_have_a_queue_that_is_bound_to_itself(app: App) -> None:
+    """No other queue gets its messages, whichever way they are published; there is no other for all."""
+    assert list(app.amqp.queues) == [CHECKPOINTS_QUEUE] == [app.conf.task_default_queue]
+    bound = app.amqp.queues[CHECKPOINTS_QUEUE]
+    assert (bound.exchange.name, bound.routing_key) == (CHECKPOINTS_QUEUE, CHECKPOINTS_QUEUE)
 
 
-def test_the_queues_of_a_process_are_its_own_and_expire_with_it() -> None:
-    """They share an exchange, because exchanges do not expire."""
-    queues = [
-        build(incarnation) for build in (build_lease_queue, build_control_queue) for incarnation in "ab"
-    ]
-    assert [queue.name for queue in queues] == ["leases.a", "leases.b", "control.a", "control.b"]
-    assert [queue.routing_key for queue in queues] == [queue.name for queue in queues]
-    assert {queue.exchange.name for queue in queues} == {"oku.addressed"}
-    assert {queue.as_dict()["expires"] for queue in queues} == {60.0}
+@pytest.mark.parametrize(
+    ("queue", "name"), [(build_lease_queue("b1"), "leases.b1"), (build_control_queue("b1"), "control.b1")]
+)
+def test_a_queue_of_one_process_is_named_for_it_and_expires_with_it(queue: Queue, name: str) -> None:
+    """The coordinator sends by its name alone, and a process that is gone leaves nothing in the broker."""
+    assert (queue.name, queue.routing_key, queue.exchange.name) == (name, name, "oku.addressed")
+    assert queue.as_dict()["expires"] == 60.0
+
+
+def test_orders_reach_every_process_by_a_queue_of_its_own() -> None:
+    """All of them are bound to one exchange, and each is gone with its process."""
+    queues = [build_orders_queue(name) for name in ("a", "b")]
+    assert [queue.name for queue in queues] == ["oku.orders.a", "oku.orders.b"]
+    assert {(queue.exchange.name, queue.exchange.type) for queue in queues} == {("oku.orders", "fanout")}
+    settings = [queue.as_dict() for queue in queues]
+    assert {(each["auto_delete"], each["durable"], each["expires"]) for each in settings} == {
+        (True, False, 60.0)
+    }
 
 
 def test_the_broker_carries_json_only(app: App) -> None:
@@ -47,8 +61,8 @@ def test_the_broker_carries_json_only(app: App) -> None:
     assert (app.conf.task_serializer, app.conf.event_serializer) == ("json", "json")
 
 
-def test_a_lease_is_acknowledged_when_it_comes(app: App) -> None:
-    """It is for one process, and means nothing to another."""
+def test_a_lease_leaves_the_broker_when_its_worker_has_it(app: App) -> None:
+    """It is for one process and means nothing to another, so the broker need not keep it."""
     assert not app.conf.task_acks_late
     assert not app.conf.worker_cancel_long_running_tasks_on_connection_loss
 
@@ -58,6 +72,14 @@ def test_applications_do_not_share_their_brokers(app: App) -> None:
     other = build_app("redis://elsewhere:6379/3", MESSAGE_KEY)
     assert app.conf.broker_url == "memory://"
     assert other.conf.broker_url == "redis://elsewhere:6379/3"
+
+
+@pytest.mark.parametrize("url", REDIS_URLS)
+def test_a_worker_waits_for_messages_in_calls_of_a_known_length(url: str) -> None:
+    """One that ends has to wait for the last of them."""
+    app = build_worker_app(url, MESSAGE_KEY)
+    assert app.conf.broker_transport_options["polling_interval"] == find_call_s(app) <= 1.0
+    assert "polling_interval" not in build_app(url, MESSAGE_KEY).conf.broker_transport_options
 
 
 @pytest.mark.parametrize(
@@ -83,8 +105,9 @@ def test_rabbitmq_keeps_checkpoints_on_several_nodes(url: str) -> None:
 
 
 def test_rabbitmq_keeps_the_queues_of_a_process_on_one_node() -> None:
-    """What they carry is sent again anyway, and quorum queues cannot expire cheaply by the thousand."""
-    assert build_lease_queue("a").as_dict()["queue_arguments"] is None
+    """What they carry is sent again anyway."""
+    assert build_lease_queue("b1").as_dict()["queue_arguments"] is None
+    assert build_control_queue("b1").as_dict()["queue_arguments"] is None
 
 
 def test_celery_takes_no_remote_commands(app: App) -> None:

@@ -13,12 +13,13 @@ from oku_core.messaging.celery_app import (
     build_app,
     build_control_queue,
     build_lease_queue,
+    build_orders_queue,
 )
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, decode_leases, decode_order
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import Control
-from oku_core.messaging.sending import send_checkpoints, send_control, send_leases
+from oku_core.messaging.order import Control, Intervals, Stop
+from oku_core.messaging.sending import send_checkpoints, send_control, send_leases, send_order
 from oku_core.spec.parser import Source, parse_spec
 
 SPEC = parse_spec(
@@ -29,15 +30,32 @@ SPEC = parse_spec(
 LEASES = LeaseBatch(
     run="r1",
     incarnation="b1",
-    leases=[Lease(id="l1", run="r1", ranges=[(0, 5), (7, 10**15)], limit=4)],
+    leases=[Lease(id="l1", run="r1", ranges=[(0, 5), (7, 10**15)], limit=400)],
     start_by=1.7e9,
     spec=SPEC,
 )
 CHECKPOINTS = CheckpointBatch(
-    worker="w1", incarnation="b1", run="r1", taken=3,
-    checkpoints=[Checkpoint(lease="l1", sequence=1, done=3, end=10, in_flight=[0, 1, 2])],
-)  # fmt: skip
-CONTROL = Control(incarnation="b1", confirmed={"l1": 1}, limits={"l1": 9}, ends={"l2": 0})
+    worker="w1",
+    incarnation="b1",
+    run="r1",
+    taken=3,
+    rate_rps=2.5,
+    checkpoints=[
+        Checkpoint(
+            lease="l1",
+            sequence=1,
+            done=3,
+            end=10,
+            in_flight=[1],
+            parts=[
+                Part(outcomes=[2, 0, 0, 0, 0, 0], statuses={"200": 2}, per_second={7: [2, 0, 0, 0, 0, 0]})
+            ],
+            started_at=1.7e9,
+            ended_at=1.7e9,
+        )
+    ],
+)
+CONTROL = Control(incarnation="b1", confirmed={"l1": 1}, limits={"l1": 800}, ends={"l2": 0})
 
 
 @pytest.fixture
@@ -45,29 +63,52 @@ def app() -> Iterator[App]:
     """An application whose broker is the memory of this process."""
     app = build_app("memory://", MESSAGE_KEY)
     yield app
-    with app.connection_for_write() as connection:
-        for queue in list_queues(app):
-            queue(connection).purge()
+    for queue in (*app.conf.task_queues, *map(build_lease_queue, "xy"), *map(build_control_queue, "xy")):
+        take_all(app, queue)
 
 
-def list_queues(app: App) -> list[Queue]:
-    """All queues of these tests."""
-    return [app.amqp.queues[CHECKPOINTS_QUEUE], build_lease_queue("b1"), build_control_queue("b1")]
+def listen(app: App, queue: Queue) -> Queue:
+    """Declare the queue of a process, as that process does."""
+    with app.connection_for_read() as connection:
+        queue(connection.default_channel).declare()
+    return queue
 
 
 def take_all(app: App, queue: Queue) -> list[Any]:
     """Fetch all messages of a queue."""
+    messages = []
     with app.connection_for_read() as connection:
-        simple = connection.SimpleQueue(queue)
-        messages = [simple.get(block=False) for _ in range(simple.qsize())]
-        simple.close()
+        bound = queue(connection.default_channel)
+        bound.declare()
+        while (message := bound.get(no_ack=True, accept=["json"])) is not None:
+            messages.append(message)
     return messages
 
 
-def test_leases_go_to_the_queue_of_their_process_unchanged(app: App) -> None:
+@pytest.fixture
+def queues(app: App) -> dict[str, Queue]:
+    """The queues that the processes x and y listen to, and the one of the coordinator."""
+    return {
+        "leases of x": listen(app, build_lease_queue("x")),
+        "leases of y": listen(app, build_lease_queue("y")),
+        "control of x": listen(app, build_control_queue("x")),
+        "control of y": listen(app, build_control_queue("y")),
+        "orders to x": listen(app, build_orders_queue("x")),
+        "orders to y": listen(app, build_orders_queue("y")),
+        "checkpoints": listen(app, app.amqp.queues[CHECKPOINTS_QUEUE]),
+    }
+
+
+def read(app: App, queues: dict[str, Queue]) -> dict[str, list[Any]]:
+    """The messages of the queues that have any."""
+    return {name: messages for name, queue in queues.items() if (messages := take_all(app, queue))}
+
+
+def test_leases_go_through_the_queue_of_their_worker_unchanged(app: App) -> None:
     """The task of the worker is called with the JSON that the coordinator sends."""
+    queue = listen(app, build_lease_queue("b1"))
     send_leases(app, LEASES)
-    [message] = take_all(app, build_lease_queue("b1"))
+    [message] = take_all(app, queue)
     (argument,), *_ = message.payload
     assert message.content_type == "application/json"
     assert message.headers["task"] == LEASE_TASK
@@ -83,20 +124,33 @@ def test_checkpoints_go_through_their_queue_unchanged(app: App) -> None:
     assert decode_checkpoints(app.signer, message.body) == CHECKPOINTS
 
 
-def test_control_goes_to_the_queue_of_its_process_unchanged(app: App) -> None:
-    """It is no task: the thread that hears orders reads it."""
+def test_control_goes_through_the_queue_of_its_worker_unchanged(app: App) -> None:
+    """It is no task: the worker reads it as it is."""
+    queue = listen(app, build_control_queue("b1"))
     send_control(app, CONTROL)
-    [message] = take_all(app, build_control_queue("b1"))
+    [message] = take_all(app, queue)
+    assert message.content_type == "application/json"
     assert decode_order(app.signer, message.body) == CONTROL
 
 
-def test_no_message_is_in_two_queues(app: App) -> None:
-    """Each is for one receiver."""
-    counts = []
-    send_leases(app, LEASES)
-    counts.append([len(take_all(app, queue)) for queue in list_queues(app)])
+@pytest.mark.parametrize(
+    "order", [Stop(run="r1", up_to=7, grace_s=2.5), Intervals(number=3, heartbeat_s=1.0, checkpoint_s=5.0)]
+)
+def test_an_order_goes_to_all_workers_and_nowhere_else(
+    app: App, queues: dict[str, Queue], order: Stop | Intervals
+) -> None:
+    """Each has a copy of its own."""
+    send_order(app, order)
+    sent = read(app, queues)
+    assert set(sent) == {"orders to x", "orders to y"}
+    assert [decode_order(app.signer, message.body) for [message] in sent.values()] == [order, order]
+
+
+def test_what_is_for_one_process_goes_to_no_other_queue(app: App, queues: dict[str, Queue]) -> None:
+    """Leases and control are for the process that they name, and checkpoints for the coordinator."""
+    send_leases(app, LeaseBatch(run="r1", incarnation="x", leases=LEASES.leases, start_by=1.7e9))
+    assert set(read(app, queues)) == {"leases of x"}
+    send_control(app, Control(incarnation="y"))
+    assert set(read(app, queues)) == {"control of y"}
     send_checkpoints(app, CHECKPOINTS)
-    counts.append([len(take_all(app, queue)) for queue in list_queues(app)])
-    send_control(app, CONTROL)
-    counts.append([len(take_all(app, queue)) for queue in list_queues(app)])
-    assert counts == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    assert set(read(app, queues)) == {"checkpoints"}
