@@ -105,7 +105,7 @@ class LedgerRuns:
         return conservation.change(self._file, begin, now)
 
     def drop_in_flight(self, run: str) -> None:
-        """Give the requests in flight of an active run no time to finish, once it is stopped."""
+        """Give the requests in flight of a run that is being cancelled no time to finish."""
         self._file.change(lambda transaction: run_table.drop_in_flight(transaction, run))
 
     def give_up(self, run: str, state: RunState, now: float, reason: str) -> None:

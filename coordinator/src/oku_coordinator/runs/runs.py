@@ -100,10 +100,13 @@ class Runs:
 
         A run that is being cancelled already can still be made to end at once.
         """
-        if at_once and self._ledger.runs.fetch(run).is_active:
-            self._ledger.runs.drop_in_flight(run)
         state = self._ledger.runs.fetch(run).state
-        return self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
+        record = self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
+        if at_once and record.is_active:
+            self._ledger.runs.drop_in_flight(run)
+            self._wake()
+            return self._ledger.runs.fetch(run)
+        return record
 
     def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""

@@ -179,13 +179,14 @@ def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[
 def test_a_run_that_is_active_can_be_cancelled_at_once(
     runs: Runs, ledger: Ledger, wakes: list[None], state: RunState
 ) -> None:
-    """Its requests in flight have no time to finish; a run that is resumed later gives them theirs again."""
+    """Its requests in flight have no time to finish, and a run that goes on later has its grace again."""
     run = lead_to(runs, ledger, state)
     assert ledger.runs.fetch(run).drain_s == Spec().drain_s > 0
     wakes.clear()
     record = runs.cancel(run, at_once=True)
     assert (record.state, record.drain_s) == (RunState.CANCELLING, 0.0)
     assert ledger.runs.fetch(run).drain_s == 0.0
+    assert wakes
     ledger.runs.change_state(run, RunState.FAILED, NOW)
     assert runs.resume(run).drain_s == Spec().drain_s
 

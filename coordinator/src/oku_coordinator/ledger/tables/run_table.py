@@ -198,11 +198,8 @@ def put_last(transaction: Transaction, run: str, now: float) -> None:
 
 
 def drop_in_flight(transaction: Transaction, run: str) -> None:
-    """Note that the requests in flight of an active run get no time to finish."""
-    transaction.execute(
-        "UPDATE runs SET drops_in_flight = 1 WHERE run = ? AND state IN ('running', 'pausing', 'cancelling')",
-        run,
-    )
+    """Note that the requests in flight of a run that is being cancelled get no time to finish."""
+    transaction.execute("UPDATE runs SET drops_in_flight = 1 WHERE run = ? AND state = 'cancelling'", run)
 
 
 def forget_served(transaction: Transaction, run: str) -> None:
