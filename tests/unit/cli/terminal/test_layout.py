@@ -139,8 +139,8 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     """The frame shows bar, account, rates, latencies, times and outcomes."""
     trend = TrendTracker().add(tick)
     sample = tick.sample
-    counts = [sample.done, sample.requests_total, sample.accounted, sample.workers]
-    counts += [round(sample.in_flight), sample.outcomes_so_far[0], *filter(None, sample.outcomes_so_far)]
+    counts = [sample.done, sample.requests_total, sample.accounted, sample.workers or 0]
+    counts += [round(sample.in_flight or 0), sample.outcomes_so_far[0], *filter(None, sample.outcomes_so_far)]
     numbers = [
         *map(format_count, counts),
         f.format_progress(sample.done, sample.requests_total),
