@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.leases import build_batch, build_checkpoint, deal_lease
 
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
 
@@ -154,3 +155,20 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     assert parts.signals.woken.is_set()
     await parts.rounds.step(now)
     assert announced == [(1.0, 3.0)] * 2
+
+
+async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
+    """A closed lease is forgotten, what was taken is noted, and a round begins that visits the worker."""
+    ledger, rounds = parts.ledger, parts.rounds
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    lease = deal_lease(ledger, "r1", 10, 2.0)
+    assert lease is not None
+    named = {lease.id: LeaseProgress(10, 10, [0] * 6)}
+    rounds.note_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
+    parts.signals.woken.clear()
+    batch = build_batch(lease, build_checkpoint(lease), taken=10)
+    rounds.note_receipts(ledger.leases.apply([batch], parts.pace.allow, 5.0))
+    assert list(parts.roster.list_leases()) == []
+    assert parts.roster.workers()[0].find_rate("r1").taken == 10
+    assert parts.signals.woken.is_set()
