@@ -71,11 +71,11 @@ async def _run_order(order: dict[str, Any]) -> dict[str, Any]:
         await worker.run(spec, order["warm_up"], start=1_000_000)
     _OWN.joinpath("clear_refs").write_text("5")  # the peak begins anew
     before_kib = _read_peak_kib()
-    report = await worker.run(spec, order["requests"])
+    account = await worker.run(spec, order["requests"])
     grown_kib = _read_peak_kib() - before_kib
     await asyncio.to_thread(worker.close)
     return {
-        "outcomes": count(report), "growth_kib": grown_kib, "bytes_received": report.part.bytes_received
+        "outcomes": count(account), "growth_kib": grown_kib, "bytes_received": account.part.bytes_received
     }  # fmt: skip
 
 
