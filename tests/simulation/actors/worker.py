@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 ORDERS, PROGRESS = "*orders", "*progress"
 _DRAIN_POLL_S = 0.05
+_LOOK_S = 0.1
+"""Half as often as in a real worker; each look costs the simulation as much as a request."""
 _DRAINS_S = 20.0
 _MOST_LEASES = 1000
 
@@ -102,7 +104,7 @@ class WorkerActor:
         gauges = ProcessGauges(
             monotonic=clock.monotonic, cpu_s=lambda: 0.0, rss_mb=lambda: 50.0, peak_rss_mb=lambda: 60.0
         )
-        lag = LagMeter(lambda late_s: meter.look(late_s), clock.monotonic)  # noqa: PLW0108  # it comes later
+        lag = LagMeter(lambda late_s: meter.look(late_s), clock.monotonic, _LOOK_S)  # noqa: PLW0108  # later
         meter = WorkerMeter(
             SteadyClock(clock.wall, clock.monotonic),
             gauges,
