@@ -169,18 +169,23 @@ def mutate(data: st.DataObject, value: Any) -> Any:
     if isinstance(value, list):
         return mutate_list(data, value)
     name = data.draw(st.sampled_from([field.name for field in msgspec.structs.fields(value)][2:]))
+    if name == "per_second":
+        return msgspec.structs.replace(value, per_second=mutate_seconds(data, value.per_second))
     return msgspec.structs.replace(value, **{name: mutate(data, getattr(value, name))})
 
 
 def mutate_counts(data: st.DataObject, value: dict[Any, Any]) -> dict[Any, Any]:
-    """Draw counts by second, or by status, with one of them changed, removed or added."""
-    if any(isinstance(key, int) for key in value):
-        second = data.draw(st.sampled_from([-1, 2**53, 7, *value]))
-        return value | {second: data.draw(st.sampled_from([[0] * 6, [1] * 5, [0, 0, -1, 0, 0, 0]]))}
+    """Draw counts by status with one of them changed, removed or added."""
     names = st.sampled_from(["200", "404", "007", "7", "", "ok", "1000", "-1", "٢٠٠", "2xx", *value])
     changed = dict(value)
     changed.pop(data.draw(names), None)
     return changed | {data.draw(names): data.draw(st.integers(-1, 30))}
+
+
+def mutate_seconds(data: st.DataObject, value: dict[int, list[int]]) -> dict[int, list[int]]:
+    """Draw counts by second with those of one second changed or added."""
+    second = data.draw(st.sampled_from([-1, 2**53, 7, *value]))
+    return value | {second: data.draw(st.sampled_from([[0] * 6, [1] * 5, [0, 0, -1, 0, 0, 0]]))}
 
 
 def mutate_list(data: st.DataObject, value: list[Any]) -> list[Any]:
