@@ -68,13 +68,15 @@ def fetch_versions() -> dict[str, str]:
     return versions | programs | pinned | {"valkey": _fetch_valkey_version()}
 
 
-def fetch_commit() -> str:
-    """The commit that was measured, with `+` for changes that are in none; `unknown` without git."""
+def fetch_commit(folder: Path = Path()) -> str:
+    """The commit of a checkout, with `+` for changes that are in none; `unknown` without git."""
     git = shutil.which("git")
     if git is None:
         return "unknown"
-    commit = _read_output(git, "rev-parse", "--short", "HEAD")
-    changed = _read_output(git, "status", "--porcelain", "--untracked-files=no", "--", "*.py", "requirements")
+    commit = _read_output(git, "-C", str(folder), "rev-parse", "--short", "HEAD")
+    changed = _read_output(
+        git, "-C", str(folder), "status", "--porcelain", "--untracked-files=no", "--", "*.py", "requirements"
+    )
     return f"{commit}{'+' if changed else ''}" if commit else "unknown"
 
 
