@@ -5,7 +5,7 @@ from tests.kit.workers.engines_in_memory import OTHER_SPEC, SPEC, build_lease
 
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Stop
-from oku_workers.leases.intake import MOST_SPECS, REMEMBERED_S, Arrival, Intake, Objection
+from oku_workers.leases.intake import LATEST_S, MOST_SPECS, REMEMBERED_S, Arrival, Intake, Objection
 
 
 class Desk:
@@ -78,14 +78,17 @@ def test_a_stale_lease_is_objected_to(desk: Desk) -> None:
     assert desk.accept_one(build_lease(5, 9), start_by=desk.now - 0.1) == Objection.STALE
 
 
-def test_an_id_is_remembered_until_its_message_is_stale(desk: Desk) -> None:
-    """After that the message itself says that it must not be begun: memory does not grow."""
+def test_an_id_is_remembered_until_no_message_with_it_can_be_in_time(desk: Desk) -> None:
+    """Whoever sends a lease again estimates the worker's clock anew, and may allow it more time."""
     lease = build_lease(0, 5)
     desk.accept(lease, start_by=1060.0)
-    desk.now = 1059.0
-    assert desk.accept(lease, start_by=1060.0) == []
     desk.now = 1061.0
-    assert desk.accept_one(lease, start_by=1060.0) == Objection.STALE
+    assert desk.accept(lease, start_by=1080.0) == []
+    desk.now = 1080.0 + LATEST_S
+    assert desk.accept(lease, start_by=1080.0) == []
+    desk.now = 1080.1 + LATEST_S
+    desk.accept(build_lease(5, 9))
+    assert desk.accept_one(lease, start_by=1080.0) == Objection.STALE
 
 
 def test_a_lease_that_was_ended_before_it_came_is_objected_to(desk: Desk) -> None:

@@ -16,6 +16,8 @@ MOST_SPECS = 4
 """Of so many runs a worker remembers the spec."""
 REMEMBERED_S = 3600.0
 """So long a worker refuses a lease that was ended before it came."""
+LATEST_S = 60.0
+"""A lease that is sent again may be in time for so much longer: its sender only estimates this clock."""
 
 
 class Objection(StrEnum):
@@ -67,8 +69,9 @@ class Intake:
         self._forget_old()
         arrivals = []
         for lease in batch.leases:
-            if lease.id not in self._known:
-                self._known[lease.id] = batch.start_by
+            is_new = lease.id not in self._known
+            self._known[lease.id] = max(self._known.get(lease.id, 0.0), batch.start_by + LATEST_S)
+            if is_new:
                 arrivals.append(Arrival(lease, spec, self._find_objection(lease, batch)))
         return arrivals
 
