@@ -12,11 +12,13 @@ import oku_workers
 from oku_core.process.supervision import Health, Supervisor, cancel, describe_error, keep_going
 
 ALONE = {
+    ("oku_coordinator/broker/sender.py", "_start_threads"): "each goes on with the next message",
     ("oku_coordinator/main_loop.py", "wait"): "awaited where they are made",
     ("oku_workers/engines/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/httptools/engine.py", "_fill"): "one connection: its request ends with it",
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
+    ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
 }
 """What is started without a supervisor, by module and function, with the reason."""
