@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from tests.simulation.machine.clocks import MachineClock
@@ -55,11 +56,12 @@ def worker() -> Iterator[_Worker]:
 
 
 def test_what_is_not_confirmed_is_repeated_for_ever(worker: _Worker) -> None:
-    """Also after a regular checkpoint was due at which there was nothing new to say."""
-    worker.run(120.0)
-    pauses = [later - earlier for earlier, later in zip(worker.sent, worker.sent[1:], strict=False)]
-    assert len(worker.sent) > 30
-    assert max(pauses) <= worker.checkpointer.interval_s + 0.1
+    """Also when there is nothing new to say; at each interval at first, and once a minute after long."""
+    worker.run(600.0)
+    pauses = [later - earlier for earlier, later in pairwise(worker.sent)]
+    assert max(pauses[:9]) <= worker.checkpointer.interval_s + 0.1
+    assert 59.0 < max(pauses) <= 60.1
+    assert worker.sent[-1] > 600.0 - 60.1
 
 
 def test_what_is_confirmed_is_not_repeated(worker: _Worker) -> None:
