@@ -150,7 +150,10 @@ class SimulatedWorker:
         self._runs: list[str] = []
         self._taken = self._allowance = self._told_requests = 0
         self._first_at = self._said_at = 0.0
-        self._repeat_s = _FIRST_REPEAT_S
+        self._repeat_s = self._first_repeat_s = _FIRST_REPEAT_S
+        self._is_waiting = False
+        """Whether a message of it is not confirmed; the next one waits."""
+        self._told_at = now
         self._window = 1
         self.checkpoint_s = 3.0
         """How often it says how far it is, as the coordinator wants it."""
@@ -187,7 +190,10 @@ class SimulatedWorker:
             if found := self._leases.get(lease):
                 found.limit = max(found.limit, limit)
         if control.confirmed or control.limits:
-            self._allowance, self._repeat_s = self._count_room(), _FIRST_REPEAT_S
+            self._allowance = self._count_room()
+        if self._is_waiting and all(lease.confirmed >= lease.sequence for lease in self._leases.values()):
+            self._is_waiting = False
+            self._first_repeat_s = max(_FIRST_REPEAT_S, 2 * (now - self._told_at))
         ended = [self._shorten(lease, end) for lease, end in control.ends.items()]
         self._plan(now, is_urgent=any(ended))
 
@@ -236,7 +242,10 @@ class SimulatedWorker:
         )
         for lease in open_leases:
             lease.is_said = lease.is_final
-        self._repeat_s = min(self.checkpoint_s, 2 * self._repeat_s)
+        if self._is_waiting:
+            self._repeat_s = min(max(self.checkpoint_s, self._first_repeat_s), 2 * self._repeat_s)
+        else:
+            self._is_waiting, self._told_at, self._repeat_s = True, now, self._first_repeat_s
         self._plan(now)
         return batch
 
@@ -290,7 +299,7 @@ class SimulatedWorker:
         if unsaid:
             times.append(now + unsaid[0].find_final_in() / self._rate_rps)
             times.append(now + (self._count_room() - self._allowance / 3) / self._rate_rps)
-        if any(lease.sequence > lease.confirmed for lease in self._leases.values()):
-            times.append(self._said_at + self._repeat_s)
+        if self._is_waiting:
+            times, is_urgent = [self._said_at + self._repeat_s], False
         wished_at = now if is_urgent else min(times)
         self.next_at = max(wished_at, self._said_at + _SHORTEST_S)

@@ -1,8 +1,9 @@
 """When a worker sends checkpoints: often early in a run, then at an interval, and at once when asked.
 
-What they say is another's business. A checkpoint that is not confirmed is followed by another one, with
-growing pauses: it tells the newest state, so nothing is lost with it. To a coordinator that is away for long
-little is sent, for nobody empties its queue; once it is heard of, it is told at once.
+What they say is another's business. One message is under way at a time: until it is confirmed, the next one
+waits, or a coordinator that is slow would be buried under ever more of them. One that is not confirmed is
+followed by another, with growing pauses: it tells the newest state, so nothing is lost with it. To a
+coordinator that is away for long little is sent; once it is heard of, it is told at once.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ COALESCE_S = 0.05
 _EARLY_S = (0.5, 1.0, 2.0)
 """After the first request of a run, for the coordinator knows nothing of it yet."""
 _FIRST_REPEAT_S = 1.0
+_REPEAT_DELAYS = 2.0
+"""An answer that takes this many times as long as the last one took is lost."""
 _LONGEST_RETRY_S = 1.0
 _MOST_UNANSWERED = 10
 """After so many repetitions in a row, the coordinator is away."""
@@ -53,8 +56,10 @@ class Checkpointer:
         self._note_sent = note_sent
         self._spread = spread
         self._interval_s = DEFAULT_INTERVAL_S
-        self._repeat_s = _FIRST_REPEAT_S
+        self._first_repeat_s = self._repeat_s = _FIRST_REPEAT_S
         self._unanswered = 0
+        self._told_at = -math.inf
+        """When the message that is under way was sent first."""
         self._sent_at = -math.inf
         self._wanted_at = self._regular_at = self._repeat_at = math.inf
         self._early_at: list[float] = []
@@ -83,8 +88,12 @@ class Checkpointer:
         self._wake()
 
     def note_all_confirmed(self) -> None:
-        """Nothing has to be repeated."""
-        self._repeat_at, self._repeat_s = math.inf, _FIRST_REPEAT_S
+        """Nothing has to be repeated, and the next message may go."""
+        if self._repeat_at < math.inf:
+            took_s = _now() - self._told_at
+            self._first_repeat_s = min(max(_FIRST_REPEAT_S, _REPEAT_DELAYS * took_s), _LONGEST_PAUSE_S)
+        self._repeat_at, self._repeat_s = math.inf, self._first_repeat_s
+        self._wake()
 
     def note_heard(self) -> None:
         """The coordinator has said something."""
@@ -93,6 +102,7 @@ class Checkpointer:
         if was_away:
             self._repeat_s = _FIRST_REPEAT_S
             self._repeat_at = min(self._repeat_at, _now())
+            self._told_at = _now()
             self._wake()
 
     @property
@@ -115,7 +125,8 @@ class Checkpointer:
             try:
                 await self._send(batch)
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
-                self.want(min(health.note_failure(error), _LONGEST_RETRY_S))
+                self._unanswered -= is_repeat  # nobody was asked
+                self._repeat_at = _now() + min(health.note_failure(error), _LONGEST_RETRY_S)
                 continue
             health.note_well()
             self._note_sent(batch)
@@ -133,7 +144,9 @@ class Checkpointer:
 
     def _find_due(self) -> float:
         early_at = self._early_at[0] if self._early_at else math.inf
-        due = min(self._wanted_at, self._regular_at, self._repeat_at, early_at)
+        due = min(self._wanted_at, self._regular_at, early_at)
+        if self._repeat_at < math.inf:
+            due = self._repeat_at
         return max(due, self._sent_at + (self._repeat_s if self._is_away else COALESCE_S))
 
     def _plan_next(self) -> bool:
@@ -149,10 +162,11 @@ class Checkpointer:
         """A message is about to be sent: plan when to send what it says again."""
         if is_repeat:
             self._unanswered += 1
-            longest_s = _LONGEST_PAUSE_S if self._is_away else max(self._interval_s, _FIRST_REPEAT_S)
+            longest_s = _LONGEST_PAUSE_S if self._is_away else max(self._interval_s, self._first_repeat_s)
             self._repeat_s = min(2 * self._repeat_s, longest_s)
-        if is_repeat or self._repeat_at == math.inf:
-            self._repeat_at = self._sent_at + self._repeat_s
+        else:
+            self._told_at = self._sent_at
+        self._repeat_at = self._sent_at + self._repeat_s
 
     def _wake(self) -> None:
         if self._woken is not None and not self._woken.done():
