@@ -30,7 +30,7 @@ def test_the_broker_is_killed_and_restarted_with_its_data(start_load: Start) -> 
 
 @pytest.mark.parametrize("engine", [Engine.AIOHTTP])
 def test_the_broker_is_killed_and_restarted_empty(start_load: Start) -> None:
-    """Messages are hints: when all of them are lost, the ledger grants again what they stood for."""
+    """Messages are hints: when all of them are lost, what they stood for is sent again."""
     run = start_load(36_000, "--range-size", "2000")
     run.wait_for_accounted(10_000)
     # While its supervisor sleeps, nobody starts the broker again before its data is gone.

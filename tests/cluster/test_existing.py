@@ -62,7 +62,7 @@ def test_an_existing_valkey_and_an_existing_loki_are_used(cluster: Cluster, thei
 def test_a_rabbitmq_that_loses_its_pod_and_its_data_loses_nothing(
     cluster: Cluster, theirs: str, ours: str, tmp_path: Path
 ) -> None:
-    """Queues are declared again, and what the messages stood for is granted again."""
+    """Queues are declared again, and what the messages stood for is sent again."""
     rabbitmq = build_rabbitmq()
     broker = rabbitmq.install(cluster, theirs)
     release = make_release(cluster, ours, broker, rabbitmq.port, {})

@@ -227,8 +227,8 @@ def _build_table() -> Panel:
         key="worker",
         sort_by="requests",
         title="Totals per worker",
-        shows=f"What each worker accounted for, and what its reports say about it: the {_MOST_ROWS} largest"
-        " values of each column.",
+        shows=f"What each worker accounted for, and what its checkpoints say about it: the {_MOST_ROWS}"
+        " largest values of each column.",
         exactness=Exactness.EXACT,
         queries=[
             Query(f"topk({_MOST_ROWS}, {expr})", name, is_instant=True) for name, expr in columns.items()

@@ -87,7 +87,8 @@ def command(
 ) -> None:
     """Run a worker, which takes leases and sends their requests.
 
-    On SIGTERM it reports what it has done, gives back the rest, and ends.
+    On SIGTERM it takes nothing more, lets requests in flight finish for up to --grace, gives back the rest,
+    and ends.
     """
     from oku_workers.process import serve  # noqa: PLC0415  # Celery and aiohttp take a second to load
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415

@@ -232,7 +232,7 @@ class Roster:
     def remove_silent(self, now: float) -> list[WorkerState]:
         """Take out and return the workers that were silent for too long: they are dead, or have left.
 
-        One that has left is not gone like a dead one: a report of its may still wait in the broker.
+        One that has left is not gone like a dead one: a checkpoint of its may still wait in the broker.
         """
         timeout_s, left_after_s = self.worker_timeout_s, _LEFT_AFTER_INTERVALS * self.heartbeat_interval_s
         silent = []

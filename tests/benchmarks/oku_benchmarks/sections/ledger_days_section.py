@@ -10,9 +10,9 @@ _COMMAND_GOAL_S = 1
 _TEXT = """\
 A ledger of {runs:,} runs, one of which has {leases:,} leases, made beforehand ({ledger_mb:,.0f} MB). The
 coordinator is killed and started again on it; the long run goes on with {workers:,} simulated workers, which
-take leases and report, but send no request; then all of them are killed, and {leases_lost:,} leases are taken
-back; at last its whole history is sent. All the while `/healthz` is asked, one question after the other: it
-waits behind whatever holds the event loop, be it the ledger or not.
+take leases and send checkpoints, but no request; then all of them are killed, and {leases_lost:,} leases are
+taken back; at last its whole history is sent. All the while `/healthz` is asked, one question after the
+other: it waits behind whatever holds the event loop, be it the ledger or not.
 
 {waits}
 
