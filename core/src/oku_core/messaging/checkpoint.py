@@ -2,8 +2,8 @@
 
 A checkpoint is a state rather than a difference. The newest one counts, so a lost, doubled or late one
 changes nothing; a worker repeats its newest one until the coordinator has confirmed its sequence number.
-`find_fault` checks whether a checkpoint is plausible by itself; the ledger checks whether it contains its
-predecessor, and decides whether it counts.
+`find_fault` and `find_batch_fault` check what is plausible by itself; the ledger checks whether a checkpoint
+contains its predecessor, and decides whether it counts.
 """
 
 import re
@@ -133,6 +133,15 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: list[Checkpoint]
 
 
+def find_batch_fault(batch: CheckpointBatch) -> str | None:
+    """Say what is wrong with the figures of a message beside its checkpoints; None if nothing is."""
+    for name in ("taken", "rate_rps"):
+        figure = getattr(batch, name)
+        if not 0 <= figure < _LIMIT:
+            return f"{name} is {figure}"
+    return None
+
+
 def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
     """Say why a checkpoint of a lease of `length` indices cannot be true; None if it can.
 
@@ -149,7 +158,7 @@ def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
 def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
     if not 0 <= checkpoint.done <= checkpoint.end <= length:
         return f"it is done to {checkpoint.done} of {checkpoint.end}, but the lease has {length} positions"
-    if checkpoint.sequence < 1:
+    if not 1 <= checkpoint.sequence < _LIMIT:
         return f"its sequence number is {checkpoint.sequence}"
     if any(b <= a for a, b in pairwise([-1, *checkpoint.in_flight, checkpoint.done])):
         return "the positions in flight do not rise within what is done"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.checkpoint import CheckpointBatch, find_batch_fault
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Order
 from oku_core.messaging.progress import Progress
@@ -164,7 +164,10 @@ def decode_checkpoints(signer: Signer, body: bytes | str) -> CheckpointBatch:
     sealed = open_task(signer, MessageKind.CHECKPOINT, body)
     if sealed.protocol != PROTOCOL:
         raise _build_other_protocol(sealed)
-    return _decode(sealed.body, _CHECKPOINT_DECODER)
+    batch = _decode(sealed.body, _CHECKPOINT_DECODER)
+    if fault := find_batch_fault(batch):
+        raise MalformedMessageError(fault)
+    return batch
 
 
 def decode_progress(signer: Signer, body: bytes | str) -> Progress:

@@ -110,7 +110,7 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
     keys = [(part.phase, part.name) for part in checkpoint.parts]
     return (
         checkpoint.end in range(checkpoint.done, length + 1)
-        and checkpoint.sequence > 0
+        and checkpoint.sequence in range(1, 2**53)
         and in_flight <= taken
         and sorted(in_flight) == checkpoint.in_flight
         and len(set(keys)) == len(keys)
@@ -243,6 +243,7 @@ def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"end": 11}, "it is done to 7 of 11, but the lease has 10 positions"),
         ({"end": 6}, "it is done to 7 of 6, but the lease has 10 positions"),
         ({"sequence": 0}, "its sequence number is 0"),
+        ({"sequence": 2**53}, f"its sequence number is {2**53}"),
         ({"in_flight": [-1]}, "the positions in flight do not rise within what is done"),
         ({"in_flight": [7]}, "the positions in flight do not rise within what is done"),
         ({"in_flight": [5, 5]}, "the positions in flight do not rise within what is done"),

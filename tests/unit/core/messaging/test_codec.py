@@ -171,6 +171,22 @@ def test_signed_checkpoints_with_a_wrong_part_are_malformed(change: dict[str, ob
         decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
 
 
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"taken": 10**400}, "taken is 1"),
+        ({"taken": -1}, "taken is -1"),
+        ({"rate_rps": 1e308}, "rate_rps is 1e"),
+        ({"rate_rps": -0.5}, "rate_rps is -0.5"),
+    ],
+)
+def test_checkpoints_with_an_impossible_figure_are_malformed(change: dict[str, object], fault: str) -> None:
+    """An error in the middle of their intake would leave them in the queue, and hold up all behind them."""
+    document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | change
+    with pytest.raises(MalformedMessageError, match=f"^{fault}"):
+        decode_checkpoints(SIGNER, as_task(seal(MessageKind.CHECKPOINT, document)))
+
+
 def test_unknown_fields_of_a_message_are_ignored() -> None:
     """A newer worker may add fields."""
     document = msgspec.to_builtins(CHECKPOINTS, str_keys=True) | {"colour": "red"}
