@@ -37,7 +37,7 @@ class Orders:
         clock: monotonic seconds.
 
     Attributes:
-        count: how many orders have come.
+        count: how many orders to this worker alone have come. Those to all come another way.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Orders:
 
     def obey(self, order: Order) -> None:
         """Do as told; nobody waits until it is done."""
-        self.count += 1
         match order:
             case Stop():
                 self._loop_thread.post(lambda: self._runner.stop(order))
             case Control():
+                self.count += 1
                 self._loop_thread.post(lambda: self._runner.control(order))
             case Intervals():
                 self._take_intervals(order)

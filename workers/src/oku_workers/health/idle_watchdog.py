@@ -17,7 +17,7 @@ class IdleWatchdog:
     """Judges what whoever calls it has seen.
 
     Args:
-        count_heard: how many messages have arrived so far.
+        count_heard: how many messages have arrived so far by the queues in which others wait.
         limit_s: deaf beside waiting messages for so long means stuck.
         exit_process: ends the process at once, with a code.
     """
