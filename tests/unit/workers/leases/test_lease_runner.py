@@ -338,6 +338,27 @@ async def test_a_lease_that_the_engine_has_spoilt_is_given_up(
     assert "failed: ArithmeticError: a fault of our own" in caplog.text
 
 
+async def test_a_lease_that_the_engine_has_spoilt_is_never_given_back_as_unbegun(bench: Bench) -> None:
+    """Its requests may have been sent, whoever asks for it, and however late its message comes again."""
+    lease = build_lease(0, 100)
+    start_by = asyncio.get_running_loop().time() + 60
+    bench.take(lease, start_by=start_by)
+    await settle()
+    bench.engine.fill()
+    await asyncio.sleep(300.0)
+    bench.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
+    await settle()
+    sent = len(list_checkpoints(bench, lease.id))
+
+    bench.take(build_lease(100, 110))  # what can be forgotten is forgotten as others come
+    bench.take(lease, start_by=start_by)
+    bench.control(ends={lease.id: 0})
+    await asyncio.sleep(1.0)
+
+    assert lease.id not in bench.runner.lease_ids
+    assert len(list_checkpoints(bench, lease.id)) == sent
+
+
 async def test_closing_ends_every_lease(bench: Bench) -> None:
     """It ends those in flight, those that wait, and those that wait for another engine."""
     bench.take(build_lease(0, 10))

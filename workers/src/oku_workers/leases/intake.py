@@ -15,7 +15,7 @@ from oku_core.spec.spec import Spec
 MOST_SPECS = 4
 """Of so many runs a worker remembers the spec."""
 REMEMBERED_S = 3600.0
-"""So long a worker refuses a lease that was ended before it came."""
+"""So long a worker refuses a lease that was ended before it came, and is silent about one that it has lost."""
 LATEST_S = 60.0
 """A lease that is sent again may be in time for so much longer: its sender only estimates this clock."""
 
@@ -81,6 +81,10 @@ class Intake:
             return False
         self._ended[lease] = self._now() + REMEMBERED_S
         return True
+
+    def note_lost(self, lease: str) -> None:
+        """Nobody can say what was sent of a lease: say nothing of it, however late it is asked for."""
+        self._known[lease] = max(self._known.get(lease, 0.0), self._now() + REMEMBERED_S)
 
     def stop(self, order: Stop) -> None:
         """Refuse the leases that are meant, should they still arrive."""

@@ -212,6 +212,7 @@ class LeaseRunner:
             # Nobody can say what became of it; the coordinator misses it, and takes it back.
             context = _build_context(lease.execution.lease)
             _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
+            self._intake.note_lost(lease.id)
             self._forget(lease)
             return
         self._meter.settle(lease)
