@@ -151,6 +151,18 @@ async def test_a_worker_that_may_take_nothing_asks_again_and_again(bench: Bench)
     assert 6 <= len(sequences) <= 15
 
 
+async def test_a_worker_that_may_take_nothing_of_a_run_asks_for_that_run(bench: Bench) -> None:
+    """Its first lease of the run may have been lost; the limits of a run rise for who names it."""
+    bench.take(build_lease(0, 3))
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert (bench.sent[-1].run, bench.sent[-1].taken) == ("r1", 3)
+    bench.take(build_lease(5, 20, run="r2", limit=0))
+    await asyncio.sleep(10.0)
+    assert (bench.sent[-1].run, bench.sent[-1].taken, bench.sent[-1].rate_rps) == ("r2", 0, 0.0)
+
+
 async def test_a_worker_asks_for_more_when_a_third_of_what_may_be_taken_is_left(bench: Bench) -> None:
     """The answer comes before the rest is taken."""
     [account] = bench.take(build_lease(0, 100, limit=20))

@@ -15,7 +15,7 @@ from oku_core.spec.spec import Spec
 MOST_SPECS = 4
 """Of so many runs a worker remembers the spec."""
 REMEMBERED_S = 3600.0
-"""So long a worker refuses a lease that was ended before it came, and is silent about one that it has lost."""
+"""So long a worker refuses a lease that was ended before it came, and says nothing of one that is lost."""
 LATEST_S = 60.0
 """A lease that is sent again may be in time for so much longer: its sender only estimates this clock."""
 

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterable
 
 from oku_core.accounting.histogram import coarsen
-from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import LeaseBatchHead
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control, Stop
@@ -20,6 +19,7 @@ from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.spec import Spec
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.executions.execution import Execution
+from oku_workers.leases.checkpoint_maker import CheckpointMaker
 from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.intake import Intake
@@ -56,10 +56,12 @@ class LeaseRunner:
         self._meter = meter or WorkerMeter()
         self._intake = Intake(worker.incarnation, self._meter.clock.now)
         spread = zlib.crc32(worker.incarnation.encode()) / 2**32
-        self._checkpointer = Checkpointer(send, self._collect, self._note_sent, spread)
-        self._watch = RunWatch(engines.feed, lambda: engines.window, self._checkpointer.begin_run)
-        engines.feed.on_low = self._checkpointer.want
         self._leases: dict[str, OpenLease] = {}
+        self._watch = RunWatch(engines.feed, lambda: engines.window)
+        maker = CheckpointMaker(worker, self._leases, engines, self._meter, self._watch)
+        self._checkpointer = Checkpointer(send, maker.collect, maker.note_sent, spread)
+        self._watch.on_begin = self._checkpointer.begin_run
+        engines.feed.on_low = self._checkpointer.want
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self._progress_count = 0
@@ -270,46 +272,6 @@ class LeaseRunner:
     def _cut_off(self, executions: list[Execution]) -> None:
         for execution in executions:
             self._engines.cut_off(execution)
-
-    def _collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # the checkpointer calls it
-        """The checkpoints of all leases that have news, or, if told so, are not confirmed."""
-        told = [
-            lease
-            for lease in self._leases.values()
-            if (lease.has_news or (is_repeat and not lease.is_confirmed)) and not lease.execution.is_abandoned
-        ]
-        if not told and (starved := self._find_starved()) is not None:
-            starved.is_asked = True
-            told = [starved]
-        if not told:
-            return None
-        now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
-        self._meter.charge_cpu()
-        self._meter.look_at_runs()
-        in_flight = self._engines.group_in_flight()
-        newest = self._watch.newest
-        return CheckpointBatch(
-            worker=self._worker.name,
-            incarnation=self._worker.incarnation,
-            run=newest.run if newest else "",
-            taken=newest.taken if newest else 0,
-            rate_rps=round(newest.rate_rps, 3) if newest else 0.0,
-            checkpoints=[
-                lease.build_checkpoint(now, in_flight.get(lease.execution, ()), peak_rss_mb) for lease in told
-            ],
-        )
-
-    def _find_starved(self) -> OpenLease | None:
-        """A lease that its limit keeps from going on while nothing else can be taken."""
-        first = self._engines.feed.find_first()
-        if first is None or self._engines.feed.current is not None:
-            return None
-        return self._leases.get(first.lease.id)
-
-    def _note_sent(self, batch: CheckpointBatch) -> None:
-        for checkpoint in batch.checkpoints:
-            if (lease := self._leases.get(checkpoint.lease)) is not None:
-                lease.note_sent(checkpoint.sequence)
 
 
 def _is_meant(lease: Lease, order: Stop) -> bool:

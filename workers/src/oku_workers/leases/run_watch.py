@@ -24,22 +24,28 @@ class _Run:
     last: OpenLease | None = field(default=None, repr=False)
 
 
+def _ignore() -> None:
+    """Nobody wants to know."""
+
+
 class RunWatch:
     """Looks at the leases in hand, some twenty times a second.
 
     Args:
         feed: says what comes next.
         read_window: how many requests are in flight at a time, by the engine at work.
+
+    Attributes:
         on_begin: called when the first index of a run is about to be taken.
+        newest: the run that an index was last taken of; empty before the first.
     """
 
-    def __init__(self, feed: Feed, read_window: Callable[[], int], on_begin: Callable[[], None]) -> None:
+    def __init__(self, feed: Feed, read_window: Callable[[], int]) -> None:
         self._feed = feed
         self._read_window = read_window
-        self._on_begin = on_begin
         self._runs: dict[str, _Run] = {}
-        self.newest: RunMeter | None = None
-        """What was measured of the run that an index was last taken of."""
+        self.on_begin: Callable[[], None] = _ignore
+        self.newest = ""
 
     def look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
         """Take note of what is new; `now` is in monotonic seconds."""
@@ -61,12 +67,17 @@ class RunWatch:
             has_work = has_untaken and current is not None
             run.rate.look(now, run.taken, run.ended, run.in_flight, has_work=has_work)
             if run.taken:
-                self.newest = run.rate
+                self.newest = name
             run.window.look(now, run.in_flight, run.ended, has_untaken=has_untaken)
             if run.last is not None:
                 watched_s, underfilled_s = run.window.take()
                 run.last.watched_s += watched_s
                 run.last.underfilled_s += underfilled_s
+
+    def find_meter(self, name: str) -> RunMeter | None:
+        """What was measured of a run; None if nothing was, or not of late."""
+        run = self._runs.get(name)
+        return run.rate if run else None
 
     def stop(self, name: str) -> None:
         """A run was stopped: nothing of it is to be taken."""
@@ -79,5 +90,5 @@ class RunWatch:
             self._runs[name] = _Run(RunMeter(name, window, now), WindowMeter(window, now))
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
-            self._on_begin()
+            self.on_begin()
         return self._runs[name]

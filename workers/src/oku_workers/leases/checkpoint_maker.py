@@ -1,0 +1,83 @@
+"""Makes one message of what the open leases of a worker have to say."""
+
+from collections.abc import Mapping
+
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_workers.leases.engine_switch import EngineSwitch
+from oku_workers.leases.open_lease import OpenLease
+from oku_workers.leases.run_watch import RunWatch
+from oku_workers.leases.worker_identity import WorkerIdentity
+from oku_workers.leases.worker_meter import WorkerMeter
+
+
+class CheckpointMaker:
+    """Makes messages of checkpoints; belongs to the thread of the event loop.
+
+    Args:
+        worker: whose leases they are.
+        leases: those in hand, by id.
+        engines: know what is in flight, and what is to be taken next.
+        meter: charges the leases for processor time.
+        watch: knows how far the worker is with each run.
+    """
+
+    def __init__(
+        self,
+        worker: WorkerIdentity,
+        leases: Mapping[str, OpenLease],
+        engines: EngineSwitch,
+        meter: WorkerMeter,
+        watch: RunWatch,
+    ) -> None:
+        self._worker = worker
+        self._leases = leases
+        self._engines = engines
+        self._meter = meter
+        self._watch = watch
+
+    def collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # the checkpointer calls it
+        """The checkpoints of all leases that have news, or, if told so, are not confirmed; None without any.
+
+        A worker that limits keep from going on asks for more, although it has no news.
+        """
+        told = [
+            lease
+            for lease in self._leases.values()
+            if (lease.has_news or (is_repeat and not lease.is_confirmed)) and not lease.execution.is_abandoned
+        ]
+        starved = self._find_starved()
+        if not told and starved is not None:
+            starved.is_asked = True
+            told = [starved]
+        if not told:
+            return None
+        now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
+        self._meter.charge_cpu()
+        self._meter.look_at_runs()
+        in_flight = self._engines.group_in_flight()
+        # The limits of the run that is named here rise, and what is held back may be of a run not yet begun.
+        run = starved.run if starved is not None else self._watch.newest
+        measured = self._watch.find_meter(run)
+        return CheckpointBatch(
+            worker=self._worker.name,
+            incarnation=self._worker.incarnation,
+            run=run,
+            taken=measured.taken if measured else 0,
+            rate_rps=round(measured.rate_rps, 3) if measured else 0.0,
+            checkpoints=[
+                lease.build_checkpoint(now, in_flight.get(lease.execution, ()), peak_rss_mb) for lease in told
+            ],
+        )
+
+    def note_sent(self, batch: CheckpointBatch) -> None:
+        """The broker has a message."""
+        for checkpoint in batch.checkpoints:
+            if (lease := self._leases.get(checkpoint.lease)) is not None:
+                lease.note_sent(checkpoint.sequence)
+
+    def _find_starved(self) -> OpenLease | None:
+        """A lease that its limit keeps from going on while nothing else can be taken."""
+        first = self._engines.feed.find_first()
+        if first is None or self._engines.feed.current is not None:
+            return None
+        return self._leases.get(first.lease.id)
