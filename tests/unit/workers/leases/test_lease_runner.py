@@ -196,18 +196,22 @@ async def test_a_lease_is_shortened_as_far_as_it_can_be(bench: Bench, wish: int,
     assert account.outcomes[0] == end
 
 
-async def test_a_wish_that_cannot_be_granted_is_answered(bench: Bench) -> None:
-    """Whoever wishes again learns that it cannot be."""
+async def test_a_wish_that_cannot_be_granted_is_answered_until_the_answer_is_confirmed(bench: Bench) -> None:
+    """Whoever repeats it then knows it all: an answer to each would be as many messages as there are wishes."""
     [account] = bench.take(build_lease(0, 20))
     await settle()
     bench.engine.fill()
+    bench.is_confirming = False
     bench.control(ends={build_lease(0, 20).id: 0})
     await asyncio.sleep(0.06)
-    sequence = account.checkpoint.sequence
+    assert (account.checkpoint.sequence, account.checkpoint.end) == (1, 3)
     bench.control(ends={build_lease(0, 20).id: 0})
-    await asyncio.sleep(0.06)
-    assert account.checkpoint.sequence == sequence + 1
-    assert account.checkpoint.end == 3
+    await asyncio.sleep(1.5)
+    assert [each.sequence for each in list_checkpoints(bench, build_lease(0, 20).id)] == [1, 1]
+    bench.confirm_all()
+    bench.control(ends={build_lease(0, 20).id: 0})
+    await asyncio.sleep(1.5)
+    assert len(bench.sent) == 2
 
 
 async def test_a_lease_that_was_ended_before_it_came_is_not_begun(bench: Bench) -> None:

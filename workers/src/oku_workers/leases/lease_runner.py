@@ -244,9 +244,10 @@ class LeaseRunner:
                     self._build_execution(Lease(id=lease_id, run=run, ranges=[], limit=0), Spec())
                 )
             return
-        if lease.is_open and end < lease.execution.end:
+        execution = lease.execution
+        if end < execution.end and execution.untaken:
             lease.is_asked = True
-            self._engines.feed.shorten(lease.execution, end)
+            self._engines.feed.shorten(execution, end)
         if lease.has_news:
             self._checkpointer.want()
 
