@@ -5,6 +5,7 @@ its own: neither the event loop nor those who write the ledger wait for it.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
@@ -23,11 +24,15 @@ class CoverageRecorder:
     Args:
         ledger: has the slices, and keeps the lines.
         clock: gives Unix time.
+        timer: monotonic seconds.
     """
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, ledger: Ledger, clock: Callable[[], float], timer: Callable[[], float] = time.monotonic
+    ) -> None:
         self._ledger = ledger
         self._clock = clock
+        self._timer = timer
         self._task: asyncio.Task[None] | None = None
 
     def start(self, supervisor: Supervisor) -> None:
@@ -51,10 +56,10 @@ class CoverageRecorder:
 
     async def _work(self, health: Health) -> None:
         while True:
-            began = self._clock()
+            began = self._timer()
             await asyncio.to_thread(self.record)
             health.note_well()
-            await asyncio.sleep(max(COVERAGE_S, (self._clock() - began) / _SHARE))
+            await asyncio.sleep(max(COVERAGE_S, (self._timer() - began) / _SHARE))
 
 
 def build_coverage(ledger: Ledger, run: str, requests: int) -> Sequence[Fields]:

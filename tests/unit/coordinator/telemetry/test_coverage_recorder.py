@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.telemetry.coverage_recorder import CoverageRecorder
+from oku_coordinator.telemetry.coverage_recorder import COVERAGE_S, CoverageRecorder
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -63,6 +64,28 @@ def test_a_run_that_is_not_active_has_none(ledger: Ledger, deal: Callable[..., L
     ledger.history.put_coverage("r1", 6.0, [{"part": "00"}])
     recorder.record()
     assert take(ledger) == []
+
+
+@pytest.mark.parametrize(("took_s", "pause_s"), [(0.1, COVERAGE_S), (2.0, 40.0)])
+async def test_it_rests_by_how_long_it_took_whatever_the_clock_says(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, took_s: float, pause_s: float
+) -> None:
+    """The clock of the machine may be set by a day while it reads."""
+    paused: list[float] = []
+    resting = asyncio.Event()
+
+    async def rest(seconds: float) -> None:
+        paused.append(seconds)
+        resting.set()
+        await asyncio.Future()
+
+    days, timer = count(0, 86_400), count(0.0, took_s)
+    recorder = CoverageRecorder(ledger, lambda: float(next(days)), lambda: next(timer))
+    monkeypatch.setattr("oku_coordinator.telemetry.coverage_recorder.asyncio.sleep", rest)
+    recorder.start(Supervisor())
+    await resting.wait()
+    await recorder.end()
+    assert paused == [pytest.approx(pause_s)]
 
 
 async def test_it_records_by_itself(ledger: Ledger, deal: Callable[..., LeaseRecord]) -> None:
