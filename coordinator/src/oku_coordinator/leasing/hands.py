@@ -8,8 +8,8 @@ from oku_coordinator.workers.liveness import WorkerState
 from oku_core.spec.spec import Spec
 
 
-class OpenLease(NamedTuple):
-    """A lease with what is known of its worker's place in it.
+class HeldLease(NamedTuple):
+    """An open lease with what is known of its worker's place in it.
 
     Attributes:
         id: the id of the lease.
@@ -39,7 +39,7 @@ class Hands(NamedTuple):
     worker: str
     incarnation: str
     window: int
-    leases: tuple[OpenLease, ...]
+    leases: tuple[HeldLease, ...]
     rate_rps: float | None
     most_rps: float
     taken: int
@@ -59,7 +59,7 @@ def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, sp
         progress = told.get(lease.id)
         taken = lease.done if progress is None else max(lease.done, progress.taken)
         ahead += max(0, min(lease.limit, lease.end) - lease.done)
-        held.append(OpenLease(lease.id, min(taken, lease.end), lease.end))
+        held.append(HeldLease(lease.id, min(taken, lease.end), lease.end))
     rate = worker.find_rate(run)
     return Hands(
         worker=worker.name,

@@ -80,11 +80,6 @@ class LedgerLeases:
         """The open leases of a run by the process that has them, in the order in which it begins them."""
         return self._file.read(lambda transaction: lease_table.fetch_fleet(transaction, run))
 
-    def find_run(self, lease: str) -> str | None:
-        """The run of a lease in whatever state; None when there is no such lease."""
-        record = self._file.read(lambda transaction: lease_table.find_lease(transaction, lease))
-        return record.run if record else None
-
     def find_void(self, leases: Iterable[str]) -> list[str]:
         """Which of these leases are void: they were taken back, or their run has failed."""
         return self._file.read(lambda transaction: lease_table.find_void(transaction, leases))

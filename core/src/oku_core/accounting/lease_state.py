@@ -15,7 +15,7 @@ class ExpiryReason(StrEnum):
     """Why a lease was taken back."""
 
     NOT_SENT = "not_sent"
-    """As far as is known, the broker did not take its message, so nobody should have the lease."""
+    """Of ledgers of an older Oku alone, where the broker did not take its message: nobody had the lease."""
     NOT_TAKEN = "not_taken"
     """Its worker is alive and never had it: its message was lost."""
     WORKER_LOST = "worker_lost"

@@ -1,12 +1,12 @@
 from oku_coordinator.leasing.balance import find_excess, find_uneven, shorten
-from oku_coordinator.leasing.hands import Hands, OpenLease
+from oku_coordinator.leasing.hands import Hands, HeldLease
 
 
 def build_hands(
     worker: str, *leases: tuple[int, int], rate_rps: float | None = 100.0, most_rps: float | None = None
 ) -> Hands:
     """The hands of a worker with a window of 10 and leases `a`, `b` … of what is taken and where they end."""
-    held = tuple(OpenLease(f"{worker}{name}", *lease) for name, lease in zip("abc", leases, strict=False))
+    held = tuple(HeldLease(f"{worker}{name}", *lease) for name, lease in zip("abc", leases, strict=False))
     return Hands(worker, f"b{worker}", 10, held, rate_rps, most_rps or rate_rps or float("inf"), 0, 0)
 
 

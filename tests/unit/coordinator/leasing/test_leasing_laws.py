@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oku_coordinator.leasing.balance import Wishes, find_excess, find_uneven
-from oku_coordinator.leasing.hands import Hands, OpenLease
+from oku_coordinator.leasing.hands import Hands, HeldLease
 from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
 from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_most_held, find_weight
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -28,7 +28,7 @@ def draw_hands(draw: st.DrawFn, window: int, number: int, rates: st.SearchStrate
     rate_rps = draw(rates)
     most_rps = draw(st.one_of(st.just(math.inf), RATES)) if rate_rps is None else rate_rps
     leases = tuple(
-        OpenLease(f"{number}.{place}", taken, taken + untaken)
+        HeldLease(f"{number}.{place}", taken, taken + untaken)
         for place, (taken, untaken) in enumerate(
             draw(st.lists(st.tuples(st.integers(0, 10**5), st.integers(0, 10**6)), max_size=4))
         )
@@ -57,7 +57,7 @@ def give(fleet: Sequence[Hands], chosen: Sequence[tuple[Hands, int]]) -> list[Ha
         sizes[each.worker].append(size)
     return [
         each._replace(
-            leases=(*each.leases, *(OpenLease(f"n{n}", 0, size) for n, size in enumerate(sizes[each.worker])))
+            leases=(*each.leases, *(HeldLease(f"n{n}", 0, size) for n, size in enumerate(sizes[each.worker])))
         )
         for each in fleet
     ]
@@ -147,7 +147,7 @@ def test_leases_that_only_wait_for_their_last_answers_do_not_count(
 ) -> None:
     """However many there are, a worker gets what it would get without them."""
     busy = [
-        each._replace(leases=(*(OpenLease(f"x{n}", 7, 7) for n in range(waiting)), *each.leases))
+        each._replace(leases=(*(HeldLease(f"x{n}", 7, 7) for n in range(waiting)), *each.leases))
         for each in fleet
     ]
     assert [(each.worker, size) for each, size in deal(busy, pending)] == [
@@ -178,7 +178,7 @@ def test_a_fixed_size_is_that_of_every_lease(hands: Hands, range_size: int) -> N
 @given(draw_fleets(st.none() | RATES), st.floats(0.0, 1.0))
 def test_what_was_just_given_is_not_asked_back(fleet: list[Hands], part: float) -> None:
     """Otherwise the same work would be dealt and asked back in turns, as long as the first answers take."""
-    some = [each._replace(leases=(OpenLease("old", 0, int(part * (find_full(each) - 1))),)) for each in fleet]
+    some = [each._replace(leases=(HeldLease("old", 0, int(part * (find_full(each) - 1))),)) for each in fleet]
     assert find_excess(fill(some)) == {}
 
 
@@ -221,7 +221,7 @@ def test_once_what_was_freed_is_dealt_all_end_together(fleet: list[Hands], data:
     parts = data.draw(st.lists(st.floats(0.0, 1.0), min_size=len(fleet), max_size=len(fleet)), "parts")
     work = data.draw(st.floats(0.0, 8.0), "seconds") * sum(rates) / (sum(parts) or 1.0)
     uneven = [
-        each._replace(leases=(OpenLease(f"l{each.worker}", 3, 3 + int(work * part)),))
+        each._replace(leases=(HeldLease(f"l{each.worker}", 3, 3 + int(work * part)),))
         for each, part in zip(fleet, parts, strict=True)
     ]
     even_s = sum(each.untaken for each in uneven) / sum(rates)

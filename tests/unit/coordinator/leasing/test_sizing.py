@@ -1,6 +1,6 @@
 import pytest
 
-from oku_coordinator.leasing.hands import Hands, OpenLease
+from oku_coordinator.leasing.hands import Hands, HeldLease
 from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_most_held, find_weight, size_lease
 
 
@@ -8,7 +8,7 @@ def build_hands(
     worker: str = "w1", *, untaken: int = 0, rate_rps: float | None = None, window: int = 100, taken: int = 0
 ) -> Hands:
     """The hands of a worker with at most one lease."""
-    leases = (OpenLease(f"lease of {worker}", 50, 50 + untaken),) if untaken else ()
+    leases = (HeldLease(f"lease of {worker}", 50, 50 + untaken),) if untaken else ()
     return Hands(worker, f"b{worker}", window, leases, rate_rps, rate_rps or float("inf"), taken, 0)
 
 

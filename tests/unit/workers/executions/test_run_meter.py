@@ -10,7 +10,7 @@ class Worker:
 
     def __init__(self, window: int = 100) -> None:
         self.now = 100.0
-        self.meter = RunMeter("r1", window, self.now)
+        self.meter = RunMeter(window, self.now)
 
     def work(self, seconds: float, rate: float, *, in_flight: int = 100, has_work: bool = True) -> None:
         """Answers come at a rate, and as much is taken."""

@@ -197,7 +197,7 @@ async def test_a_lease_is_shortened_as_far_as_it_can_be(bench: Bench, wish: int,
 
 
 async def test_a_wish_that_cannot_be_granted_is_answered_until_the_answer_is_confirmed(bench: Bench) -> None:
-    """Whoever repeats it then knows it all: an answer to each would be as many messages as there are wishes."""
+    """Whoever repeats it then knows it all: more answers would be as many messages as wishes."""
     [account] = bench.take(build_lease(0, 20))
     await settle()
     bench.engine.fill()

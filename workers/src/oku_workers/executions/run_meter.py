@@ -24,19 +24,15 @@ class RunMeter:
     answers of half a minute come in step.
 
     Args:
-        run: the id of the run.
         window: how many requests are in flight at a time.
         now: monotonic seconds.
 
     Attributes:
         taken: how many indices were taken.
-        begun_at: when the first was about to be taken, in monotonic seconds.
     """
 
-    def __init__(self, run: str, window: int, now: float) -> None:
-        self.run = run
+    def __init__(self, window: int, now: float) -> None:
         self.taken = 0
-        self.begun_at = now
         self._window = window
         self._looked_at = now
         self._is_working = True

@@ -87,7 +87,7 @@ class RunWatch:
     def _find_run(self, name: str, now: float) -> _Run:
         if name not in self._runs:
             window = self._read_window()
-            self._runs[name] = _Run(RunMeter(name, window, now), WindowMeter(window, now))
+            self._runs[name] = _Run(RunMeter(window, now), WindowMeter(window, now))
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
             self.on_begin()
