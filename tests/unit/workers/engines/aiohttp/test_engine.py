@@ -1,6 +1,7 @@
 """What the aiohttp engine does beside the contract of all engines, with a client that the test is."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -146,6 +147,65 @@ async def test_a_request_that_never_ends_is_given_back(
     third = bench.add((9, 20))
     await settle()
     assert third.in_flight + second.in_flight == 3
+
+
+async def test_a_request_that_has_just_ended_is_not_given_back_as_well(bench: AiohttpBench) -> None:
+    """A look at what is stuck may come between its end and the next request of its slot."""
+    release = asyncio.Event()
+
+    async def send(_: int) -> Any:
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        bench.advance(6)
+        asyncio.get_running_loop().call_soon(bench.engine.sweep)
+        raise ClientConnectionError("late")
+
+    bench.send = send
+    first = bench.add((0, 3))
+    await settle()
+    bench.engine.cut_off(first)
+    await settle()
+    release.set()
+    await settle()
+    assert (first.finished.done(), first.given_back) == (True, [0, 1, 2])
+    assert bench.supervisor.troubles == []
+
+
+async def test_a_request_that_somebody_else_cancels_is_given_back_once(bench: AiohttpBench) -> None:
+    """It is not in flight any more, or checkpoints would name it twice."""
+
+    async def send(index: int) -> Any:
+        if index == 1:
+            raise asyncio.CancelledError
+        await asyncio.Event().wait()
+
+    bench.send = send
+    first = bench.add((0, 3))
+    await settle()
+    assert first.given_back == [1]
+    assert bench.engine.group_in_flight() == {first: [0, 2]}
+    assert "cancelled by something else than its engine" in bench.supervisor.troubles[0]
+
+
+async def test_the_slot_of_a_request_that_somebody_else_cancels_goes_on(
+    bench: AiohttpBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease is not lost, and the window is as large as before after a pause."""
+    monkeypatch.setattr("oku_core.process.supervision.FIRST_PAUSE_S", 0.0)
+
+    async def send(index: int) -> Any:
+        if index == 1:
+            raise asyncio.CancelledError
+        return RESPONSE
+
+    bench.send = send
+    first = bench.add((0, 9))
+    await asyncio.wait_for(first.finished, 1)
+    bench.send = None
+    second = bench.add((9, 20))
+    await asyncio.sleep(0.01)
+    assert second.in_flight == 3
 
 
 async def test_an_engine_whose_requests_never_end_can_be_closed(

@@ -77,6 +77,13 @@ class _Slot:
             self.task.cancel()
 
 
+class _CancelledByOthersError(Exception):
+    """A request was cancelled, and not by its engine."""
+
+    def __str__(self) -> str:
+        return "a request was cancelled by something else than its engine"
+
+
 class AiohttpEngine:
     """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
 
@@ -170,11 +177,17 @@ class AiohttpEngine:
         slot.task.add_done_callback(partial(self._end_slot, slot))
 
     def _end_slot(self, slot: _Slot, task: asyncio.Task[None]) -> None:
-        """The task of a slot has ended; an error is a fault of our own, and the lease must not hang."""
-        if task.cancelled() or (error := task.exception()) is None or slot.ending == _STUCK:
+        """The task of a slot has ended; an error is a fault of our own, and the lease must not hang.
+
+        One that somebody else has cancelled begins again, or the window would be smaller from then on.
+        """
+        if slot.ending == _STUCK or (task.cancelled() and not slot.is_open):
+            return
+        error = _CancelledByOthersError() if task.cancelled() else task.exception()
+        if error is None:
             return
         slot.sent_ns, slot.ending = 0, None
-        if slot.execution is not None:
+        if slot.execution is not None and not task.cancelled():
             slot.execution.abandon(error)
         if isinstance(error, Exception):
             self._resting += 1
@@ -212,6 +225,7 @@ class AiohttpEngine:
                         response.close()
             except (Exception, asyncio.CancelledError) as error:  # every request ends in an outcome
                 if not self._account_failure(slot, execution, index, error):
+                    slot.sent_ns = 0  # it is not in flight any more
                     raise
                 slot.sent_ns = 0
                 await asyncio.sleep(0)  # one that fails without waiting must not hold the event loop up
@@ -228,7 +242,7 @@ class AiohttpEngine:
             slot.ending = None
 
     def _account_failure(self, slot: _Slot, execution: Execution, index: int, error: BaseException) -> bool:
-        """Account for a request that ended with an error; False if the event loop itself ends."""
+        """Account for a request that ended with an error; False if it was cancelled by somebody else."""
         if slot.ending == _STUCK:
             return True
         if slot.ending is not None:
@@ -259,9 +273,11 @@ class AiohttpEngine:
         oldest_ns = now_ns - self._limit_ns
         stuck: list[_Slot] = []
         for slot in self._slots:
+            if not slot.sent_ns:
+                continue
             if slot.ending is not None and now_ns - slot.cut_ns > STUCK_S * 1e9:
                 stuck.append(slot)
-            elif 0 < slot.sent_ns < oldest_ns:
+            elif slot.sent_ns < oldest_ns:
                 slot.cut(TIMEOUT)
         for slot in stuck:
             self._replace(slot)
