@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.far_broker import run_far_broker
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.workers import worker_process
 from tests.kit.workers.checkpoint_book import LeaseAccount
@@ -110,11 +112,11 @@ def worker(desk: Desk, tmp_path: Path) -> Iterator[Process]:
 
 
 @contextmanager
-def run_worker(desk: Desk, folder: Path, *flags: str, name: str = "w") -> Iterator[Process]:
-    """Runs a worker of the desk's broker, which logs into a folder."""
+def run_worker(desk: Desk, folder: Path, *flags: str, name: str = "w", url: str = "") -> Iterator[Process]:
+    """Runs a worker of the desk's broker, which logs into a folder; it may have another way there."""
     log = folder / f"{name}.log"
     with worker_process.run_worker(
-        desk.app.conf.broker_url, "--grace", "5s", *flags, name=name, log=log
+        url or desk.app.conf.broker_url, "--grace", "5s", *flags, name=name, log=log
     ) as process:
         desk.find_incarnation(name)
         yield process
@@ -306,8 +308,15 @@ def test_a_lease_that_comes_while_a_worker_drains_is_given_back(desk: Desk, work
 
 
 def test_a_worker_drains_when_nobody_confirms(desk: Desk, tmp_path: Path) -> None:
-    """It waits for its coordinator for a while, and leaves well when the broker has its last word."""
-    with run_worker(desk, tmp_path, "--grace", "1s") as worker:
+    """It waits for its coordinator for a while, and leaves well when the broker has its last word.
+
+    Over a network it takes a second until Celery lets go of the broker.
+    """
+    socket_file = Path(urlsplit(desk.app.conf.broker_url).path)
+    with (
+        run_far_broker(socket_file, 0.02) as url,
+        run_worker(desk, tmp_path, "--grace", "1s", url=url) as worker,
+    ):
         desk.is_confirming = False
         desk.deal(100_000)
         desk.receive()

@@ -45,8 +45,10 @@ from oku_workers.settings import WorkerSettings
 _log = logging.getLogger(__name__)
 
 _DRAIN_POLL_S = 0.02
-_CONFIRMING_S = 20.0
-"""Confirming may take so long after the grace time; a pod is killed 25 s after that time."""
+_CONFIRMING_S = 17.0
+"""Confirming may take so long after the grace time."""
+_ENDING_S = 23.0
+"""A worker that has not ended so long after the grace time is stuck; a pod is killed 25 s after that time."""
 _LAST_LEASES_S = 0.3
 """Leases that were on their way when a worker began to leave come within this time, and are given back."""
 
@@ -121,14 +123,12 @@ class Worker:
             return
         self._has_signal = True
         threading.Thread(target=self._drain, name="drain", daemon=True).start()
-        deadline = threading.Timer(
-            self._settings.grace_s + _CONFIRMING_S + _LAST_LEASES_S, self._give_up_draining
-        )
+        deadline = threading.Timer(self._settings.grace_s + _ENDING_S, self._give_up_draining)
         deadline.daemon = True
         deadline.start()
 
     def _give_up_draining(self) -> None:
-        _log.error("the worker could not end within %.0f s after the grace time: ending", _CONFIRMING_S)
+        _log.error("the worker could not end within %.0f s after the grace time: ending", _ENDING_S)
         os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
