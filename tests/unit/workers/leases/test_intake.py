@@ -105,6 +105,23 @@ def test_a_known_lease_is_not_ended_as_an_unknown_one(desk: Desk) -> None:
     assert not desk.intake.end_unknown("r1.1.aa")
 
 
+def test_what_was_sent_of_is_known_for_a_while_after_its_end(desk: Desk) -> None:
+    """Then it is forgotten, with others that nobody asks for any more."""
+    over, lost = "r1.1.aa", "r1.2.aa"
+    for lease in (over, lost):
+        desk.accept(build_lease(0, 5, name=lease))
+    desk.now += 1000
+    desk.intake.note_over(over)
+    desk.intake.note_lost(lost)
+    desk.now += LATEST_S
+    desk.accept(build_lease(5, 9))
+    assert [desk.intake.end_unknown(lease) for lease in (over, lost)] == [False, False]
+    assert desk.accept(build_lease(0, 5, name=lost)) == []
+    desk.now += REMEMBERED_S
+    desk.accept(build_lease(9, 10))
+    assert [desk.intake.end_unknown(lease) for lease in (over, lost)] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("number", "run", "objection"),
     [(7, "r1", Objection.STOPPED), (8, "r1", None), (7, "r2", None)],

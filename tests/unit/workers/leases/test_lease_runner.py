@@ -241,6 +241,24 @@ async def test_a_lease_that_is_over_is_not_told_of_again(bench: Bench) -> None:
     assert bench.runner.lease_ids == []
 
 
+async def test_a_lease_that_is_over_is_not_given_back_as_unbegun(bench: Bench) -> None:
+    """Whoever has not heard of its end, although it was confirmed, takes it back and counts what was sent."""
+    lease = build_lease(0, 3, name="r1.000000001.aa")
+    bench.take(lease, start_by=asyncio.get_running_loop().time() + 60)
+    await settle()
+    bench.engine.fill()
+    await asyncio.sleep(300.0)
+    bench.engine.answer_all()
+    await asyncio.sleep(0.1)
+    assert bench.runner.lease_ids == []
+    bench.take(build_lease(3, 6))  # what can be forgotten is forgotten as others come
+    sent = len(list_checkpoints(bench, lease.id))
+    for _ in range(10):
+        bench.control(ends={lease.id: 0})
+        await asyncio.sleep(3.0)
+    assert len(list_checkpoints(bench, lease.id)) == sent
+
+
 async def test_control_of_another_process_is_dropped(bench: Bench) -> None:
     """A process before this one may have had the lease."""
     bench.take(build_lease(0, 20))

@@ -49,7 +49,11 @@ class Intake:
         self._incarnation = incarnation
         self._now = now
         self._known: dict[str, float] = {}
+        """Leases that have come, each with the time until which it is remembered; that roughly rises."""
         self._ended: dict[str, float] = {}
+        """Leases that were ended before they came, likewise."""
+        self._lost: dict[str, float] = {}
+        """Leases of which nobody can say what was sent, likewise."""
         self._specs: dict[str, Spec] = {}
         self._stopped: dict[str, int] = {}
         self.is_leaving = False
@@ -69,7 +73,7 @@ class Intake:
         self._forget_old()
         arrivals = []
         for lease in batch.leases:
-            is_new = lease.id not in self._known
+            is_new = lease.id not in self._known and lease.id not in self._lost
             self._known[lease.id] = max(self._known.get(lease.id, 0.0), batch.start_by + LATEST_S)
             if is_new:
                 arrivals.append(Arrival(lease, spec, self._find_objection(lease, batch)))
@@ -77,14 +81,22 @@ class Intake:
 
     def end_unknown(self, lease: str) -> bool:
         """Refuse a lease from now on; False if it is known, and so nothing is to be said about it."""
-        if lease in self._known or lease in self._ended:
+        if lease in self._known or lease in self._ended or lease in self._lost:
             return False
         self._ended[lease] = self._now() + REMEMBERED_S
         return True
 
     def note_lost(self, lease: str) -> None:
         """Nobody can say what was sent of a lease: say nothing of it, however late it is asked for."""
-        self._known[lease] = max(self._known.get(lease, 0.0), self._now() + REMEMBERED_S)
+        self._lost[lease] = self._now() + REMEMBERED_S
+
+    def note_over(self, lease: str) -> None:
+        """The end of a lease is confirmed: say nothing of it to a coordinator that asks for it still.
+
+        It was another one that confirmed it, or it was not believed. Nobody may hear that nothing was taken.
+        """
+        until = max(self._known.pop(lease, 0.0), self._now() + LATEST_S)
+        self._known[lease] = until
 
     def stop(self, order: Stop) -> None:
         """Refuse the leases that are meant, should they still arrive."""
@@ -113,8 +125,8 @@ class Intake:
 
     def _forget_old(self) -> None:
         now = self._now()
-        for remembered in (self._known, self._ended):
-            for lease in [lease for lease, until in remembered.items() if until < now]:
+        for remembered in (self._known, self._ended, self._lost):
+            while remembered and remembered[lease := next(iter(remembered))] < now:
                 del remembered[lease]
 
 

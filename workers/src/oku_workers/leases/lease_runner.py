@@ -123,6 +123,7 @@ class LeaseRunner:
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
                 if lease.is_forgettable:
+                    self._intake.note_over(lease_id)
                     self._forget(lease)
         if all(lease.is_confirmed for lease in self._leases.values()):
             self._checkpointer.note_all_confirmed()
