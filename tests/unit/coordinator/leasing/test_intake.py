@@ -1,4 +1,7 @@
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
@@ -97,3 +100,16 @@ def test_the_checkpoints_of_other_runs_are_taken_when_one_does_not_balance(
     monkeypatch.setattr(ledger.leases, "apply", fail_once)
     [receipt] = intake.take_in([build_batch(lease, build_checkpoint(lease))])
     assert receipt.verdicts == [MessageVerdict.LATE]
+
+
+def test_a_lease_that_cannot_be_read_fails_its_run_and_holds_nobody_up(
+    intake: Intake, ledger: Ledger, path: Path, deal: Deal
+) -> None:
+    """It would be asked for again and again; its worker may forget it, and the others get their turn."""
+    broken, other = deal(run="r1"), deal(run="r2")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE leases SET in_flight = 'nonsense' WHERE id = ?", [broken.id])
+    batches = [build_batch(lease, build_checkpoint(lease)) for lease in (broken, other)]
+    receipts = intake.take_in(batches)
+    assert [receipt.verdicts for receipt in receipts] == [[MessageVerdict.UNKNOWN], [MessageVerdict.CLOSED]]
+    assert ledger.runs.fetch("r1").state == RunState.FAILED

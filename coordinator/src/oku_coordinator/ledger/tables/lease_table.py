@@ -22,7 +22,7 @@ from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state
 from oku_coordinator.ledger.tables.slice_table import PendingSupply, sum_lengths
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
-from oku_core.accounting.run_state import RunState
+from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.lease import MOST_RANGES, build_lease_id
 
@@ -91,7 +91,14 @@ def _insert_leases(transaction: Transaction, leases: Sequence[LeaseRecord]) -> N
 
 
 def find_lease(transaction: Transaction, name: str) -> LeaseRecord | None:
-    """A lease in whatever state; None when there is none with that id."""
+    """A lease in whatever state; None when there is none with that id.
+
+    There is none either if it cannot be read and its run is over: the run has failed for that, and whoever
+    asks again must come to an end.
+
+    Raises:
+        BreachError: it cannot be read, and its run is not over.
+    """
     for tally in transaction.tallies.values():
         if lease := tally.leases.get(name):
             return lease
@@ -100,7 +107,14 @@ def find_lease(transaction: Transaction, name: str) -> LeaseRecord | None:
         f"SELECT {_COLUMNS} FROM leases JOIN runs USING (run) WHERE id = ?",  # noqa: S608  # names of our own
         name,
     )
-    return build_lease_record(row) if row else None
+    if row is None:
+        return None
+    try:
+        return build_lease_record(row)
+    except BreachError:
+        if fetch_state(transaction, row["run"]) in FINAL_STATES:
+            return None
+        raise
 
 
 def fetch_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
