@@ -266,3 +266,23 @@ async def test_a_coordinator_that_speaks_is_not_away() -> None:
         bench.checkpointer.note_heard()
     pauses = [later - earlier for earlier, later in zip(bench.times, bench.times[1:], strict=False)]
     assert max(pauses) < 3.1
+
+
+async def test_a_coordinator_that_speaks_and_takes_nothing_in_is_told_little() -> None:
+    """Its queue would fill the broker; once it has answered, everything is as before."""
+    bench = Bench()
+    bench.has_news = True
+    bench.checkpointer.want()
+    while bench.now < 3600.0:
+        await asyncio.sleep(5.0)
+        bench.checkpointer.note_heard()
+    assert 100 < len(bench.sent) < 220
+    bench.checkpointer.note_heard(begins_anew=True)
+    bench.confirm()
+    bench.sent.clear()
+    bench.has_news = True
+    bench.checkpointer.want()
+    for _ in range(4):
+        await asyncio.sleep(2.5)
+        bench.checkpointer.note_heard()
+    assert len(bench.sent) >= 3

@@ -409,6 +409,22 @@ async def test_closing_ends_every_lease(bench: Bench) -> None:
     ]  # fmt: skip
 
 
+async def test_the_last_word_of_a_worker_that_leaves_goes_at_once(bench: Bench) -> None:
+    """Also to a coordinator that has spoken for ten minutes and taken nothing in."""
+    bench.is_confirming = False
+    bench.take(build_lease(0, 100))
+    await settle()
+    bench.engine.fill()
+    for _ in range(120):
+        await asyncio.sleep(5.0)
+        bench.runner.note_heard()
+    bench.engine.answer_all()
+    bench.runner.stop_all(1.0)
+    await asyncio.sleep(1.1)
+    assert bench.runner.has_sent_all
+    assert bench.sent[-1].checkpoints[0].is_final
+
+
 async def test_a_worker_knows_whether_the_broker_has_all(bench: Bench) -> None:
     """One that leaves need not wait for a coordinator that is away, once it has said everything."""
     bench.is_confirming, bench.error = False, OSError("no broker")

@@ -3,7 +3,8 @@
 What they say is another's business. One message is under way at a time: until it is confirmed, the next one
 waits, or a coordinator that is slow would be buried under ever more of them. One that is not confirmed is
 followed by another, with growing pauses: it tells the newest state, so nothing is lost with it. To a
-coordinator that is away for long little is sent; once it is heard of, it is told at once.
+coordinator that is away for long, or speaks and takes nothing in, as with a full disk, little is sent, or its
+queue would fill the broker. Once one that was away is heard of, it is told at once.
 """
 
 import asyncio
@@ -28,6 +29,10 @@ _REPEAT_DELAYS = 2.0
 _LONGEST_RETRY_S = 1.0
 _MOST_UNANSWERED = 10
 """After so many repetitions in a row, the coordinator is away."""
+_MOST_IGNORED = 100
+"""After so many repetitions without an answer, a coordinator is as if away, although it speaks."""
+_SILENCE_S = 20.0
+"""Who is heard after so long a silence was away: coordinators speak every few seconds."""
 _LONGEST_PAUSE_S = 60.0
 """The longest pause between two messages to a coordinator that is away."""
 
@@ -57,7 +62,8 @@ class Checkpointer:
         self._spread = spread
         self._interval_s = DEFAULT_INTERVAL_S
         self._first_repeat_s = self._repeat_s = _FIRST_REPEAT_S
-        self._unanswered = 0
+        self._unanswered = self._ignored = 0
+        self._heard_at = -math.inf
         self._told_at = -math.inf
         """When the message that is under way was sent first."""
         self._sent_at = -math.inf
@@ -95,8 +101,13 @@ class Checkpointer:
         self._repeat_at, self._repeat_s = math.inf, self._first_repeat_s
         self._wake()
 
-    def note_heard(self) -> None:
-        """The coordinator has said something."""
+    def note_heard(self, *, begins_anew: bool = False) -> None:
+        """The coordinator has said something; what it has ignored is forgotten if all begins anew."""
+        if begins_anew or _now() - self._heard_at >= _SILENCE_S:
+            self._ignored = 0
+        self._heard_at = _now()
+        if self._ignored >= _MOST_IGNORED:
+            return
         was_away = self._is_away
         self._unanswered = 0
         if was_away:
@@ -126,6 +137,7 @@ class Checkpointer:
                 await self._send(batch)
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
                 self._unanswered -= is_repeat  # nobody was asked
+                self._ignored -= is_repeat
                 self._repeat_at = _now() + min(health.note_failure(error), _LONGEST_RETRY_S)
                 continue
             health.note_well()
@@ -162,6 +174,7 @@ class Checkpointer:
         """A message is about to be sent: plan when to send what it says again."""
         if is_repeat:
             self._unanswered += 1
+            self._ignored += 1
             longest_s = _LONGEST_PAUSE_S if self._is_away else max(self._interval_s, self._first_repeat_s)
             self._repeat_s = min(2 * self._repeat_s, longest_s)
         else:

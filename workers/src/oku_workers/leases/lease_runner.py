@@ -118,7 +118,7 @@ class LeaseRunner:
         """Do what the coordinator has decided about single leases."""
         if control.incarnation != self._worker.incarnation:
             return
-        self._checkpointer.note_heard()
+        self._checkpointer.note_heard(begins_anew=bool(control.confirmed or control.ends))
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
@@ -145,7 +145,8 @@ class LeaseRunner:
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
         self._intake.is_leaving = True
-        self._checkpointer.note_heard()  # the last word is to reach the broker, whoever is away
+        # The last word is to reach the broker, whoever is away.
+        self._checkpointer.note_heard(begins_anew=True)
         self._stop_leases(self._leases.values(), grace_s)
 
     def set_checkpoint_interval(self, interval_s: float) -> None:
