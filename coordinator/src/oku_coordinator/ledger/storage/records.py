@@ -1,15 +1,14 @@
 """What the ledger keeps, as types: runs and leases as their rows have them, and what is derived from them."""
 
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from oku_coordinator.ledger.storage.run_account import Account
-from oku_core.accounting.index_ranges import IndexRanges, Range
+from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -294,47 +293,3 @@ def breaching(run: str) -> Iterator[None]:
         raise
     except (ConservationError, *UNREADABLE) as error:
         raise BreachError(run, str(error)) from error
-
-
-GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
-"""Of `leases`: what checkpoints and the coordinator change while the lease is open."""
-_GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
-_decode_ranges = msgspec.json.Decoder(list[Range]).decode
-_decode_positions = msgspec.json.Decoder(tuple[int, ...]).decode
-_decode_figures = msgspec.json.Decoder(LeaseFigures).decode
-decode_counts = msgspec.json.Decoder(list[int]).decode
-"""Decodes counts of outcomes as they stand in columns."""
-
-
-def encode_counts(counts: Sequence[int]) -> str:
-    """Encode counts of outcomes as they stand in columns."""
-    return msgspec.json.encode(counts).decode()
-
-
-def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
-    """A row of `leases`, with its `ranges` if it has several; `BreachError` if it cannot be read."""
-    with breaching(row["run"]):
-        ranges = _decode_ranges(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
-        lease = LeaseRecord(
-            id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
-            incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
-            cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
-        )  # fmt: skip
-        return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
-
-
-def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:
-    """A lease with other `GROWING_COLUMNS`; one of `UNREADABLE` if they cannot be read."""
-    limit, end, done, in_flight, sequence, outcomes, figures = columns
-    return msgspec.structs.replace(
-        lease, limit=limit, end=end, done=done, in_flight=_decode_positions(in_flight), sequence=sequence,
-        outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
-    )  # fmt: skip
-
-
-def encode_growth(lease: LeaseRecord) -> tuple[object, ...]:
-    """The values of its `GROWING_COLUMNS`."""
-    return (
-        lease.limit, lease.end, lease.done, msgspec.json.encode(lease.in_flight).decode(), lease.sequence,
-        encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
-    )  # fmt: skip

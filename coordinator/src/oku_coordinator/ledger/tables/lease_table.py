@@ -6,16 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from oku_coordinator.ledger.storage.lease_rows import GROWING_COLUMNS, build_lease_record, encode_growth
 from oku_coordinator.ledger.storage.records import (
-    GROWING_COLUMNS,
     BreachError,
     LeaseOrder,
     LeaseRecord,
     PartName,
     UnknownRunError,
     breaching,
-    build_lease_record,
-    encode_growth,
 )
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state

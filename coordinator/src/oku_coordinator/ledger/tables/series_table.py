@@ -7,7 +7,8 @@ than samples. Each row also knows how much of it has been published, so that its
 
 from collections.abc import Mapping, Sequence
 
-from oku_coordinator.ledger.storage.records import breaching, decode_counts, encode_counts
+from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
+from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.series import SeriesRow
