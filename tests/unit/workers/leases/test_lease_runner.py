@@ -241,6 +241,36 @@ async def test_a_lease_that_is_over_is_not_told_of_again(bench: Bench) -> None:
     assert bench.runner.lease_ids == []
 
 
+async def test_a_lease_that_was_taken_back_does_not_slow_others_down(bench: Bench) -> None:
+    """It is not confirmed before its last answer, and other leases need higher limits meanwhile."""
+    bench.is_confirming = False
+    void, other = build_lease(0, 1), build_lease(1, 1000, limit=4)
+    bench.take(void)
+    await settle()
+    bench.engine.fill()
+    [account] = bench.take(other)
+    await settle()
+    stuck, seen = bench.engine.flights[0], 0
+    for _ in range(250):
+        bench.engine.fill()
+        bench.engine.flights.remove(stuck)
+        bench.engine.answer_all()
+        bench.engine.flights.append(stuck)
+        await asyncio.sleep(0.02)
+        for batch in bench.sent[seen:]:
+            told = {each.lease: each for each in batch.checkpoints}
+            mine = told.pop(other.id, None)
+            bench.control(
+                confirmed={mine.lease: mine.sequence} if mine else {},
+                limits={mine.lease: mine.done + 4} if mine else {},
+                ends=dict.fromkeys(told, 0),
+            )
+        seen = len(bench.sent)
+    assert account.checkpoint.done > 200
+    assert 2 <= len(list_checkpoints(bench, void.id)) <= 5
+    assert {each.sequence for each in list_checkpoints(bench, void.id)} == {1}
+
+
 async def test_a_lease_that_is_over_is_not_given_back_as_unbegun(bench: Bench) -> None:
     """Whoever has not heard of its end, although it was confirmed, takes it back and counts what was sent."""
     lease = build_lease(0, 3, name="r1.000000001.aa")

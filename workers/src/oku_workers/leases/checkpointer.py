@@ -1,15 +1,15 @@
 """When a worker sends checkpoints: often early in a run, then at an interval, and at once when asked.
 
-What they say is another's business. One message is under way at a time: until it is confirmed, the next one
-waits, or a coordinator that is slow would be buried under ever more of them. One that is not confirmed is
-followed by another, with growing pauses: it tells the newest state, so nothing is lost with it. To a
+What they say is another's business. One message is under way at a time: until it is answered, the next one
+waits, or a coordinator that is slow would be buried under ever more of them. What is not confirmed is
+followed by another message, with growing pauses: it tells the newest state, so nothing is lost with it. To a
 coordinator that is away for long, or speaks and takes nothing in, as with a full disk, little is sent, or its
 queue would fill the broker. Once one that was away is heard of, it is told at once.
 """
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.supervision import Health
@@ -64,6 +64,8 @@ class Checkpointer:
         self._first_repeat_s = self._repeat_s = _FIRST_REPEAT_S
         self._unanswered = self._ignored = 0
         self._heard_at = -math.inf
+        self._under_way: dict[str, int] | None = None
+        """The number of each lease's checkpoint in a message that is not answered."""
         self._told_at = -math.inf
         """When the message that is under way was sent first."""
         self._sent_at = -math.inf
@@ -99,7 +101,20 @@ class Checkpointer:
             took_s = _now() - self._told_at
             self._first_repeat_s = min(max(_FIRST_REPEAT_S, _REPEAT_DELAYS * took_s), _LONGEST_PAUSE_S)
         self._repeat_at, self._repeat_s = math.inf, self._first_repeat_s
+        self._under_way = None
         self._wake()
+
+    def note_answer(self, confirmed: Mapping[str, int], ends: Collection[str]) -> None:
+        """The coordinator has said which checkpoints it has dealt with, and which leases should end.
+
+        That answers the last message even if it does not confirm all of it, as for a lease that was taken
+        back. The rest is repeated, and the next message may go.
+        """
+        self.note_heard(begins_anew=bool(confirmed or ends))
+        told = self._under_way or {}
+        if any(confirmed.get(lease, 0) >= number or lease in ends for lease, number in told.items()):
+            self._under_way = None
+            self._wake()
 
     def note_heard(self, *, begins_anew: bool = False) -> None:
         """The coordinator has said something; what it has ignored is forgotten if all begins anew."""
@@ -133,6 +148,7 @@ class Checkpointer:
                     self.note_all_confirmed()
                 continue
             self._plan_repeat(is_repeat=is_repeat)
+            self._under_way = {checkpoint.lease: checkpoint.sequence for checkpoint in batch.checkpoints}
             try:
                 await self._send(batch)
             except Exception as error:  # noqa: BLE001  # it is logged, and shown until one is sent
@@ -156,9 +172,9 @@ class Checkpointer:
 
     def _find_due(self) -> float:
         early_at = self._early_at[0] if self._early_at else math.inf
-        due = min(self._wanted_at, self._regular_at, early_at)
-        if self._repeat_at < math.inf:
-            due = self._repeat_at
+        due = self._repeat_at
+        if self._under_way is None:
+            due = min(due, self._wanted_at, self._regular_at, early_at)
         return max(due, self._sent_at + (self._repeat_s if self._is_away else COALESCE_S))
 
     def _plan_next(self) -> bool:
@@ -177,9 +193,10 @@ class Checkpointer:
             self._ignored += 1
             longest_s = _LONGEST_PAUSE_S if self._is_away else max(self._interval_s, self._first_repeat_s)
             self._repeat_s = min(2 * self._repeat_s, longest_s)
+            self._repeat_at = self._sent_at + self._repeat_s
         else:
             self._told_at = self._sent_at
-        self._repeat_at = self._sent_at + self._repeat_s
+            self._repeat_at = min(self._repeat_at, self._sent_at + self._repeat_s)
 
     def _wake(self) -> None:
         if self._woken is not None and not self._woken.done():

@@ -118,7 +118,7 @@ class LeaseRunner:
         """Do what the coordinator has decided about single leases."""
         if control.incarnation != self._worker.incarnation:
             return
-        self._checkpointer.note_heard(begins_anew=bool(control.confirmed or control.ends))
+        self._checkpointer.note_answer(control.confirmed, control.ends)
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
