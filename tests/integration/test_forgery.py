@@ -37,7 +37,7 @@ from oku_core.messaging.codec import decode_checkpoints, seal_leases, seal_order
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_control, send_leases, send_order
+from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
@@ -156,11 +156,11 @@ def test_a_worker_acts_on_no_forged_lease(broker_url: str, tmp_path: Path) -> No
         incarnation = find_incarnation(app)
         queue = build_lease_queue(incarnation)
         for number in range(50):
-            send_leases(forger, build_leases(incarnation, number))
+            send_to_workers(forger, [build_leases(incarnation, number)])
             app.send_task(LEASE_TASK, args=[{"id": "x"}], queue=queue)
             app.send_task("celery.backend_cleanup", queue=queue)
             app.send_task("oku.unknown", args=[1], queue=queue)
-        send_leases(app, build_leases(incarnation, 77))
+        send_to_workers(app, [build_leases(incarnation, 77)])
         assert receive(app).lease == "r.77.abcd"
         assert worker.poll() is None
     assert log.read_text().count("were dropped") == 1
@@ -174,7 +174,7 @@ def test_a_worker_takes_no_leases_of_another_process(broker_url: str, tmp_path: 
         incarnation = find_incarnation(app)
         moved = seal_leases(app.signer, build_leases("another", 5))
         app.send_task(LEASE_TASK, args=[moved], queue=build_lease_queue(incarnation))
-        send_leases(app, build_leases(incarnation, 6))
+        send_to_workers(app, [build_leases(incarnation, 6)])
         assert receive(app).lease == "r.6.abcd"
 
 
@@ -241,7 +241,7 @@ def test_a_worker_takes_none_of_celerys_commands(broker_url: str, tmp_path: Path
                 order = {"method": command, "arguments": arguments, "destination": None}
                 exchange = build_orders_queue("").exchange
                 connection.Producer().publish(order, exchange=exchange.name, serializer="json")
-        send_leases(app, build_leases(incarnation, 1))
+        send_to_workers(app, [build_leases(incarnation, 1)])
         assert receive(app).lease == "r.1.abcd"
         assert worker.poll() is None
 
@@ -258,17 +258,17 @@ def test_forged_and_old_orders_stop_nothing(broker_url: str, tmp_path: Path) -> 
         incarnation = heard[0].incarnation
         slow = build_leases(incarnation, 8, f"http://127.0.0.1:{silent.getsockname()[1]}/{{i}}")
         name = slow.leases[0].id
-        send_leases(app, slow)
+        send_to_workers(app, [slow])
         checkpoint = receive(app)
         assert (checkpoint.lease, checkpoint.is_final) == (name, False)
-        send_order(forger, Stop(run="r", up_to=99, grace_s=0.0))
-        send_order(forger, Intervals(number=2**62, heartbeat_s=60.0, checkpoint_s=60.0))
-        send_control(forger, Control(incarnation=incarnation, ends={name: 0}))
+        send_to_workers(forger, [Stop(run="r", up_to=99, grace_s=0.0)])
+        send_to_workers(forger, [Intervals(number=2**62, heartbeat_s=60.0, checkpoint_s=60.0)])
+        send_to_workers(forger, [Control(incarnation=incarnation, ends={name: 0})])
         moved = seal_order(app.signer, Control(incarnation="another", ends={name: 0}))
         with app.connection_for_write() as connection:
             queue = build_control_queue(incarnation).name
             connection.Producer().publish(moved, routing_key=queue, serializer="json")
-        send_order(app, Stop(run="r", up_to=7, grace_s=0.0))
+        send_to_workers(app, [Stop(run="r", up_to=7, grace_s=0.0)])
         heard.clear()
         wait_until(lambda: len(heard) >= 3, 20, "it still speaks each second")
         assert [progress.leases[name].end for progress in heard[-2:]] == [9, 9]

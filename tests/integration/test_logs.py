@@ -22,7 +22,7 @@ from tests.kit.workers.worker_process import run_worker
 
 from oku_core.messaging.celery_app import LEASE_TASK, build_app, build_lease_queue
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.sending import send_leases
+from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
@@ -66,8 +66,9 @@ def send_what_is_wrong(broker_url: str) -> None:
     app.send_task(LEASE_TASK, args=["no lease"], queue=queue)
     stale = Lease(id="r.7.abcd", run="r", ranges=[(0, 9)], limit=9)
     spec = Spec(urls=(Url("http://h/"),))
-    send_leases(
-        app, LeaseBatch(run="r", incarnation=incarnation, leases=[stale], start_by=time.time() - 1, spec=spec)
+    send_to_workers(
+        app,
+        [LeaseBatch(run="r", incarnation=incarnation, leases=[stale], start_by=time.time() - 1, spec=spec)],
     )
     app.close()
 

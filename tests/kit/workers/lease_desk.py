@@ -24,7 +24,7 @@ from oku_core.messaging.celery_app import (
 from oku_core.messaging.codec import decode_checkpoints
 from oku_core.messaging.lease import Lease, LeaseBatch, build_lease_id
 from oku_core.messaging.order import Control, Stop
-from oku_core.messaging.sending import send_control, send_leases, send_order
+from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ class LeaseDesk:
     def send(self, *leases: Lease, spec: Spec | None, worker: str = "w", **changes: Any) -> LeaseBatch:
         """Give leases to a worker; the message that was sent."""
         batch = self.build_batch(*leases, spec=spec, worker=worker, **changes)
-        send_leases(self.app, batch)
+        send_to_workers(self.app, [batch])
         return batch
 
     def stop(self, run: str = RUN, grace_s: float = 1.0) -> None:
         """Order an early end of all leases of a run."""
-        send_order(self.app, Stop(run=run, up_to=self._count, grace_s=grace_s))
+        send_to_workers(self.app, [Stop(run=run, up_to=self._count, grace_s=grace_s)])
 
     def control(self, worker: str = "w", **what: Any) -> None:
         """Tell a worker what was decided about its leases."""
-        send_control(self.app, Control(incarnation=self.find_incarnation(worker), **what))
+        send_to_workers(self.app, [Control(incarnation=self.find_incarnation(worker), **what)])
 
     def receive(self, timeout_s: float = _PATIENCE_S) -> None:
         """Take the next message of checkpoints."""
@@ -118,7 +118,7 @@ class LeaseDesk:
         batch = decode_checkpoints(self.app.signer, message.body)
         confirmed = self.book.take(batch)
         if self.is_confirming:
-            send_control(self.app, Control(incarnation=batch.incarnation, confirmed=confirmed))
+            send_to_workers(self.app, [Control(incarnation=batch.incarnation, confirmed=confirmed)])
         for checkpoint in batch.checkpoints:
             if checkpoint.is_final and checkpoint.lease not in self._seen:
                 self._seen.add(checkpoint.lease)

@@ -22,6 +22,7 @@ from oku_core.messaging.codec import decode_checkpoints, decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.transport import (
+    acknowledge,
     build_checkpoints_transport_options,
     find_call_s,
     find_last_call_s,
@@ -170,8 +171,7 @@ class CheckpointListener(_Listener):
                 self._take_in(messages)
             finally:
                 self._may_decode.set()
-        for envelope in self._batch:
-            envelope.ack()
+        acknowledge(self._batch)
         self._batch.clear()
 
 

@@ -2,15 +2,14 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import Control, Intervals, Stop
-
-Outbound = LeaseBatch | Control | Stop | Intervals
+from oku_core.messaging.order import Control, Stop
+from oku_core.messaging.sending import Outbound
 
 
 class _Waiting(NamedTuple):
@@ -32,24 +31,27 @@ class OutboundQueue:
         self._number = 0
         self._has_ended = False
 
-    def put(self, message: Outbound) -> None:
-        """Add a message. Control joins what waits for the same process; an order replaces its like."""
+    def put(self, messages: Iterable[Outbound]) -> None:
+        """Add messages. Control joins what waits for the same process; an order replaces its like."""
         with self._changed:
-            key = self._find_key(message)
-            if waiting := self._waiting.get(key):
-                self._waiting[key] = _Waiting(_merge(waiting.message, message), waiting.since)
-            else:
-                self._waiting[key] = _Waiting(message, self._clock())
-                self._changed.notify()
+            for message in messages:
+                key = self._find_key(message)
+                if waiting := self._waiting.get(key):
+                    self._waiting[key] = _Waiting(_merge(waiting.message, message), waiting.since)
+                else:
+                    self._waiting[key] = _Waiting(message, self._clock())
+            self._changed.notify()
 
-    def take(self) -> Outbound | None:
-        """Wait for the next message; None when the queue has ended and is empty."""
+    def take(self, most: int) -> list[Outbound]:
+        """Wait for the next messages, at least one; none when the queue has ended and is empty."""
         with self._changed:
-            while not self._waiting:
-                if self._has_ended:
-                    return None
+            while not self._waiting and not self._has_ended:
                 self._changed.wait()
-            return self._waiting.popitem(last=False)[1].message
+            count = min(most, len(self._waiting))
+            taken = [self._waiting.popitem(last=False)[1].message for _ in range(count)]
+            if self._waiting:
+                self._changed.notify()
+            return taken
 
     def measure_wait_s(self) -> float:
         """How long the oldest message has waited; 0 when none does."""

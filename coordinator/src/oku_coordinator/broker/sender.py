@@ -9,19 +9,21 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from oku_coordinator.broker.outbound_queue import Outbound, OutboundQueue
+from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.messaging.celery_app import App
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
-from oku_core.messaging.sending import send_control, send_leases, send_order
-from oku_core.messaging.transport import find_connection_errors
+from oku_core.messaging.sending import Outbound, send_to_workers
+from oku_core.messaging.transport import find_connection_errors, is_amqp
 
 _log = logging.getLogger(__name__)
 
-_THREADS = 16
-"""A hundred leases go to a broker 20 ms away in less than 0.2 s."""
+_THREADS, _MOST_TOGETHER = 2, 100
+"""To Redis and Valkey many messages go together, in one round trip."""
+_AMQP_THREADS, _AMQP_MOST_TOGETHER = 16, 1
+"""RabbitMQ confirms each message: a hundred go to one 20 ms away in less than 0.2 s."""
 _PATIENCE_S = 2.0
 _LOG_EVERY_S = 5.0
 
@@ -48,7 +50,9 @@ class Broker:
         self._queue = OutboundQueue(clock)
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
-        self._sending_since = [math.inf] * _THREADS
+        amqp = is_amqp(str(app.conf.broker_url))
+        self._most_together = _AMQP_MOST_TOGETHER if amqp else _MOST_TOGETHER
+        self._sending_since = [math.inf] * (_AMQP_THREADS if amqp else _THREADS)
         """For each thread: since when it has been sending what it sends now."""
         self._interval_number = 0
         self._logged_at = -math.inf
@@ -104,8 +108,7 @@ class Broker:
         if not self._is_connected():
             self._queue.drop()
             return
-        for message in messages:
-            self._queue.put(message)
+        self._queue.put(messages)
         if not self._threads:
             self._start_threads()
 
@@ -115,34 +118,34 @@ class Broker:
                 return
             self._threads = [
                 threading.Thread(target=self._send_all, args=[number], name=f"sender-{number}", daemon=True)
-                for number in range(_THREADS)
+                for number in range(len(self._sending_since))
             ]
             for thread in self._threads:
                 thread.start()
 
     def _send_all(self, number: int) -> None:
-        while message := self._queue.take():
+        while messages := self._queue.take(self._most_together):
             self._sending_since[number] = self._clock()
             try:
-                self._send(message)
-            except self._errors as error:
-                self._log_error(message, error)
-            except Exception:  # noqa: BLE001  # the others are still to be sent
-                _log.exception("a message to workers cannot be sent")
+                self._send(messages)
             finally:
                 self._sending_since[number] = math.inf
 
-    def _send(self, message: Outbound) -> None:
-        if isinstance(message, LeaseBatch):
-            send_leases(self._app, message)
-        elif isinstance(message, Control):
-            send_control(self._app, message)
-        else:
-            send_order(self._app, message)
+    def _send(self, messages: Sequence[Outbound]) -> None:
+        try:
+            send_to_workers(self._app, messages)
+        except self._errors as error:
+            self._log_error(len(messages), error)
+        except Exception:  # noqa: BLE001  # it is logged, and the others are still to be sent
+            if len(messages) == 1:
+                _log.exception("a message to workers cannot be sent")
+                return
+            for message in messages:
+                self._send([message])
 
-    def _log_error(self, message: Outbound, error: Exception) -> None:
+    def _log_error(self, count: int, error: Exception) -> None:
         now = self._clock()
         if now - self._logged_at >= _LOG_EVERY_S:
             self._logged_at = now
-            what = "leases" if isinstance(message, LeaseBatch) else message.__struct_config__.tag
-            _log.warning("the broker did not take %s: %s", what, error)
+            what = "a message" if count == 1 else f"{count} messages"
+            _log.warning("the broker did not take %s to workers: %s", what, error)

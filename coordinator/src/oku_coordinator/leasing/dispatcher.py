@@ -110,20 +110,21 @@ class Dispatcher:
 
     def _find_due(self, run: RunRecord, *, visits_all: bool) -> list[WorkerState]:
         """The workers to visit now, out of those that can take leases."""
-        workers = [worker for worker in self.roster.workers(run.run) if not worker.is_suspect]
         if visits_all:
             self._due.clear()
-            return workers
-        due = set(islice(self._due, _DUE_AT_ONCE))
-        for name in due:
-            del self._due[name]
-        return [worker for worker in workers if worker.name in due]
+            workers = self.roster.workers(run.run)
+        else:
+            due = list(islice(self._due, _DUE_AT_ONCE))
+            for name in due:
+                del self._due[name]
+            workers = self.roster.find_takers(due, run.run)
+        return [worker for worker in workers if not worker.is_suspect]
 
     async def _look_at(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
-        held = self.ledger.leases.fetch_open_by_incarnation(run.run)
+        held = self.ledger.leases.fetch_held(run.run, [worker.incarnation for worker in workers])
         hands = []
         for number, worker in enumerate(workers):
-            hands.append(build_hands(worker, held.get(worker.incarnation, ()), run.run, run.spec))
+            hands.append(build_hands(worker, held[worker.incarnation], run.run, run.spec))
             if number % _VISITED_AT_ONCE == _VISITED_AT_ONCE - 1:
                 await asyncio.sleep(0)
         return hands

@@ -12,7 +12,7 @@ and a half times the heartbeat interval, that which a worker had last and that w
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.workers.run_rate import RunRate
@@ -68,6 +68,10 @@ class WorkerState:
         """Whether it was about to leave when it was last heard, and had no lease any more."""
         return self.stopping and not self.leases
 
+    def can_take(self, run: str | None) -> bool:
+        """Whether it can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
+        return self.has_spoken and not self.stopping and (run is None or self.refused_run != run)
+
     def find_rate(self, run: str) -> RunRate:
         """How fast it gets through the run that has its turn; that of another run means nothing."""
         if self.rate.run != run:
@@ -118,11 +122,12 @@ class Roster:
 
     def workers(self, run: str | None = None) -> list[WorkerState]:
         """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
-        return [
-            worker
-            for worker in self._workers.values()
-            if worker.has_spoken and not worker.stopping and (run is None or worker.refused_run != run)
-        ]
+        return [worker for worker in self._workers.values() if worker.can_take(run)]
+
+    def find_takers(self, names: Iterable[str], run: str) -> list[WorkerState]:
+        """Those of these that can take leases of a run."""
+        named = (self._workers.get(name) for name in names)
+        return [worker for worker in named if worker is not None and worker.can_take(run)]
 
     def list_leases(self) -> Iterator[tuple[str, str]]:
         """Every lease that a worker named when it was last heard, with the process that has it."""

@@ -56,6 +56,12 @@ class SimulatedLease:
         return max(0, min(self.end, self.limit) - self.done)
 
     @property
+    def has_news(self) -> bool:
+        """Whether there is anything that the coordinator has not confirmed."""
+        is_touched = self.done > 0 or self.end == 0
+        return (is_touched and not self.is_said) or self.confirmed < self.sequence
+
+    @property
     def is_final(self) -> bool:
         """Whether it has ended and nothing is in flight."""
         return self.done >= self.end and self._answered_to - self._delays[-1] >= self.end
@@ -225,9 +231,7 @@ class SimulatedWorker:
     def build_checkpoints(self, now: float) -> CheckpointBatch | None:
         """What it has to say now; None if that is nothing."""
         self.advance(now)
-        open_leases = [
-            lease for lease in self._leases.values() if not lease.is_said or lease.confirmed < lease.sequence
-        ]
+        open_leases = [lease for lease in self._leases.values() if lease.has_news]
         self._said_at = now
         if not open_leases:
             self.next_at = math.inf

@@ -33,16 +33,18 @@ def take_all(queue: OutboundQueue) -> list[object]:
     """Everything that waits."""
     queue.end()
     taken: list[object] = []
-    while message := queue.take():
-        taken.append(message)
+    while messages := queue.take(2):
+        taken.extend(messages)
     return taken
 
 
 def test_control_joins_what_waits_for_the_same_process(queue: OutboundQueue) -> None:
     """Confirmations and limits never fall, ends never rise, whichever was put in first."""
-    queue.put(Control(incarnation="b1", confirmed={"a": 3, "b": 1}, limits={"a": 10}, ends={"a": 5}))
-    queue.put(Control(incarnation="b2", confirmed={"c": 1}))
-    queue.put(Control(incarnation="b1", confirmed={"a": 2, "d": 7}, limits={"a": 20}, ends={"a": 9, "b": 0}))
+    queue.put([Control(incarnation="b1", confirmed={"a": 3, "b": 1}, limits={"a": 10}, ends={"a": 5})])
+    queue.put([Control(incarnation="b2", confirmed={"c": 1})])
+    queue.put(
+        [Control(incarnation="b1", confirmed={"a": 2, "d": 7}, limits={"a": 20}, ends={"a": 9, "b": 0})]
+    )
     assert take_all(queue) == [
         Control(
             incarnation="b1",
@@ -60,7 +62,7 @@ def test_a_newer_order_takes_the_place_of_an_older_one(queue: OutboundQueue) -> 
     other = Stop(run="r2", up_to=1, grace_s=1.0)
     intervals = [Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0) for number in (1, 2)]
     for order in (older, intervals[0], other, newer, intervals[1]):
-        queue.put(order)
+        queue.put([order])
     assert take_all(queue) == [newer, intervals[1], other]
 
 
@@ -68,7 +70,7 @@ def test_every_message_with_leases_is_sent(queue: OutboundQueue) -> None:
     """In the order in which they came."""
     batches = [LeaseBatch(run="r1", incarnation="b1", leases=[], start_by=float(at)) for at in range(3)]
     for batch in batches:
-        queue.put(batch)
+        queue.put([batch])
     assert take_all(queue) == batches
 
 
@@ -77,9 +79,9 @@ def test_the_oldest_message_says_how_long_the_broker_has_been_waited_for(
 ) -> None:
     """What joins it does not make it younger."""
     assert queue.measure_wait_s() == 0.0
-    queue.put(Control(incarnation="b1"))
+    queue.put([Control(incarnation="b1")])
     clock.now = 2.0
-    queue.put(Control(incarnation="b1"))
+    queue.put([Control(incarnation="b1")])
     clock.now = 3.0
     assert queue.measure_wait_s() == 3.0
     assert queue.drop() == 1
@@ -91,12 +93,12 @@ def test_who_waits_for_a_message_gets_it(queue: OutboundQueue) -> None:
     taken: list[object] = []
 
     def take() -> None:
-        while message := queue.take():
-            taken.append(message)
+        while messages := queue.take(1):
+            taken.extend(messages)
 
     thread = threading.Thread(target=take)
     thread.start()
-    queue.put(Control(incarnation="b1"))
+    queue.put([Control(incarnation="b1")])
     queue.end()
     thread.join(5.0)
     assert taken == [Control(incarnation="b1")]

@@ -218,8 +218,8 @@ def test_once_what_was_freed_is_dealt_all_end_together(fleet: list[Hands], data:
     That time is below what fills their hands, and the work is as uneven as it may be.
     """
     rates = [each.rate_rps or 0.0 for each in fleet]
-    parts = data.draw(st.lists(st.floats(0.0, 1.0), min_size=len(fleet), max_size=len(fleet)), "parts")
-    work = data.draw(st.floats(0.0, 8.0), "seconds") * sum(rates) / (sum(parts) or 1.0)
+    parts = data.draw(st.lists(st.integers(0, 100), min_size=len(fleet), max_size=len(fleet)), "parts")
+    work = data.draw(st.floats(0.0, 8.0), "seconds") * sum(rates) / (sum(parts) or 1)
     uneven = [
         each._replace(leases=(HeldLease(f"l{each.worker}", 3, 3 + int(work * part)),))
         for each, part in zip(fleet, parts, strict=True)

@@ -19,7 +19,7 @@ from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, decode_leases, decode_order
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
-from oku_core.messaging.sending import send_checkpoints, send_control, send_leases, send_order
+from oku_core.messaging.sending import send_checkpoints, send_to_workers
 from oku_core.spec.parser import Source, parse_spec
 
 SPEC = parse_spec(
@@ -107,7 +107,7 @@ def read(app: App, queues: dict[str, Queue]) -> dict[str, list[Any]]:
 def test_leases_go_through_the_queue_of_their_worker_unchanged(app: App) -> None:
     """The task of the worker is called with the JSON that the coordinator sends."""
     queue = listen(app, build_lease_queue("b1"))
-    send_leases(app, LEASES)
+    send_to_workers(app, [LEASES])
     [message] = take_all(app, queue)
     (argument,), *_ = message.payload
     assert message.content_type == "application/json"
@@ -127,7 +127,7 @@ def test_checkpoints_go_through_their_queue_unchanged(app: App) -> None:
 def test_control_goes_through_the_queue_of_its_worker_unchanged(app: App) -> None:
     """It is no task: the worker reads it as it is."""
     queue = listen(app, build_control_queue("b1"))
-    send_control(app, CONTROL)
+    send_to_workers(app, [CONTROL])
     [message] = take_all(app, queue)
     assert message.content_type == "application/json"
     assert decode_order(app.signer, message.body) == CONTROL
@@ -140,7 +140,7 @@ def test_an_order_goes_to_all_workers_and_nowhere_else(
     app: App, queues: dict[str, Queue], order: Stop | Intervals
 ) -> None:
     """Each has a copy of its own."""
-    send_order(app, order)
+    send_to_workers(app, [order])
     sent = read(app, queues)
     assert set(sent) == {"orders to x", "orders to y"}
     assert [decode_order(app.signer, message.body) for [message] in sent.values()] == [order, order]
@@ -148,9 +148,9 @@ def test_an_order_goes_to_all_workers_and_nowhere_else(
 
 def test_what_is_for_one_process_goes_to_no_other_queue(app: App, queues: dict[str, Queue]) -> None:
     """Leases and control are for the process that they name, and checkpoints for the coordinator."""
-    send_leases(app, LeaseBatch(run="r1", incarnation="x", leases=LEASES.leases, start_by=1.7e9))
+    send_to_workers(app, [LeaseBatch(run="r1", incarnation="x", leases=LEASES.leases, start_by=1.7e9)])
     assert set(read(app, queues)) == {"leases of x"}
-    send_control(app, Control(incarnation="y"))
+    send_to_workers(app, [Control(incarnation="y")])
     assert set(read(app, queues)) == {"control of y"}
     send_checkpoints(app, CHECKPOINTS)
     assert set(read(app, queues)) == {"checkpoints"}

@@ -109,6 +109,7 @@ def test_the_leases_that_are_out_are_listed(
         (other.id, "w2", 0),
     ]
     assert ledger.leases.fetch_open_by_incarnation("r1") == {"b1": leases[:1], "b2": leases[1:]}
+    assert ledger.leases.fetch_held("r1", ["b2", "b3"]) == {"b2": leases[1:], "b3": []}
     assert ledger.leases.count_held("r1") == {"w1": 1, "w2": 1}
     assert ledger.leases.fetch_open("r2") == []
 
