@@ -301,7 +301,8 @@ class SimulatedWorker:
         ]
         unsaid = [lease for lease in self._leases.values() if not lease.is_said]
         if unsaid:
-            times.append(now + unsaid[0].find_final_in() / self._rate_rps)
+            if all(lease.done >= lease.end for lease in unsaid):
+                times.append(now + unsaid[0].find_final_in() / self._rate_rps)
             times.append(now + (self._count_room() - self._allowance / 3) / self._rate_rps)
         if self._is_waiting:
             times, is_urgent = [self._said_at + self._repeat_s], False

@@ -17,6 +17,7 @@ from oku_core.messaging.lease import LeaseBatch, build_lease_id
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import LeaseProgress
 from oku_workers.engines.engine_error import EngineError
+from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
 
 
 def list_checkpoints(bench: Bench, lease: str) -> list[Checkpoint]:
@@ -35,6 +36,32 @@ async def test_a_lease_ends_in_a_final_checkpoint(bench: Bench) -> None:
     assert (account.checkpoint.done, account.outcomes) == (10, [10, 0, 0, 0, 0, 0])
     assert bench.runner.lease_ids == []
     assert bench.runner.has_sent_all
+
+
+async def test_one_that_ends_while_there_is_more_to_take_waits_for_the_next_checkpoints(bench: Bench) -> None:
+    """Nobody waits for its end, and a message for each would make half as many again."""
+    await asyncio.sleep(DEFAULT_INTERVAL_S * 2)
+    [first] = bench.take(build_lease(0, 3))
+    bench.take(build_lease(3, 100))
+    await settle()
+    bench.engine.fill()
+    bench.engine.answer_all()
+    await asyncio.sleep(0.2)
+    assert not list_checkpoints(bench, build_lease(0, 3).id)
+    await asyncio.sleep(DEFAULT_INTERVAL_S)
+    assert first.checkpoint.is_final
+
+
+async def test_many_that_end_are_told_of_at_once(bench: Bench) -> None:
+    """The coordinator gives a worker so many leases at a time, and must know that there is room."""
+    await asyncio.sleep(DEFAULT_INTERVAL_S * 2)
+    bench.take(*(build_lease(number, number + 1) for number in range(50)))
+    await settle()
+    for _ in range(2):
+        bench.engine.fill()
+        bench.engine.answer_all()
+        await asyncio.sleep(0.1)
+    assert len(bench.sent[-1].checkpoints) >= 6
 
 
 async def test_a_lease_under_way_is_told_of_again_and_again(bench: Bench) -> None:

@@ -7,6 +7,7 @@ from tests.kit.workers.engines_in_memory import Bench, build_lease, settle
 
 from oku_core.process.clock import SteadyClock
 from oku_workers.executions.saturation import SaturationMeter
+from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
 from oku_workers.leases.lag_meter import LagMeter
 from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_meter import WorkerMeter
@@ -121,7 +122,7 @@ async def test_processor_time_is_shared_by_what_has_ended(machine: Machine) -> N
     machine.cpu_s = 0.9
     bench.engine.fill()
     bench.engine.answer_all()
-    await tell()
+    await asyncio.sleep(DEFAULT_INTERVAL_S)
     machine.cpu_s += 0.6
     await bench.engine.work()
     await tell()

@@ -9,6 +9,10 @@ from oku_workers.leases.run_watch import RunWatch
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 
+_FEW_ENDED, _FEW_OF = 1, 10
+"""While there is more to take, so many leases that have ended, or one in so many of all, wait for the next
+regular checkpoints: a message for each would make half as many again."""
+
 
 class CheckpointMaker:
     """Makes messages of checkpoints; belongs to the thread of the event loop.
@@ -34,6 +38,14 @@ class CheckpointMaker:
         self._engines = engines
         self._meter = meter
         self._watch = watch
+        self._ended = 0
+        """Leases that have ended since the last message."""
+
+    def note_end(self) -> bool:
+        """A lease has ended; whether somebody may wait to hear of it."""
+        self._ended += 1
+        has_more = self._engines.feed.find_first() is not None
+        return not has_more or self._ended > max(_FEW_ENDED, len(self._leases) // _FEW_OF)
 
     def collect(self, is_repeat: bool) -> CheckpointBatch | None:  # noqa: FBT001  # the checkpointer calls it
         """The checkpoints of all leases that have news, or, if told so, are not confirmed; None without any.
@@ -51,6 +63,7 @@ class CheckpointMaker:
             told = [starved]
         if not told:
             return None
+        self._ended = 0
         now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
         self._meter.charge_cpu()
         self._meter.look_at_runs()

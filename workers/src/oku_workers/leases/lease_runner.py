@@ -58,8 +58,8 @@ class LeaseRunner:
         spread = zlib.crc32(worker.incarnation.encode()) / 2**32
         self._leases: dict[str, OpenLease] = {}
         self._watch = RunWatch(engines.feed, lambda: engines.window)
-        maker = CheckpointMaker(worker, self._leases, engines, self._meter, self._watch)
-        self._checkpointer = Checkpointer(send, maker.collect, maker.note_sent, spread)
+        self._maker = CheckpointMaker(worker, self._leases, engines, self._meter, self._watch)
+        self._checkpointer = Checkpointer(send, self._maker.collect, self._maker.note_sent, spread)
         self._watch.on_begin = self._checkpointer.begin_run
         engines.feed.on_low = self._checkpointer.want
         self._serving: set[asyncio.Task[None]] = set()
@@ -220,7 +220,8 @@ class LeaseRunner:
             self._forget(lease)
             return
         self._meter.settle(lease)
-        self._checkpointer.want(COALESCE_S)
+        if self._maker.note_end():
+            self._checkpointer.want(COALESCE_S)
 
     def _refuse(self, run: str, reason: str) -> None:
         """Give back what is not begun of a run: it would meet the same error."""
