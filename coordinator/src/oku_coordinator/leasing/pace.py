@@ -66,7 +66,8 @@ class Pace:
         is_careful = now - self._lost_at < _CAREFUL_S
         self._growth = _CAREFUL_GROWTH if is_careful else _GROWTH
         careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
-        self._ahead_s = careful_s if is_careful else self.checkpoint_s + _AWAY_S
+        usual_s = self.checkpoint_s + _AWAY_S
+        self._ahead_s = min(careful_s, usual_s) if is_careful else usual_s
 
     def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
         """How far the worker that sent these checkpoints may go ahead of them."""

@@ -21,7 +21,9 @@ from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 EVENTS_PER_S = 1000
-"""Progress events of all workers together; these cost the coordinator about a quarter of a core."""
+"""Progress events of all workers together, with coarse latencies."""
+_FINE_EVENTS_PER_S = 500
+"""The same while workers speak each second: their latencies are not coarse."""
 LONGEST_INTERVAL_S = 30.0
 _TIMEOUT_INTERVALS = 2.5
 """The timeout is never shorter than this many heartbeat intervals."""
@@ -275,7 +277,9 @@ class Roster:
 
 def choose_heartbeat_interval_s(workers: int) -> float:
     """The heartbeat interval for this many workers: whole seconds, at least one."""
-    return float(min(max(1, math.ceil(workers / EVENTS_PER_S)), LONGEST_INTERVAL_S))
+    if workers <= _FINE_EVENTS_PER_S:
+        return 1.0
+    return float(min(max(2, math.ceil(workers / EVENTS_PER_S)), LONGEST_INTERVAL_S))
 
 
 def _find_timeout_s(worker: WorkerState, timeout_s: float) -> float:

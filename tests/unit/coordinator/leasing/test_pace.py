@@ -37,5 +37,7 @@ def test_for_half_a_minute_after_a_loss_workers_go_about_a_second_ahead() -> Non
     assert pace.choose_allowance(WINDOW, rate_rps=1_000, taken=900) == 450
     pace.adjust(2_000, now=130.9)
     assert allow(pace) == 15_000
+    pace.adjust(10_000, now=130.9)
+    assert allow(pace) == (50 + 9) * 1_000
     pace.adjust(2, now=131.1)
     assert allow(pace) == 12_000

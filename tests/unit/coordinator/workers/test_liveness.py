@@ -139,10 +139,10 @@ def test_a_name_with_another_incarnation_has_replaced_the_old_process(roster: Ro
 
 @pytest.mark.parametrize(
     ("workers", "heartbeat_interval_s"),
-    [(0, 1), (1, 1), (1000, 1), (1001, 2), (10_000, 10), (25_500, 26), (10**6, 30)],
+    [(0, 1), (1, 1), (500, 1), (501, 2), (2000, 2), (2001, 3), (10_000, 10), (25_500, 26), (10**6, 30)],
 )
 def test_many_workers_speak_less_often(workers: int, heartbeat_interval_s: float) -> None:
-    """A thousand of them speak each second, the others in turn."""
+    """A thousand of them speak each second, the others in turn; five hundred while they say all they know."""
     assert choose_heartbeat_interval_s(workers) == heartbeat_interval_s
 
 
