@@ -232,6 +232,8 @@ class SimulatedWorker:
         """What it has to say now; None if that is nothing."""
         self.advance(now)
         open_leases = [lease for lease in self._leases.values() if lease.has_news]
+        if not open_leases:  # its limits may keep it from beginning
+            open_leases = [lease for lease in self._leases.values() if not lease.is_said][:1]
         self._said_at = now
         if not open_leases:
             self.next_at = math.inf
