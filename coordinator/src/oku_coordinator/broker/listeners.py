@@ -28,6 +28,7 @@ from oku_core.messaging.transport import (
     find_last_call_s,
     has_last_call_returned,
     read_json_body,
+    take_many,
 )
 from oku_core.process.supervision import Health, keep_going
 
@@ -129,6 +130,7 @@ class CheckpointListener(_Listener):
             connection.connect()
             channel = connection.channel()
             channel.brpop_timeout = find_call_s(self._app)
+            take_many(channel)
             consumer = self._app.amqp.TaskConsumer(
                 channel, queues=[self._app.amqp.queues[CHECKPOINTS_QUEUE]], accept=["json"]
             )
