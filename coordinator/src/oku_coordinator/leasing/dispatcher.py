@@ -7,6 +7,7 @@ least twice a second. Each worker is visited about once a second, and when its c
 import asyncio
 import logging
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ from oku_core.messaging.lease import read_lease_number
 _log = logging.getLogger(__name__)
 
 _STOP_EVERY_S = 1.0
-_VISIT_EVERY_S = 1.0
+_VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
+"""All are visited so often, but that takes at most this share of the time."""
 _BATCH = 100
 """Leases dealt in one transaction; then others have their turn."""
 _DUE_AT_ONCE = 2 * _BATCH
@@ -48,6 +50,7 @@ class Dispatcher:
         pace: says how far workers may go ahead.
         expiry: is told what is sent.
         begin: begins a pending run at monotonic seconds and Unix time, if it can; else it gives None.
+        cpu_clock: seconds of processor time of this thread.
 
     Attributes:
         has_more: whether there was more to deal than one step does.
@@ -59,9 +62,11 @@ class Dispatcher:
     pace: Pace
     expiry: ExpiryRule
     begin: Callable[[RunRecord, float, float], RunRecord | None]
+    cpu_clock: Callable[[], float] = time.thread_time
     has_more: bool = field(default=False, init=False)
     _stopped_at: float = field(default=-math.inf, init=False)
-    _visited_at: float = field(default=-math.inf, init=False)
+    _next_visit: float = field(default=-math.inf, init=False)
+    """When all are visited."""
     _due: dict[str, None] = field(default_factory=dict, init=False)
     """Workers to visit before the next visit of all."""
     _weight: float = field(default=0.0, init=False)
@@ -86,7 +91,7 @@ class Dispatcher:
             begun = self.begin(run, now, wall_now)
             if begun is None:
                 return run
-            run, self._visited_at = begun, -math.inf
+            run, self._next_visit = begun, -math.inf
         if run.state == RunState.RUNNING:
             await self._visit(run, now, wall_now)
         else:
@@ -96,14 +101,15 @@ class Dispatcher:
     async def _visit(self, run: RunRecord, now: float, wall_now: float) -> None:
         if self.delivery.is_away:
             return
-        visits_all = now - self._visited_at >= _VISIT_EVERY_S
+        visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
         hands = await self._look_at(run, self._find_due(run, visits_all=visits_all))
         pending = self.ledger.leases.count_pending(run.run)
         if visits_all:
-            self._visited_at = now
             mean_rps = find_mean_rate(hands)
             self._weight = sum(find_weight(each, mean_rps) for each in hands)
             self._move(run, hands, is_dealt_out=pending == 0)
+            took_s = self.cpu_clock() - began_cpu_s
+            self._next_visit = now + max(_VISIT_EVERY_S, took_s / _VISIT_SHARE)
         if pending:
             self._deal(run, hands, pending, now, wall_now)
             self.has_more = bool(self._due)

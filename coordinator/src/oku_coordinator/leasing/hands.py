@@ -34,6 +34,7 @@ class Hands(NamedTuple):
         most_rps: what it does in a second at most, as far as is known.
         taken: what it has taken of the run so far.
         ahead: how many positions its limits let it take beyond those that the ledger knows it has taken.
+        silence_s: how old what is known of it may be.
     """
 
     worker: str
@@ -44,6 +45,7 @@ class Hands(NamedTuple):
     most_rps: float
     taken: int
     ahead: int
+    silence_s: float = 0.0
 
     @property
     def untaken(self) -> int:
@@ -70,4 +72,5 @@ def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, sp
         most_rps=rate.bound(spec.concurrency),
         taken=rate.taken,
         ahead=ahead,
+        silence_s=worker.heartbeat_interval_s,
     )

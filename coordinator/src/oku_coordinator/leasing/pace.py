@@ -64,7 +64,9 @@ class Pace:
         """Follow the number of workers and the losses, at `now` in monotonic seconds."""
         self.checkpoint_s = choose_checkpoint_s(workers)
         is_careful = now - self._lost_at < _CAREFUL_S
-        self._growth = _CAREFUL_GROWTH if is_careful else _GROWTH
+        # Where checkpoints are rare each brings more, or slow start would take minutes.
+        rarity = self.checkpoint_s / SHORTEST_CHECKPOINT_S
+        self._growth = rarity * (_CAREFUL_GROWTH if is_careful else _GROWTH)
         careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
         usual_s = self.checkpoint_s + _AWAY_S
         self._ahead_s = min(careful_s, usual_s) if is_careful else usual_s

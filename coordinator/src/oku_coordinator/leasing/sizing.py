@@ -16,6 +16,8 @@ from oku_core.messaging.lease import MOST_LEASES
 
 LEASE_S = 10.0
 """What a lease is meant to last, and the work that fills the hands of a worker."""
+_USUAL_SILENCE_S, _LONGEST_UNHEARD_S = 1.0, 10.0
+"""Where many workers speak less often than usual, hands hold what may be done unheard as well."""
 MAX_SIZE = 2_000_000
 """No lease is larger, whatever the rate."""
 _USUALLY_HELD = 300
@@ -32,7 +34,9 @@ _SMALLEST_S = 0.5
 
 def find_full(hands: Hands) -> int:
     """How much untaken work fills the hands of a worker."""
-    return max(_FEWEST_WINDOWS * hands.window, _bound_goal(hands, _FIRST_WINDOWS * hands.window, hands.taken))
+    goal = _bound_goal(hands, _FIRST_WINDOWS * hands.window, hands.taken)
+    unheard_s = min(max(0.0, hands.silence_s - _USUAL_SILENCE_S), _LONGEST_UNHEARD_S)
+    return max(_FEWEST_WINDOWS * hands.window, goal) + math.ceil(unheard_s * (hands.rate_rps or 0.0))
 
 
 def size_lease(hands: Hands, share: int) -> int:

@@ -104,7 +104,9 @@ def test_a_worker_may_go_on_while_its_coordinator_restarts_unless_one_was_lost(
     )
     checkpoint_s = choose_checkpoint_s(workers)
     is_careful = lost_at is not None and lost_at > 70.0
-    ahead_s = 1.5 * max(0.7, workers / 200) if is_careful else checkpoint_s + 9.0
+    ahead_s = checkpoint_s + 9.0
+    if is_careful:
+        ahead_s = min(ahead_s, 1.5 * max(0.7, workers / 200))
     assert pace.allow(batch, Spec(concurrency=window)) == max(4 * window, math.ceil(ahead_s * rate_rps))
 
 

@@ -32,6 +32,12 @@ def test_hands_are_full_with_ten_seconds_of_untaken_work(
     assert find_full(build_hands(rate_rps=rate_rps, taken=taken)) == full
 
 
+@pytest.mark.parametrize(("silence_s", "full"), [(0.5, 10_000), (1.0, 10_000), (5.0, 14_000), (30.0, 20_000)])
+def test_hands_hold_what_may_be_done_unheard_as_well(silence_s: float, full: int) -> None:
+    """Else workers that speak seldom would be done before they are heard."""
+    assert find_full(build_hands(rate_rps=1000.0, taken=10**6)._replace(silence_s=silence_s)) == full
+
+
 @pytest.mark.parametrize(
     ("rate_rps", "taken", "share", "size"),
     [
