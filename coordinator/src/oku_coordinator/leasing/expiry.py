@@ -5,6 +5,7 @@ revoked: the worker answers with a final checkpoint, whether it has the lease or
 dead, or lives and says nothing of the lease for the whole worker timeout, loses it unasked.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -34,6 +35,12 @@ class _Watched:
     acted_at: float
     named_at: float | None = None
 
+    def reset(self, at: float) -> None:
+        """Begin its time anew at a later one."""
+        self.known_at, self.acted_at = max(self.known_at, at), max(self.acted_at, at)
+        if self.named_at is not None:
+            self.named_at = max(self.named_at, at)
+
 
 class ExpiryRule:
     """Remembers when each open lease was heard of.
@@ -44,13 +51,11 @@ class ExpiryRule:
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
         self._watched: dict[str, _Watched] = {}
+        self._reset_at = -math.inf
 
     def reset_timers(self, now: float) -> None:
         """Begin every lease's time anew: we could not have heard of them."""
-        self._watched = {
-            lease: _Watched(now, now, None if watched.named_at is None else now)
-            for lease, watched in self._watched.items()
-        }
+        self._reset_at = now
 
     def forget_others(self, leases: Iterable[str]) -> None:
         """Keep what is remembered of these leases only."""
@@ -76,6 +81,7 @@ class ExpiryRule:
         watched = self._watched.get(lease.id)
         if watched is None:
             watched = self._watched[lease.id] = _Watched(now, now)
+        watched.reset(self._reset_at)
         if self._roster.is_gone(lease.incarnation):
             return ExpiryReason.WORKER_LOST
         worker = self._roster.find(lease.worker, lease.incarnation)

@@ -12,6 +12,8 @@ from oku_core.spec.spec import Spec
 SHORTEST_CHECKPOINT_S = 3.0
 _CHECKPOINTS_PER_S = 200
 """Messages with checkpoints of all workers together; these cost the coordinator about a third of a core."""
+_MANY_WORKERS, _MANY_CHECKPOINTS_PER_S = 2_000, 100
+"""The same of those beyond so many: the longer the time that a message tells of, the larger it is."""
 _AWAY_S = 9.0
 """Beside the time until the next checkpoint: a coordinator may be away for 8 s, and its answer takes time."""
 _CAREFUL_S = 30.0
@@ -27,7 +29,7 @@ FIRST_WINDOWS = 4
 
 def choose_checkpoint_s(workers: int) -> float:
     """The time from one checkpoint of a worker to the next, for this many workers."""
-    return max(SHORTEST_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
+    return max(SHORTEST_CHECKPOINT_S, _spread_checkpoints(workers))
 
 
 def choose_allowance(window: int, ahead_s: float, growth: float, *, rate_rps: float, taken: int) -> int:
@@ -67,7 +69,7 @@ class Pace:
         # Where checkpoints are rare each brings more, or slow start would take minutes.
         rarity = self.checkpoint_s / SHORTEST_CHECKPOINT_S
         self._growth = rarity * (_CAREFUL_GROWTH if is_careful else _GROWTH)
-        careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, workers / _CHECKPOINTS_PER_S)
+        careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, _spread_checkpoints(workers))
         usual_s = self.checkpoint_s + _AWAY_S
         self._ahead_s = min(careful_s, usual_s) if is_careful else usual_s
 
@@ -78,3 +80,9 @@ class Pace:
     def choose_allowance(self, window: int, *, rate_rps: float, taken: int) -> int:
         """How far a worker may go ahead now; the arguments are those of the rule."""
         return choose_allowance(window, self._ahead_s, self._growth, rate_rps=rate_rps, taken=taken)
+
+
+def _spread_checkpoints(workers: int) -> float:
+    """How often each of so many workers may send a message, in seconds."""
+    beyond = max(0, workers - _MANY_WORKERS)
+    return (workers - beyond) / _CHECKPOINTS_PER_S + beyond / _MANY_CHECKPOINTS_PER_S

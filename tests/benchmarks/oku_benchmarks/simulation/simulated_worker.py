@@ -18,7 +18,7 @@ from oku_core.messaging.progress import LeaseProgress, Progress
 _BYTES_OF_ANSWER = 13
 _EARLY_S = (0.5, 1.0, 2.0)
 """So long after its first request of a run a worker says how fast it is."""
-_USUAL_CHECKPOINT_S = 3.0
+_MOST_EARLY_S = 6.0
 _SHORTEST_S = 0.05
 """Between two checkpoints."""
 _FIRST_REPEAT_S = 1.0
@@ -162,7 +162,7 @@ class SimulatedWorker:
         """Whether a message of it is not confirmed; the next one waits."""
         self._told_at = now
         self._window = 1
-        self.checkpoint_s = _USUAL_CHECKPOINT_S
+        self.checkpoint_s = 3.0
         """How often it says how far it is, as the coordinator wants it."""
 
     def take(self, batch: LeaseBatch, now: float) -> list[str]:
@@ -299,9 +299,9 @@ class SimulatedWorker:
             self.next_at = math.inf
             return
         times = [self._said_at + self.checkpoint_s]
-        rarity = max(1.0, self.checkpoint_s / _USUAL_CHECKPOINT_S)
-        early_at = (self._first_at + rarity * early_s for early_s in _EARLY_S)
-        times += [at for at in early_at if at > self._said_at]
+        if self.checkpoint_s <= _MOST_EARLY_S:
+            early_at = (self._first_at + early_s for early_s in _EARLY_S)
+            times += [at for at in early_at if at > self._said_at]
         unsaid = [lease for lease in self._leases.values() if not lease.is_said]
         if unsaid:
             if all(lease.done >= lease.end for lease in unsaid):

@@ -105,17 +105,17 @@ async def test_a_new_interval_holds_at_once() -> None:
     assert bench.times == pytest.approx([3.0, 8.0])
 
 
-@pytest.mark.parametrize(("interval_s", "times"), [(3.0, [3.6, 4.1, 5.1]), (60.0, [13.1, 23.1, 43.1])])
+@pytest.mark.parametrize(("interval_s", "times"), [(3.0, [3.6, 4.1]), (5.0, [3.6, 4.1]), (60.0, [])])
 async def test_a_run_that_begins_is_told_of_early(interval_s: float, times: list[float]) -> None:
-    """It is told of after half a second, one and two, or as much later as the interval is longer."""
+    """It is told of after half a second, one and two, unless very many workers would all do so."""
     bench = Bench()
     await asyncio.sleep(0)
     bench.checkpointer.set_interval(interval_s)
     await bench.wait_until(3.1)
     bench.checkpointer.begin_run()
-    for at in times:
+    for until in (3.8, 4.3, 4.9):
         bench.has_news = True
-        await bench.wait_until(at + 0.2)
+        await bench.wait_until(until)
         bench.confirm()
     assert bench.times == pytest.approx(times)
 

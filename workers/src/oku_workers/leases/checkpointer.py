@@ -22,8 +22,9 @@ _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.05, 600.0
 COALESCE_S = 0.05
 """What happens within this time goes into one message, and no two messages are closer."""
 _EARLY_S = (0.5, 1.0, 2.0)
-"""After the first request of a run, for the coordinator knows nothing of it yet. Where many workers make the
-interval longer, these are longer, too."""
+"""After the first request of a run, for the coordinator knows nothing of it yet."""
+_MOST_EARLY_S = 6.0
+"""With a longer interval the workers are too many for that; heartbeats tell how fast they are."""
 _FIRST_REPEAT_S = 1.0
 _REPEAT_DELAYS = 2.0
 """An answer that takes this many times as long as the last one took is lost."""
@@ -93,8 +94,8 @@ class Checkpointer:
 
     def begin_run(self) -> None:
         """The first index of a run was taken."""
-        rarity = max(1.0, self._interval_s / DEFAULT_INTERVAL_S)
-        self._early_at = [_now() + rarity * early_s for early_s in _EARLY_S]
+        if self._interval_s <= _MOST_EARLY_S:
+            self._early_at = [_now() + early_s for early_s in _EARLY_S]
         self._wake()
 
     def note_all_confirmed(self) -> None:
