@@ -21,7 +21,7 @@ _EARLY_S = (0.5, 1.0, 2.0)
 _MOST_EARLY_S = 6.0
 _SHORTEST_S = 0.05
 """Between two checkpoints."""
-_FIRST_REPEAT_S = 1.0
+_FIRST_REPEAT_S, _FIRST_REPEAT_SHARE = 1.0, 1 / 3
 
 
 class SimulatedLease:
@@ -156,7 +156,7 @@ class SimulatedWorker:
         self._known: dict[str, float] = {}
         self._runs: list[str] = []
         self._taken = self._allowance = self._told_requests = 0
-        self._first_at = self._said_at = 0.0
+        self._first_at, self._said_at = 0.0, now
         self._repeat_s = self._first_repeat_s = _FIRST_REPEAT_S
         self._is_waiting = False
         """Whether a message of it is not confirmed; the next one waits."""
@@ -252,7 +252,8 @@ class SimulatedWorker:
         if self._is_waiting:
             self._repeat_s = min(max(self.checkpoint_s, self._first_repeat_s), 2 * self._repeat_s)
         else:
-            self._is_waiting, self._told_at, self._repeat_s = True, now, self._first_repeat_s
+            self._is_waiting, self._told_at = True, now
+            self._repeat_s = max(self._first_repeat_s, self.checkpoint_s * _FIRST_REPEAT_SHARE)
         self._plan(now)
         return batch
 

@@ -25,7 +25,8 @@ _EARLY_S = (0.5, 1.0, 2.0)
 """After the first request of a run, for the coordinator knows nothing of it yet."""
 _MOST_EARLY_S = 6.0
 """With a longer interval the workers are too many for that; heartbeats tell how fast they are."""
-_FIRST_REPEAT_S = 1.0
+_FIRST_REPEAT_S, _FIRST_REPEAT_SHARE = 1.0, 1 / 3
+"""The first pause: so long, or so much of the interval, for very many workers take turns."""
 _REPEAT_DELAYS = 2.0
 """An answer that takes this many times as long as the last one took is lost."""
 _LONGEST_RETRY_S = 1.0
@@ -191,14 +192,16 @@ class Checkpointer:
 
     def _plan_repeat(self, *, is_repeat: bool) -> None:
         """A message is about to be sent: plan when to send what it says again."""
+        shortest_s = self._interval_s * _FIRST_REPEAT_SHARE
         if is_repeat:
             self._unanswered += 1
             self._ignored += 1
             longest_s = _LONGEST_PAUSE_S if self._is_away else max(self._interval_s, self._first_repeat_s)
-            self._repeat_s = min(2 * self._repeat_s, longest_s)
+            self._repeat_s = max(shortest_s, min(2 * self._repeat_s, longest_s))
             self._repeat_at = self._sent_at + self._repeat_s
         else:
             self._told_at = self._sent_at
+            self._repeat_s = max(shortest_s, self._repeat_s)
             self._repeat_at = min(self._repeat_at, self._sent_at + self._repeat_s)
 
     def _wake(self) -> None:
