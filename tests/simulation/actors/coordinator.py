@@ -15,7 +15,7 @@ from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.outside.broker import Connection, Delivery
 
 from oku_coordinator.assembly import Assembly
-from oku_coordinator.broker.outbound_queue import Outbound, OutboundQueue
+from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.inbound import Inbound
 from oku_coordinator.ledger.storage.records import Receipt
@@ -35,6 +35,7 @@ from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.sending import Outbound
 from oku_core.process.supervision import Health, Supervisor
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from tests.simulation.world import World
 
-_SENDERS = 8
+_SENDERS, _TOGETHER = 2, 100
 _LINGER_S = 0.05
 _POLL_S = 0.1
 
@@ -188,32 +189,31 @@ class SimulatedSender(Broker):
         if not self._is_connected():
             self._outbound.drop()
             return
-        for message in messages:
-            self._outbound.put(message)
+        self._outbound.put(messages)
         self._take_next()
 
     def _take_next(self) -> None:
-        while self._busy < _SENDERS and (message := self._outbound.take()) is not None:
+        while self._busy < _SENDERS and (messages := self._outbound.take(_TOGETHER)):
             self._busy += 1
-            self._connection.process.call_later(self._chance.uniform(0.0001, 0.01), self._send_off, message)
+            self._connection.process.call_later(self._chance.uniform(0.0001, 0.01), self._send_off, messages)
 
-    def _send_off(self, message: Outbound) -> None:
+    def _send_off(self, messages: Iterable[Outbound]) -> None:
         self._busy -= 1
-        signer = self._world.signer
-        try:
-            if isinstance(message, LeaseBatch):
-                self._connection.publish(
-                    build_lease_queue(message.incarnation).name, seal_leases(signer, message)
-                )
-            elif isinstance(message, Control):
-                self._connection.publish(
-                    build_control_queue(message.incarnation).name, seal_order(signer, message)
-                )
-            else:
-                self._connection.publish_to_all(ORDERS, seal_order(signer, message))
-        except OperationalError:
-            pass  # it is lost, as in the threads
+        with contextlib.suppress(OperationalError):  # what is left of them is lost, as in the threads
+            for message in messages:
+                self._publish(message)
         self._take_next()
+
+    def _publish(self, message: Outbound) -> None:
+        signer = self._world.signer
+        if isinstance(message, LeaseBatch):
+            queue = build_lease_queue(message.incarnation)
+            self._connection.publish(queue.name, seal_leases(signer, message))
+        elif isinstance(message, Control):
+            queue = build_control_queue(message.incarnation)
+            self._connection.publish(queue.name, seal_order(signer, message))
+        else:
+            self._connection.publish_to_all(ORDERS, seal_order(signer, message))
 
 
 class _Listener:

@@ -91,7 +91,7 @@ class _RedisQoS(redis.QoS):
         """Acknowledge messages in one round trip."""
         with self.pipe_or_acquire() as pipeline:
             for tag in tags:
-                self._remove_from_indices(tag, pipeline)
+                self._remove_from_indices(tag, pipeline)  # type: ignore[no-untyped-call]
             pipeline.execute()
         for tag in tags:
             virtual.QoS.ack(self, tag)
