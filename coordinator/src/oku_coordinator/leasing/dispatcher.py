@@ -102,7 +102,9 @@ class Dispatcher:
         if self.delivery.is_away:
             return
         visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
-        hands = await self._look_at(run, self._find_due(run, visits_all=visits_all))
+        pending = self.ledger.leases.count_pending(run.run)
+        sees_all = visits_all or self._is_last_share(run, pending)
+        hands = await self._look_at(run, self._find_due(run, sees_all=sees_all))
         pending = self.ledger.leases.count_pending(run.run)
         if visits_all:
             mean_rps = find_mean_rate(hands)
@@ -114,9 +116,13 @@ class Dispatcher:
             self._deal(run, hands, pending, now, wall_now)
             self.has_more = bool(self._due)
 
-    def _find_due(self, run: RunRecord, *, visits_all: bool) -> list[WorkerState]:
+    def _is_last_share(self, run: RunRecord, pending: int) -> bool:
+        """Whether not all can have a lease of the size that the spec fixes: whoever asks first may be slow."""
+        return 0 < pending < (run.spec.range_size or 0) * len(self.roster)
+
+    def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
         """The workers to visit now, out of those that can take leases."""
-        if visits_all:
+        if sees_all:
             self._due.clear()
             workers = self.roster.workers(run.run)
         else:

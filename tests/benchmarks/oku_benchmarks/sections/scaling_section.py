@@ -24,7 +24,7 @@ the window that is measured.
 *Waited* is the share of the workers' time in which they had a run and nothing that they might take. *Dealt*
 is how long it takes from the submission until every worker has a lease; 250 workers join per second. A
 checkpoint names the positions in flight, 1,000 of them, and about a thousand buckets of latencies; with more
-than a thousand workers, each sends progress every few seconds, and coarser.
+than five hundred workers, each sends progress every few seconds, and coarser.
 """
 _TRILLION_TEXT = """\
 {requests:,} requests accounted by a real coordinator, with {workers} simulated workers and larger leases

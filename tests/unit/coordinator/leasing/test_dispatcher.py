@@ -148,6 +148,23 @@ async def test_a_worker_whose_checkpoints_have_come_is_visited_at_once(world: Wo
     assert world.find_sizes("w1") == [20, 20]
 
 
+async def test_the_last_leases_of_a_fixed_size_are_for_those_who_are_done_soonest(world: World) -> None:
+    """A slow worker that has just spoken would get all that is left, and be asked for it a second later."""
+    world.create(requests=30, concurrency=5, range_size=20)
+    world.record("w1", "w2")
+    await world.dispatcher.step(0.0, 0.0)
+    [slow], [fast] = world.held("w1"), world.held("w2")
+    assert (slow.length, fast.length) == (20, 10)
+    done = build_batch(fast, build_checkpoint(fast), run="r1", taken=10, worker="w2", incarnation="b2")
+    cut = build_batch(
+        slow, build_checkpoint(slow, 1, end=2, is_final=False, in_flight=[0]), run="r1", taken=1
+    )
+    apply_batches(world.ledger, [done, cut], 0.5)
+    world.dispatcher.note_news("w1")
+    await world.dispatcher.step(0.6, 0.6)
+    assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([20], [18])
+
+
 async def test_a_suspect_gets_nothing(world: World) -> None:
     """It may be dead."""
     world.create(concurrency=10)

@@ -192,6 +192,8 @@ class _Intake:
                 lease_table.write_growth(self._transaction, msgspec.structs.replace(lease, limit=limit))
             if limit > lease.done:
                 receipt.limits[lease.id] = limit
+            if lease.end < (lease.figures.end if lease.sequence else lease.length):
+                receipt.ends[lease.id] = lease.end
 
 
 def _grow_lease(lease: LeaseRecord, checkpoint: Checkpoint, growths: Sequence[PartGrowth]) -> LeaseRecord:

@@ -350,6 +350,16 @@ def test_a_worker_hears_that_its_lease_was_cut(ledger: Ledger, deal: Deal) -> No
     assert say(ledger, lease, 6.0, build_checkpoint(lease, 6, sequence=2)).verdicts == [MessageVerdict.CLOSED]
 
 
+def test_a_worker_that_was_suspect_hears_of_all_ends_at_once(ledger: Ledger, deal: Deal) -> None:
+    """Also of leases that it has said nothing of: it would ask for the limits of one after the other."""
+    first, second, third = deal(limit=6), deal(limit=2), deal(limit=0)
+    ledger.leases.cut_at_limits([first.id, second.id, third.id], 4.0)
+    receipt = say(ledger, first, 5.0, build_progress(first, 5), allowance=100)
+    assert receipt.ends == {first.id: 6, second.id: 2, third.id: 0}
+    receipt = say(ledger, first, 6.0, build_checkpoint(first, 6, end=6, sequence=2), allowance=100)
+    assert receipt.ends == {second.id: 2, third.id: 0}
+
+
 # Runs
 
 
