@@ -74,7 +74,7 @@ async def test_a_write_that_fails_anywhere_hangs_no_run(
         "LedgerHistory.keep_sample", "LedgerOutbox.put_summary",
     } <= {point.call for point in faults.points}  # fmt: skip
     # Some are executed only after another fault.
-    assert len(missed) < 0.15 * len(faults.points), missed
+    assert len(missed) < 0.25 * len(faults.points), missed
 
 
 def arm_next(faults: LedgerFaults, armed_in: dict[FailPoint, int]) -> None:

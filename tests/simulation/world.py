@@ -136,7 +136,7 @@ class World:
 
     def add_worker(self) -> None:
         """Another worker comes."""
-        number = len(self.workers)
+        number = max(len(self.workers), len(self.plan.workers))  # some may be still to come
         if number < 12:
             slowness = 10 ** self._comings.uniform(0, 2)
             self.story.note_fault(f"worker w{number} comes")
@@ -260,8 +260,9 @@ class World:
             )
 
     def _find_patience_s(self) -> float:
-        """How long all runs may take once nothing fails any more."""
-        windows = sum(1 / (2 * self.plan.latency_s * worker.slowness) for worker in self.plan.workers)
+        """How long all runs may take once nothing fails any more, with the workers that have come."""
+        plans = [worker.plan for worker in self.workers] or self.plan.workers
+        windows = sum(1 / (2 * self.plan.latency_s * plan.slowness) for plan in plans)
         return _PATIENCE_S + 3 * sum(
             run.spec.requests / (run.spec.concurrency * windows) for run in self.runs.values()
         )

@@ -19,7 +19,13 @@ from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.hands import Hands, build_hands
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.sizing import choose_sizes, find_full, find_mean_rate, find_weight
+from oku_coordinator.leasing.sizing import (
+    choose_sizes,
+    estimate_room,
+    find_full,
+    find_mean_rate,
+    find_weight,
+)
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
@@ -103,7 +109,7 @@ class Dispatcher:
             return
         visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
         pending = self.ledger.leases.count_pending(run.run)
-        sees_all = visits_all or self._is_last_share(run, pending)
+        sees_all = visits_all or (pending > 0 and not self._fills_all(run, pending))
         hands = await self._look_at(run, self._find_due(run, sees_all=sees_all))
         pending = self.ledger.leases.count_pending(run.run)
         if visits_all:
@@ -116,9 +122,12 @@ class Dispatcher:
             self._deal(run, hands, pending, now, wall_now)
             self.has_more = bool(self._due)
 
-    def _is_last_share(self, run: RunRecord, pending: int) -> bool:
-        """Whether not all can have a lease of the size that the spec fixes: whoever asks first may be slow."""
-        return 0 < pending < (run.spec.range_size or 0) * len(self.roster)
+    def _fills_all(self, run: RunRecord, pending: int) -> bool:
+        """Whether there is more than the hands of all workers hold; if not, who asks first may be slow."""
+        workers, weight = len(self.roster), self._weight
+        return pending > estimate_room(
+            workers, weight, window=run.spec.concurrency, range_size=run.spec.range_size
+        )
 
     def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
         """The workers to visit now, out of those that can take leases."""

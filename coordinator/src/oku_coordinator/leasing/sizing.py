@@ -91,6 +91,19 @@ def choose_sizes(
     return chosen
 
 
+def estimate_room(workers: int, weight: float, *, window: int, range_size: int | None) -> int:
+    """How much untaken work about fills the hands of all workers together, and a lease more for each.
+
+    Args:
+        workers: how many there are.
+        weight: the sum of their weights, as `find_weight` gives them.
+        window: the requests that each may have in flight.
+        range_size: the size of each lease, if the spec fixes it.
+    """
+    smallest = max((_FEWEST_WINDOWS + 1) * window, 2 * (range_size or 0))
+    return max(math.ceil(2 * LEASE_S * weight), workers * smallest)
+
+
 def find_mean_rate(hands: Sequence[Hands]) -> float | None:
     """The mean rate of those whose rate is known, in requests per second."""
     rates = [each.rate_rps for each in hands if each.rate_rps is not None]
