@@ -165,6 +165,24 @@ async def test_the_last_leases_of_a_fixed_size_are_for_those_who_are_done_soones
     assert (world.find_sizes("w1"), world.find_sizes("w2")) == ([20], [18])
 
 
+async def test_what_a_slow_worker_gives_up_is_for_the_others(world: World) -> None:
+    """Its checkpoint is the news that makes the dispatcher look, but then it looks at all of them."""
+    world.create(requests=80, concurrency=10)
+    world.record("w1", "w2")
+    await world.dispatcher.step(0.0, 0.0)
+    for second in (1.0, 2.0):
+        world.record("w1", now=second, ended=1)
+        world.record("w2", now=second, ended=30)
+    slow, fast = world.held("w1"), world.held("w2")
+    done = build_batch(fast[0], *(build_checkpoint(lease) for lease in fast), run="r1", taken=40)
+    given_up = [build_checkpoint(lease, 0) for lease in slow[1:]]
+    apply_batches(world.ledger, [done, build_batch(slow[0], *given_up, run="r1", taken=1)], 2.0)
+    world.record("w1", "w2", now=2.0)
+    world.dispatcher.note_news("w1")
+    await world.dispatcher.step(0.9, 2.1)
+    assert sum(world.find_sizes("w1")[1:]) < 5 < 20 < sum(world.find_sizes("w2"))
+
+
 async def test_a_suspect_gets_nothing(world: World) -> None:
     """It may be dead."""
     world.create(concurrency=10)
