@@ -32,8 +32,8 @@ from oku_cli.remote.endpoint import Endpoint
 RATE_RPS = 667
 _REQUESTS = 10**12
 _DEAL_LIMIT_S = 240.0
-_SETTLE_S = 15.0
-"""Until then a coordinator learns how fast workers are, and deals more than it does later."""
+_SETTLE_S, _SETTLE_WORKER_S = 15.0, 0.02
+"""Until then, and so much longer for each worker, a coordinator learns how fast they are and deals more."""
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ def _measure_step(folder: Path, workers: int, lease_s: float, window_s: float) -
         endpoint = stack.wait_until_ready()
         asyncio.run(_submit(endpoint, round(lease_s * RATE_RPS)))
         dealt_s = _wait_until_dealt(stack, workers)
-        time.sleep(_SETTLE_S)
+        time.sleep(_SETTLE_S + _SETTLE_WORKER_S * workers)
         begin = asyncio.run(_look(stack, endpoint))
         time.sleep(window_s)
         end = asyncio.run(_look(stack, endpoint))
