@@ -29,6 +29,8 @@ _FIRST_REPEAT_S, _FIRST_REPEAT_SHARE = 1.0, 1 / 3
 """The first pause: so long, or so much of the interval, for very many workers take turns."""
 _REPEAT_DELAYS = 2.0
 """An answer that takes this many times as long as the last one took is lost."""
+_LONGEST_FIRST_REPEAT_S, _LONGEST_FIRST_REPEAT_INTERVALS = 10.0, 3.0
+"""But no longer than this: the last one may have taken so long because the broker was away."""
 _LONGEST_RETRY_S = 1.0
 _MOST_UNANSWERED = 10
 """After so many repetitions in a row, the coordinator is away."""
@@ -103,7 +105,8 @@ class Checkpointer:
         """Nothing has to be repeated, and the next message may go."""
         if self._repeat_at < math.inf:
             took_s = _now() - self._told_at
-            self._first_repeat_s = min(max(_FIRST_REPEAT_S, _REPEAT_DELAYS * took_s), _LONGEST_PAUSE_S)
+            longest_s = max(_LONGEST_FIRST_REPEAT_S, _LONGEST_FIRST_REPEAT_INTERVALS * self._interval_s)
+            self._first_repeat_s = min(max(_FIRST_REPEAT_S, _REPEAT_DELAYS * took_s), longest_s)
         self._repeat_at, self._repeat_s = math.inf, self._first_repeat_s
         self._under_way = None
         self._wake()
