@@ -65,6 +65,11 @@ class _RedisQoS(redis.QoS):
         self._gathered.append((message, delivery_tag))
         virtual.QoS.append(self, message, delivery_tag)
 
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's own
+        """Give a message up, or back into its queue, from where it was noted."""
+        self._note_gathered()
+        super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
+
     @contextmanager
     def gather(self) -> Iterator[None]:
         """What is taken meanwhile is noted in one round trip."""
@@ -72,16 +77,17 @@ class _RedisQoS(redis.QoS):
         try:
             yield
         finally:
-            gathered, self._gathered = self._gathered, None
-            if gathered:
-                self._note_all(gathered)
+            self._note_gathered()
+            self._gathered = None
 
-    def _note_all(self, gathered: Sequence[tuple[Any, str]]) -> None:
-        now = time.time()
-        raw = {}
-        for message, tag in gathered:
+    def _note_gathered(self) -> None:
+        if not self._gathered:
+            return
+        now, raw = time.time(), {}
+        for message, tag in self._gathered:
             delivery = message.delivery_info
             raw[tag] = dumps([message._raw, delivery["exchange"], delivery["routing_key"]])  # noqa: SLF001
+        self._gathered.clear()
         with self.pipe_or_acquire() as pipeline:
             pipeline.zadd(self.unacked_index_key, dict.fromkeys(raw, now))
             pipeline.hset(self.unacked_key, mapping=raw)
@@ -123,10 +129,11 @@ class _RedisChannel(redis.Channel):
             pipeline.execute()
 
     def _brpop_read(self, **options: Any) -> Any:
+        if not self.takes_many:
+            return self._read_first(**options)
         with self.qos.gather():
             has_read = self._read_first(**options)
-            if self.takes_many:
-                self._read_more()
+            self._read_more()
         return has_read
 
     def _read_first(self, **options: Any) -> Any:
