@@ -55,6 +55,18 @@ async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch
     assert len(ledger.runs.fetch_snapshot("r1").processes) == 1
 
 
+async def test_a_run_that_is_deleted_as_soon_as_it_is_over_holds_nobody_up(parts: Assembly) -> None:
+    """Its last second cannot be kept; the next run has its turn all the same."""
+    ledger, rounds = parts.ledger, parts.rounds
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    await rounds.watch_end(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
+    ledger.runs.change_state("r1", RunState.FAILED, 2.0)
+    ledger.deletions.begin("r1")
+    ledger.runs.create("r2", Spec(requests=100), 3.0)
+    await rounds.watch_end(ledger.runs.change_state("r2", RunState.RUNNING, 4.0))
+    await rounds.watch_end(ledger.runs.change_state("r2", RunState.FAILED, 5.0))
+
+
 def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, ticks: list[Any]) -> None:
     """A run that waits for workers has ticks, too; without a run there is none."""
     parts.ticker.tick()

@@ -1,12 +1,13 @@
 """Takes in the progress of workers, and makes a tick of it each second."""
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import BreachError, RunRecord
+from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
@@ -96,7 +97,8 @@ class Ticker:
         if before is None or before == active:
             self._active = active
             return None
-        self._recorder.keep_tick(self._build_tick(before), is_last=True)
+        with contextlib.suppress(UnknownRunError):  # it may have been deleted at once
+            self._recorder.keep_tick(self._build_tick(before), is_last=True)
         self._active = active  # not before: a tick that could not be kept is made anew
         self._ticks = TickMaker()
         self._metrics.clear_run()
@@ -126,7 +128,8 @@ class Ticker:
         if run.is_active:
             self._recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
         for waiting in self._runs.followers.runs - {run.run}:
-            self._runs.followers.publish(self._build_tick(waiting, TickMaker()))
+            with contextlib.suppress(UnknownRunError):  # its followers are told so
+                self._runs.followers.publish(self._build_tick(waiting, TickMaker()))
 
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
         standing = self._ledger.runs.fetch_standing(run)
