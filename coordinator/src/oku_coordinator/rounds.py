@@ -157,5 +157,6 @@ class Rounds:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.is_active:
                 self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
-        if self.clock.wall_ahead_s and run is None and not self.ledger.outbox.measure().lines:
+        is_idle = run is None and self.ticker.active is None and self.end_watch.is_idle
+        if self.clock.wall_ahead_s and is_idle and not self.ledger.outbox.measure().lines:
             self.clock.anchor()

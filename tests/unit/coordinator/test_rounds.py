@@ -67,6 +67,23 @@ async def test_a_run_that_is_deleted_as_soon_as_it_is_over_holds_nobody_up(parts
     await rounds.watch_end(ledger.runs.change_state("r2", RunState.FAILED, 5.0))
 
 
+async def test_a_clock_that_was_set_is_followed_once_the_last_second_is_kept(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run may be over in the ledger before the main loop knows; its times are still those of one clock."""
+    ledger, rounds = parts.ledger, parts.rounds
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    await rounds.watch_end(ledger.runs.change_state("r1", RunState.RUNNING, 1.0))
+    ledger.runs.change_state("r1", RunState.FAILED, 2.0)
+    monkeypatch.setattr(parts.clock, "_wall", lambda: time.time() - 3600.0)
+    began = time.time()
+    await rounds.step(time.monotonic())
+    [sample] = ledger.history.fetch("r1").samples
+    assert abs(sample.at - began) < 60.0
+    await rounds.step(time.monotonic() + 2.0)
+    assert abs(parts.clock.now() - (began - 3600.0)) < 60.0
+
+
 def test_a_second_of_the_run_that_has_its_turn_is_published(parts: Assembly, ticks: list[Any]) -> None:
     """A run that waits for workers has ticks, too; without a run there is none."""
     parts.ticker.tick()

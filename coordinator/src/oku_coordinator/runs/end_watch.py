@@ -30,6 +30,11 @@ class EndWatch:
         self._resting: dict[str, float] = {}
         """Runs whose last figures have not been kept, and until when a server may come back first."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last figures of all runs have been kept."""
+        return not self._resting
+
     def add(self, run: str) -> None:
         """A run has come to rest."""
         self._resting.setdefault(run, self._clock() + _SERVERS_COME_BACK_S)

@@ -56,7 +56,8 @@ class Ticker:
         self._ticks = TickMaker()
         self._settled = SettledSeconds()
         self._replays = ReplayGuard()
-        self._active: str | None = None
+        self.active: str | None = None
+        """The run that was active when its turn was noted last; its last second is still to be kept."""
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
@@ -93,13 +94,13 @@ class Ticker:
 
     def note_turn(self, run: RunRecord | None) -> str | None:
         """Note which run has its turn; gives the one that was active before, if it is active no longer."""
-        before, active = self._active, run.run if run and run.is_active else None
+        before, active = self.active, run.run if run and run.is_active else None
         if before is None or before == active:
-            self._active = active
+            self.active = active
             return None
         with contextlib.suppress(UnknownRunError):  # it may have been deleted at once
             self._recorder.keep_tick(self._build_tick(before), is_last=True)
-        self._active = active  # not before: a tick that could not be kept is made anew
+        self.active = active  # not before: a tick that could not be kept is made anew
         self._ticks = TickMaker()
         self._metrics.clear_run()
         return before
@@ -144,7 +145,7 @@ class Ticker:
         )
 
     def _note_worker(self, what: EventType, worker: str) -> None:
-        self._recorder.note_worker(what, worker, self._clock(), is_active=self._active is not None)
+        self._recorder.note_worker(what, worker, self._clock(), is_active=self.active is not None)
 
 
 def find_pause_s(now: float) -> float:
