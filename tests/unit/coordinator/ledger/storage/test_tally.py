@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.tampering import TAMPERINGS
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.conservation import change
@@ -21,36 +22,12 @@ Apply = Callable[..., list[MessageVerdict]]
 Deal = Callable[..., LeaseRecord]
 MakeBatch = Callable[..., CheckpointBatch]
 
-FAULTS = {
-    "a slice is gone": "DELETE FROM slices WHERE state = 'pending'",
-    "an accounted slice is gone": "DELETE FROM slices WHERE start = 0",
-    "a slice is longer": "UPDATE slices SET stop = stop + 1 WHERE start = 0",
-    "a slice is shorter": "UPDATE slices SET stop = stop - 1 WHERE state = 'pending'",
-    "a slice ends before it starts": "UPDATE slices SET stop = -5 WHERE start = 0",
-    "a slice was begun twice": "INSERT INTO slices VALUES ('r1', 15, 20, 'pending')",
-    "a slice is pending instead of accounted": "UPDATE slices SET state = 'pending' WHERE start = 0",
-    "a slice is in no state": "UPDATE slices SET state = 'lost' WHERE start = 0",
+FAULTS = TAMPERINGS | {
     "a slice is leased to nobody": "UPDATE slices SET state = 'leased' WHERE state = 'pending'",
-    "a worker has another count": "UPDATE workers SET requests = 9",
     "a worker is gone": "DELETE FROM workers",
-    "a lease has another range": "UPDATE leases SET start = start - 1 WHERE start = 20",
-    "a lease was reopened": "UPDATE leases SET state = 'active' WHERE start = 0",
     "a lease was closed": "UPDATE leases SET state = 'expired' WHERE start = 20",
     "a lease is gone": "DELETE FROM leases WHERE start = 20",
-    "an open lease has done more": "UPDATE leases SET done = 6 WHERE start = 20",
-    "an open lease has done less": "UPDATE leases SET done = 4 WHERE start = 20",
-    "an open lease has another hole": "UPDATE leases SET in_flight = '[2, 3]' WHERE start = 20",
-    "a hole lies beyond what is done": "UPDATE leases SET in_flight = '[7]' WHERE start = 20",
-    "an open lease ends earlier": 'UPDATE leases SET "end" = 8 WHERE start = 20',
     "a limit lies below what is done": 'UPDATE leases SET "limit" = 4 WHERE start = 20',
-    "an open lease has other outcomes": "UPDATE leases SET outcomes = '[5,0,0,0,0,0]' WHERE start = 20",
-    "a lease cannot be read": "UPDATE leases SET in_flight = 'none' WHERE start = 20",
-    "a part is gone": "DELETE FROM lease_parts",
-    "a part has another count": "UPDATE lease_parts SET requests = 5",
-    "a second is gone": "DELETE FROM series",
-    "a second has another outcome": "UPDATE series SET outcomes = '[13,0,1,0,0,0]'",
-    "a second cannot be read": "UPDATE series SET outcomes = '[14'",
-    "the run is larger": """UPDATE specs SET spec = replace(spec, '"requests":100', '"requests":101')""",
 }
 
 
