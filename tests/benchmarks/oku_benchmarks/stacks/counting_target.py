@@ -1,27 +1,24 @@
 """The counting server as the target of a case, and what its samples say of the window of its clients."""
 
-import os
 import sys
 import time
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Self
 
 import msgspec
 
 from oku_benchmarks.error import BenchmarkError
+from oku_benchmarks.measuring.target_process import TargetProcess
 from oku_benchmarks.stacks.counting_server import SAMPLE_S, Behaviour, Sample
-from oku_cli.process.child import Child
 
-_READY_S = 15.0
 _DECODE = msgspec.json.Decoder(Sample).decode
 _FULL = 0.97
 """Of the window in the mean of a second."""
 
 
-class CountingTarget:
+class CountingTarget(TargetProcess):
     """Serves from entering to leaving.
 
     Args:
@@ -37,28 +34,7 @@ class CountingTarget:
             sys.executable, "-m", "oku_benchmarks.stacks.counting_server",
             msgspec.json.encode(behaviour).decode(), str(folder),
         )  # fmt: skip
-        self._child = Child("target", command, folder / "target.log", os.environ)
-        self.url = ""
-        """Template of its URLs, with `{i}` for the index."""
-
-    def __enter__(self) -> Self:
-        """Start it and wait until it listens."""
-        self._child.start()
-        address = self._folder / "address"
-        deadline = time.monotonic() + _READY_S
-        while not address.exists():
-            if time.monotonic() > deadline or self._child.find_death() is not None:
-                raise BenchmarkError(f"the target does not start: {self._child.read_last_line()}")
-            time.sleep(0.02)
-        self.url = f"http://{address.read_text()}/{{i}}"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End it."""
-        self._child.terminate()
-        if not self._child.wait(5.0):
-            self._child.kill()
-            self._child.wait(5.0)
+        super().__init__(command, folder / "target.log", folder / "address")
 
     def read(self) -> list[Sample]:
         """Everything that it has written so far."""
