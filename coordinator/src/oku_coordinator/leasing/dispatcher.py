@@ -1,7 +1,8 @@
 """Deals out the run that has its turn to workers whose hands are not full, and moves work among them.
 
 One call of `step` does what there is to do now; the main loop calls it when something has changed and at
-least twice a second. Each worker is visited about once a second, and when its checkpoints have come.
+least twice a second. Each worker is visited about once a second, and when its checkpoints have come; all of
+them are when little is left.
 """
 
 import asyncio
@@ -108,8 +109,7 @@ class Dispatcher:
         if self.delivery.is_away:
             return
         visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
-        pending = self.ledger.leases.count_pending(run.run)
-        sees_all = visits_all or (pending > 0 and not self._fills_all(run, pending))
+        sees_all = visits_all or self._is_running_out(run)
         hands = await self._look_at(run, self._find_due(run, sees_all=sees_all))
         pending = self.ledger.leases.count_pending(run.run)
         if visits_all:
@@ -122,12 +122,12 @@ class Dispatcher:
             self._deal(run, hands, pending, now, wall_now)
             self.has_more = bool(self._due)
 
-    def _fills_all(self, run: RunRecord, pending: int) -> bool:
-        """Whether there is more than the hands of all workers hold; if not, who asks first may be slow."""
-        workers, weight = len(self.roster), self._weight
-        return pending > estimate_room(
-            workers, weight, window=run.spec.concurrency, range_size=run.spec.range_size
+    def _is_running_out(self, run: RunRecord) -> bool:
+        """Whether less is left than the hands of all workers hold: then who asks first may be slow."""
+        room = estimate_room(
+            len(self.roster), self._weight, window=run.spec.concurrency, range_size=run.spec.range_size
         )
+        return 0 < self.ledger.leases.count_pending(run.run) <= room
 
     def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
         """The workers to visit now, out of those that can take leases."""

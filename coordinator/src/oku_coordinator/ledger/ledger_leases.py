@@ -82,7 +82,7 @@ class LedgerLeases:
 
     def fetch_held(self, run: str, incarnations: Sequence[str]) -> dict[str, list[LeaseRecord]]:
         """The open leases of a run that each of these processes has, in the order in which it begins them."""
-        return self._file.read(lambda transaction: lease_table.fetch_shares(transaction, run, incarnations))
+        return self._file.read(lambda transaction: lease_table.fetch_held(transaction, run, incarnations))
 
     def find_void(self, leases: Iterable[str]) -> list[str]:
         """Which of these leases are void: they were taken back, or their run has failed."""

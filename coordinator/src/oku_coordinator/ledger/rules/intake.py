@@ -183,7 +183,8 @@ class _Intake:
         """Raise the limits of a worker, and tell it of all that it may not have heard of."""
         if not _is_writable(batch.run) or self._fetch_state(batch.run) != RunState.RUNNING:
             return
-        leases = lease_table.fetch_held(self._transaction, batch.run, batch.incarnation)
+        held = lease_table.fetch_held(self._transaction, batch.run, [batch.incarnation])
+        leases = held[batch.incarnation]
         allowance = self._allow(batch, fetch_spec(self._transaction, batch.run))
         raised = raise_limits(leases, allowance)
         for lease in leases:

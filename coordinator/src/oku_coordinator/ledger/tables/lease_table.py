@@ -132,7 +132,7 @@ def fetch_fleet(transaction: Transaction, run: str) -> dict[str, list[LeaseRecor
     return fleet
 
 
-def fetch_shares(
+def fetch_held(
     transaction: Transaction, run: str, incarnations: Iterable[str]
 ) -> dict[str, list[LeaseRecord]]:
     """The open leases that each of these processes has, in the order in which it begins them."""
@@ -140,13 +140,6 @@ def fetch_shares(
         return {each: list(tally.fleet.get(each, {}).values()) for each in incarnations}
     fleet = fetch_fleet(transaction, run)
     return {each: fleet.get(each, []) for each in incarnations}
-
-
-def fetch_held(transaction: Transaction, run: str, incarnation: str) -> list[LeaseRecord]:
-    """The open leases of one process of a worker, in the order in which it begins them."""
-    if tally := transaction.tallies.get(run):
-        return list(tally.fleet.get(incarnation, {}).values())
-    return [lease for lease in read_open_leases(transaction, run) if lease.incarnation == incarnation]
 
 
 def read_open_leases(transaction: Transaction, run: str) -> list[LeaseRecord]:
