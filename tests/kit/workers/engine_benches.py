@@ -146,7 +146,7 @@ class Transport:
         self.is_aborted = False
 
     def get_extra_info(self, name: str) -> object:
-        """Pretend to speak TLS: there is no file descriptor to write to."""
+        """Look like a TLS connection, whose file descriptor nobody writes to."""
         return self if name == "ssl_object" else None
 
     def write(self, data: bytes) -> None:

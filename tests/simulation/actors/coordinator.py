@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -257,9 +258,9 @@ class _Listener:
         waiting, self._waiting = self._waiting, []
         self.deal_with(waiting)
 
+    @abstractmethod
     def deal_with(self, deliveries: Sequence[Delivery]) -> None:
         """Deal with messages that came together."""
-        raise NotImplementedError
 
 
 class _CheckpointListener(_Listener):

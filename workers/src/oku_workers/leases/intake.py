@@ -51,9 +51,9 @@ class Intake:
         self._known: dict[str, float] = {}
         """Leases that have come, each with the time until which it is remembered; that roughly rises."""
         self._ended: dict[str, float] = {}
-        """Leases that were ended before they came, likewise."""
+        """Leases that were ended before they came, each with such a time."""
         self._lost: dict[str, float] = {}
-        """Leases of which nobody can say what was sent, likewise."""
+        """Leases of which nobody can say what was sent, each with such a time."""
         self._specs: dict[str, Spec] = {}
         self._stopped: dict[str, int] = {}
         self.is_leaving = False

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
-from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
+from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor, cancel
@@ -242,10 +242,7 @@ class LeaseRunner:
         lease = self._leases.get(lease_id)
         if lease is None:
             if end <= 0 and self._intake.end_unknown(lease_id):
-                run = lease_id.rpartition(".")[0].rpartition(".")[0]
-                self._give_back(
-                    self._build_execution(Lease(id=lease_id, run=run, ranges=[], limit=0), Spec())
-                )
+                self._give_back(self._build_unknown(lease_id, read_lease_run(lease_id)))
             return
         execution = lease.execution
         if end < execution.end and execution.untaken:

@@ -38,7 +38,7 @@ class Transport(asyncio.Transport):
     unsent: int = 0
 
     def get_extra_info(self, name: str, default: object = None) -> object:
-        """Pretend to speak TLS: there is no file descriptor to write to."""
+        """Look like a TLS connection, whose file descriptor nobody writes to."""
         return self if name == "ssl_object" else default
 
     def write(self, data: Any) -> None:
