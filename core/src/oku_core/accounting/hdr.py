@@ -10,6 +10,8 @@ sets it and no reader checks it. The package `hdrhistogram` writes the same byte
 import base64
 import struct
 import zlib
+from collections.abc import Iterator
+from functools import lru_cache
 
 from oku_core.accounting.histogram import (
     HIGHEST_US,
@@ -31,14 +33,8 @@ _LAST_INDEX = bucket_index(HIGHEST_US)
 
 def encode(histogram: Histogram) -> bytes:
     """Encode a histogram in V2 form, in µs; that form has no place for its exact sum, minimum and maximum."""
-    payload = bytearray()
-    next_index = 0
-    for index, count in histogram.filled():
-        if gap := index - next_index:
-            _put(payload, -gap)
-        _put(payload, count)
-        next_index = index + 1
-    inner = _INNER.pack(_INNER_COOKIE, len(payload), *_SETTINGS, HIGHEST_US, 1.0) + bytes(payload)
+    payload = b"".join(map(_encode_number, _list_numbers(histogram)))
+    inner = _INNER.pack(_INNER_COOKIE, len(payload), *_SETTINGS, HIGHEST_US, 1.0) + payload
     compressed = zlib.compress(inner)
     return _OUTER.pack(_OUTER_COOKIE, len(compressed)) + compressed
 
@@ -95,15 +91,25 @@ def _build_latency(buckets: list[int]) -> HistogramSnapshot:
     return HistogramSnapshot(buckets=buckets, sum_us=total, min_us=bounds[0][0], max_us=highest)
 
 
-def _put(payload: bytearray, number: int) -> None:
+def _list_numbers(histogram: Histogram) -> Iterator[int]:
+    next_index = 0
+    for index, count in histogram.filled():
+        if gap := index - next_index:
+            yield -gap
+        yield count
+        next_index = index + 1
+
+
+@lru_cache(maxsize=1 << 14)
+def _encode_number(number: int) -> bytes:
+    """Remembers numbers: an account is encoded with every transaction, and most of its numbers are small."""
     value = (number << 1) ^ (number >> 63)
-    for _ in range(8):
-        if value < 0x80:
-            payload.append(value)
-            return
-        payload.append(value & 0x7F | 0x80)
+    digits = bytearray()
+    while value >= 0x80 and len(digits) < 8:
+        digits.append(value & 0x7F | 0x80)
         value >>= 7
-    payload.append(value & 0xFF)  # the ninth byte carries eight bits
+    digits.append(value & 0xFF)  # the ninth byte carries eight bits
+    return bytes(digits)
 
 
 def _get(payload: bytes, position: int) -> tuple[int, int]:

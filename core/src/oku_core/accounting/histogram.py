@@ -10,7 +10,7 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, compress
 
 import msgspec
 
@@ -201,7 +201,7 @@ class Histogram:
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Index and count of every bucket that holds something, in rising order."""
-        return ((index, count) for index, count in enumerate(self.counts) if count)
+        return _pair_filled(self.counts)
 
 
 def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
@@ -257,8 +257,9 @@ def _find_rank(quantile: float, total: int) -> int:
 
 def build_buckets(counts: Sequence[int]) -> list[int]:
     """Turn dense counts into the pairs of index and count that a snapshot has."""
-    buckets: list[int] = []
-    for index, count in enumerate(counts):
-        if count:
-            buckets += (index, count)
-    return buckets
+    return list(chain.from_iterable(_pair_filled(counts)))
+
+
+def _pair_filled(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Walks over tens of thousands of buckets without a step of Python for each empty one."""
+    return zip(compress(range(len(counts)), counts), filter(None, counts), strict=True)
