@@ -113,7 +113,15 @@ class PodRun:
 
     def wait_for_accounted(self, requests: int) -> None:
         """Wait until so many are accounted."""
-        self._wait(lambda: bool(self.summary["accounted"] >= requests), f"{requests:,} are accounted")
+
+        def are_accounted() -> bool:
+            summary = self.summary
+            if summary["accounted"] >= requests:
+                return True
+            assert not self._has_ended(), f"the run is {summary['state']}: it has to be longer"
+            return False
+
+        self._wait(are_accounted, f"{requests:,} are accounted")
 
     @contextmanager
     def hurting(self, *, may_resend: bool = False) -> Iterator[None]:
