@@ -6,8 +6,8 @@ changes nothing; a worker repeats its newest one until the coordinator has confi
 contains its predecessor, and decides whether it counts.
 """
 
+import operator
 import re
-from itertools import pairwise
 
 import msgspec
 
@@ -160,7 +160,8 @@ def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
         return f"it is done to {checkpoint.done} of {checkpoint.end}, but the lease has {length} positions"
     if not 1 <= checkpoint.sequence < _LIMIT:
         return f"its sequence number is {checkpoint.sequence}"
-    if any(b <= a for a, b in pairwise([-1, *checkpoint.in_flight, checkpoint.done])):
+    positions = [-1, *checkpoint.in_flight, checkpoint.done]
+    if not all(map(operator.lt, positions, positions[1:])):
         return "the positions in flight do not rise within what is done"
     if len({(part.phase, part.name) for part in checkpoint.parts}) != len(checkpoint.parts):
         return "two parts have the same phase and name"

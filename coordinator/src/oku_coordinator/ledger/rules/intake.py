@@ -14,6 +14,7 @@ from oku_coordinator.ledger.rules import closing
 from oku_coordinator.ledger.rules.growth import PartGrowth, UntrueError, find_regress, grow_parts, sum_counts
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.limits import raise_limits
+from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, series_table
@@ -202,7 +203,7 @@ def _grow_lease(lease: LeaseRecord, checkpoint: Checkpoint, growths: Sequence[Pa
     return msgspec.structs.replace(
         lease,
         done=checkpoint.done,
-        in_flight=tuple(checkpoint.in_flight),
+        in_flight=pack_positions(checkpoint.in_flight),
         sequence=checkpoint.sequence,
         outcomes=sum_counts([lease.outcomes, *(growth.outcomes for growth in growths)]),
         figures=read_figures(checkpoint),

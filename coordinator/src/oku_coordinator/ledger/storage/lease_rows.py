@@ -1,6 +1,7 @@
 """How leases, and counts of outcomes, stand in the columns of the ledger."""
 
 import sqlite3
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,10 +16,15 @@ GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
 """Of `leases`: what checkpoints and the coordinator change while the lease is open."""
 _GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
 _decode_ranges = msgspec.json.Decoder(list[Range]).decode
-_decode_positions = msgspec.json.Decoder(tuple[int, ...]).decode
+_decode_positions = msgspec.json.Decoder(list[int]).decode
 _decode_figures = msgspec.json.Decoder(LeaseFigures).decode
 decode_counts = msgspec.json.Decoder(list[int]).decode
 """Decodes counts of outcomes as they stand in columns."""
+
+
+def pack_positions(positions: list[int]) -> Sequence[int]:
+    """The same positions in 8 bytes each: ten thousand workers may have a thousand in flight each."""
+    return array("q", positions) if positions else ()
 
 
 def encode_counts(counts: Sequence[int]) -> str:
@@ -42,14 +48,14 @@ def decode_growth(lease: LeaseRecord, columns: Sequence[Any]) -> LeaseRecord:
     """A lease with other `GROWING_COLUMNS`; one of `UNREADABLE` if they cannot be read."""
     limit, end, done, in_flight, sequence, outcomes, figures = columns
     return msgspec.structs.replace(
-        lease, limit=limit, end=end, done=done, in_flight=_decode_positions(in_flight), sequence=sequence,
-        outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
+        lease, limit=limit, end=end, done=done, in_flight=pack_positions(_decode_positions(in_flight)),
+        sequence=sequence, outcomes=decode_counts(outcomes), figures=_decode_figures(figures),
     )  # fmt: skip
 
 
 def encode_growth(lease: LeaseRecord) -> tuple[object, ...]:
     """The values of its `GROWING_COLUMNS`."""
     return (
-        lease.limit, lease.end, lease.done, msgspec.json.encode(lease.in_flight).decode(), lease.sequence,
-        encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
+        lease.limit, lease.end, lease.done, msgspec.json.encode(list(lease.in_flight)).decode(),
+        lease.sequence, encode_counts(lease.outcomes), msgspec.json.encode(lease.figures).decode(),
     )  # fmt: skip

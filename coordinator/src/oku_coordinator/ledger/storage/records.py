@@ -1,6 +1,6 @@
 """What the ledger keeps, as types: runs and leases as their rows have them, and what is derived from them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -142,7 +142,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         limit: the first position that the worker must not take; it never falls, and only counts up to `end`.
         end: the first position that is not leased, or is not any more.
         done: the first position that was not taken, as committed.
-        in_flight: the positions below `done` that had no outcome.
+        in_flight: the positions below `done` that had no outcome, packed where there are any.
         sequence: that of its newest checkpoint; 0 if none came yet.
         outcomes: the counts of outcomes of what is covered.
         figures: those of its newest checkpoint.
@@ -159,7 +159,7 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     end: int
     done: int = 0
-    in_flight: tuple[int, ...] = ()
+    in_flight: Sequence[int] = ()
     sequence: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     figures: LeaseFigures = LeaseFigures()
@@ -280,7 +280,7 @@ class Snapshot:
     breach: str | None
 
 
-UNREADABLE = (ValueError, msgspec.MsgspecError)
+UNREADABLE = (ValueError, OverflowError, msgspec.MsgspecError)
 """What is raised for columns that cannot be read."""
 
 

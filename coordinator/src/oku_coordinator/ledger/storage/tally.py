@@ -5,6 +5,7 @@ leases are out. When another process has written, or a transaction was rolled ba
 from all rows.
 """
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -186,11 +187,9 @@ def check_lease(name: str, lease: LeaseRecord | None, in_parts: int) -> None:
             f"lease {name} is done to {lease.done} of {lease.end}, with a limit of {lease.limit} and"
             f" {lease.length} positions"
         )
-    at = -1
-    for position in (*lease.in_flight, lease.done):
-        if position <= at:
-            raise ConservationError(f"the positions in flight of lease {name} do not rise below {lease.done}")
-        at = position
+    positions = [-1, *lease.in_flight, lease.done]
+    if not all(map(operator.lt, positions, positions[1:])):
+        raise ConservationError(f"the positions in flight of lease {name} do not rise below {lease.done}")
     if sum(lease.outcomes) != covered:
         raise ConservationError(
             f"lease {name} covers {covered}, but its outcomes sum to {sum(lease.outcomes)}"
