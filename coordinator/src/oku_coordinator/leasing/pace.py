@@ -21,7 +21,7 @@ _CAREFUL_S = 30.0
 _CAREFUL_CHECKPOINT_S = 0.7
 """So often do workers then tell how far they are, unless there are many: they ask for more so soon."""
 _CAREFUL_CHECKPOINTS = 1.5
-"""A worker asks for more when a third of what it may take is left."""
+"""A worker asks for more when a third of what it may take is left, or 8 s of work if that is less."""
 _GROWTH, _CAREFUL_GROWTH = 2.0, 0.5
 FIRST_WINDOWS = 4
 """The smallest allowance, in windows."""

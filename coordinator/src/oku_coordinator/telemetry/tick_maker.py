@@ -1,6 +1,7 @@
 """Makes the ticks of a run from the progress of its workers and from the ledger."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from oku_coordinator.ledger.storage.records import Standing
 from oku_core.accounting.histogram import Histogram
@@ -18,6 +19,7 @@ class TickMaker:
     def __init__(self) -> None:
         self._in_flight: dict[str, int] = {}
         self._leases: dict[str, LeaseProgress] = {}
+        self._under_way: dict[str, _UnderWay] = {}
         self._lag_s = 0.0
         self._at: float | None = None
         """The time of the last tick."""
@@ -52,9 +54,7 @@ class TickMaker:
         """
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
-        under_way = _sum_up(
-            _exceed(seen.outcomes, standing.leases[lease]) for lease, seen in self._leases.items()
-        )
+        under_way = self._find_under_way(standing)
         sample = build_sample(
             at=now,
             seconds=self._measure_s(now),
@@ -77,6 +77,16 @@ class TickMaker:
         self._begin()
         return Tick(run=record.run, state=record.state, notices=list(notices), sample=sample)
 
+    def _find_under_way(self, standing: Standing) -> list[int]:
+        """The outcomes that were seen live beyond the account; only leases with news are looked at again."""
+        known, self._under_way = self._under_way, {}
+        for lease, seen in self._leases.items():
+            found, committed = known.get(lease), standing.leases[lease]
+            if found is None or found.seen is not seen or found.committed is not committed:
+                found = _UnderWay(seen, committed, _exceed(seen.outcomes, committed))
+            self._under_way[lease] = found
+        return _sum_up(found.outcomes for found in self._under_way.values())
+
     def _measure_s(self, now: float) -> float:
         """The time since the last tick; more than a second only as far as workers tell of that time.
 
@@ -94,6 +104,14 @@ class TickMaker:
         self._bytes_received = 0
         self._lag_s = 0.0
         self._told_s: dict[str, float] = {}
+
+
+class _UnderWay(NamedTuple):
+    """What a lease has beyond its last checkpoint, and the two objects of which that was found."""
+
+    seen: LeaseProgress
+    committed: Sequence[int]
+    outcomes: list[int]
 
 
 def _exceed(seen: Sequence[int], committed: Sequence[int]) -> list[int]:

@@ -297,6 +297,16 @@ def test_it_tells_once_that_nothing_may_be_taken(build_execution: BuildExecution
     assert lows == 1
 
 
+def test_it_tells_again_when_nothing_may_be_taken_any_more(build_execution: BuildExecution) -> None:
+    """Whoever thought that there was time to ask has been overtaken."""
+    feed, lows = Feed(), []
+    feed.on_low = lambda: lows.append(feed.remaining)
+    feed.add(build_execution((0, 99), limit=9))
+    while feed.current is not None:
+        feed.take(feed.current)
+    assert lows == [3, 0]
+
+
 def test_it_says_nothing_when_limits_hold_nothing_back(build_execution: BuildExecution) -> None:
     """Nobody could allow more."""
     feed, lows = Feed(), []

@@ -20,7 +20,8 @@ class Feed:
     """The indices that are still to be sent; belongs to the thread of the event loop.
 
     Attributes:
-        on_low: called when less than a third is left of what may be taken, and limits hold more back.
+        on_low: called when less than a third is left of what may be taken, and once more when nothing is,
+            while limits hold more back.
     """
 
     def __init__(self) -> None:
@@ -92,6 +93,8 @@ class Feed:
             if execution.begin_segment():
                 return
         self._choose()
+        if self.current is None and self._is_low and self._order:
+            self.on_low()
 
     def _choose(self) -> None:
         """Take from the first execution that may, in the order in which they came."""

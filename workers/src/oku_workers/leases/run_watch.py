@@ -79,6 +79,12 @@ class RunWatch:
         run = self._runs.get(name)
         return run.rate if run else None
 
+    def measure_left_s(self) -> float:
+        """How long what may be taken now lasts, at the rate of the run that is next; 0 if unknown."""
+        first = self._feed.find_first()
+        meter = self.find_meter(first.lease.run) if first is not None else None
+        return self._feed.remaining / meter.rate_rps if meter and meter.rate_rps > 0 else 0.0
+
     def stop(self, name: str) -> None:
         """A run was stopped: nothing of it is to be taken."""
         if name in self._runs:

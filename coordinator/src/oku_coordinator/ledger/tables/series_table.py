@@ -11,7 +11,7 @@ from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_coun
 from oku_coordinator.ledger.storage.records import breaching
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.results.series import SeriesRow
+from oku_core.results.series import SeriesRow, add_counts
 
 UNPLACED = -1
 """The second of what an older Oku has accounted, which did not keep when it ended."""
@@ -21,9 +21,8 @@ def collect(transaction: Transaction, run: str, seconds: Mapping[int, Sequence[i
     """Collect what seconds have gained; it is written at the end of the transaction."""
     gained = transaction.seconds.setdefault(run, {})
     for second, counts in seconds.items():
-        total = gained.setdefault(second, build_no_counts())
-        for index, count in enumerate(counts):
-            total[index] += count
+        total = gained.get(second)
+        gained[second] = list(counts) if total is None else add_counts(total, counts)
 
 
 def write_series(transaction: Transaction) -> None:
@@ -47,7 +46,7 @@ def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int])
         )
         return
     with breaching(run):
-        total = [a + b for a, b in zip(decode_counts(row["outcomes"]), counts, strict=True)]
+        total = add_counts(decode_counts(row["outcomes"]), counts)
     transaction.execute(
         "UPDATE series SET outcomes = ? WHERE run = ? AND second = ?",
         encode_counts(total), run, row["second"],
