@@ -6,11 +6,17 @@ import os
 import sys
 import time
 import warnings
+from typing import TYPE_CHECKING
 
 import tests.simulation.machine.interposition  # noqa: F401  # before any code of Oku: see there
 from tests.simulation.plan import Fault
 
+if TYPE_CHECKING:
+    from tests.simulation.campaign import Tally
+
 _STEADY_HASHES = "0"
+_TELL_S = 30.0
+_INTERRUPTED = 130
 
 
 def main() -> int:
@@ -27,7 +33,7 @@ def main() -> int:
     kinds = (
         None if arguments.faults is None else frozenset(map(Fault, filter(None, arguments.faults.split(","))))
     )
-    begun = time.monotonic()
+    begun = told_at = time.monotonic()
     seeds = (
         [arguments.seed]
         if arguments.seed is not None
@@ -35,28 +41,39 @@ def main() -> int:
     )
     tally = Tally()
     processes = 1 if arguments.seed is not None else arguments.processes
-    for ending in play_seeds(seeds, kinds, processes, arguments.lines):
-        tally.add(ending)
-        if ending.broken:
-            _print(f"\nseed {ending.seed} breaks a law: {ending.broken}\n\n{ending.story}\n")
-            _print(f"again: ./task simulate -- --seed {ending.seed}" + _repeat_faults(arguments.faults))
-            if not arguments.keep_going:
+    try:
+        for ending in play_seeds(seeds, kinds, arguments.interval, processes, arguments.lines):
+            tally.add(ending)
+            now = time.monotonic()
+            if ending.broken:
+                _print(f"\nseed {ending.seed} breaks a law: {ending.broken}\n\n{ending.story}\n")
+                _print(f"again: ./task simulate -- --seed {ending.seed}" + _repeat_options(arguments))
+                if not arguments.keep_going:
+                    break
+            elif arguments.seed is not None:
+                _print(f"seed {ending.seed}: {ending.state}, story {ending.digest}")
+            if arguments.at_least_faults and tally.faults >= arguments.at_least_faults:
                 break
-        elif arguments.seed is not None:
-            _print(f"seed {ending.seed}: {ending.state}, story {ending.digest}")
-        if arguments.at_least_faults and tally.faults >= arguments.at_least_faults:
-            break
-        if arguments.minutes and time.monotonic() - begun > 60 * arguments.minutes:
-            break
+            if arguments.minutes and now - begun > 60 * arguments.minutes:
+                break
+            if now - told_at > _TELL_S:
+                told_at = now
+                sys.stderr.write(f"{_describe(tally)}; the next is seed {ending.seed + 1}\n")
+    except KeyboardInterrupt:
+        _print(f"{_describe(tally)}; to go on: --first {seeds[0] + tally.seeds}")
+        return _INTERRUPTED
     took_s = time.monotonic() - begun
     ended = ", ".join(f"{count:,} {state or 'not begun'}" for state, count in sorted(tally.states.items()))
     _print(
-        f"{tally.seeds:,} seeds, {tally.faults:,} faults, {tally.steps:,} steps,"
-        f" {tally.seconds / 3600:,.1f} simulated hours in {took_s:.1f} s:"
-        f" {tally.faults / took_s * 60:,.0f} faults a minute;"
-        f" {len(tally.broken)} seeds broke a law; runs: {ended}"
+        f"{_describe(tally)}; {tally.steps:,} steps, {tally.seconds / 3600:,.1f} simulated hours"
+        f" in {took_s:.1f} s, {tally.faults / took_s * 60:,.0f} faults a minute; runs: {ended}"
     )
     return 1 if tally.broken else 0
+
+
+def _describe(tally: "Tally") -> str:
+    broken = f"{len(tally.broken)} seed{'' if len(tally.broken) == 1 else 's'} broke a law"
+    return f"{tally.seeds:,} seeds, {tally.faults:,} faults, {broken}"
 
 
 def _parse() -> argparse.Namespace:
@@ -69,6 +86,9 @@ def _parse() -> argparse.Namespace:
         help="only these faults, with commas between them; empty for none. All: " + ", ".join(Fault),
     )
     parser.add_argument(
+        "--interval", type=float, metavar="SECONDS", help="the mean time between faults, for all seeds alike"
+    )
+    parser.add_argument(
         "--at-least-faults", type=int, help="end after the seed with which there were so many"
     )
     parser.add_argument("--minutes", type=float, help="end after so many minutes")
@@ -78,8 +98,9 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _repeat_faults(faults: str | None) -> str:
-    return "" if faults is None else f" --faults '{faults}'"
+def _repeat_options(arguments: argparse.Namespace) -> str:
+    faults = "" if arguments.faults is None else f" --faults '{arguments.faults}'"
+    return faults + (f" --interval {arguments.interval}" if arguments.interval else "")
 
 
 def _print(text: str) -> None:

@@ -45,14 +45,17 @@ class Tally:
             self.broken.append(ending)
 
 
-def play_one(seed: int, kinds: frozenset[Fault] | None = None, lines: int = 80) -> Ending:
+def play_one(
+    seed: int, kinds: frozenset[Fault] | None = None, interval_s: float | None = None, lines: int = 80
+) -> Ending:
     """Play one seed, in whichever process, and keep so many lines of its story."""
-    return play(replace(draw_plan(seed, kinds), lines=lines))
+    return play(replace(draw_plan(seed, kinds, interval_s), lines=lines))
 
 
 def play_seeds(
     seeds: Iterable[int],
     kinds: frozenset[Fault] | None = None,
+    interval_s: float | None = None,
     processes: int | None = None,
     lines: int = 80,
 ) -> Iterator[Ending]:
@@ -61,10 +64,11 @@ def play_seeds(
     Args:
         seeds: the seeds.
         kinds: the faults that may happen; all unless given.
+        interval_s: the mean time between two of them; each seed draws it unless given.
         processes: how many to use; one for each processor unless given.
         lines: how many lines of a story are kept.
     """
-    work = partial(play_one, kinds=kinds, lines=lines)
+    work = partial(play_one, kinds=kinds, interval_s=interval_s, lines=lines)
     count = processes or os.cpu_count() or 1
     if count == 1:
         yield from map(work, seeds)

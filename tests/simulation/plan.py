@@ -90,8 +90,14 @@ class Plan:
     lines: int = 80
 
 
-def draw_plan(seed: int, kinds: frozenset[Fault] | None = None) -> Plan:
-    """Draw what a seed means; with `kinds`, only these faults happen."""
+def draw_plan(seed: int, kinds: frozenset[Fault] | None = None, interval_s: float | None = None) -> Plan:
+    """Draw what a seed means.
+
+    Args:
+        seed: the seed.
+        kinds: the faults that may happen; all unless given.
+        interval_s: the mean time from one to the next; the seed draws it unless given.
+    """
     chance = random.Random(f"plan {seed}")
     latency_s = 10 ** chance.uniform(-2, -0.3)
     concurrency = chance.choice((1, 3, 8, 20, 40))
@@ -116,7 +122,7 @@ def draw_plan(seed: int, kinds: frozenset[Fault] | None = None) -> Plan:
         grace_s=chance.choice((None, 0.0, 2.0)),
         range_size=chance.choice((None, None, None, 1, 7, 100)) if requests <= 2000 else None,
     )
-    faults = _draw_faults(chance, kinds)
+    faults = _draw_faults(chance, kinds, interval_s)
     return Plan(
         seed=seed,
         specs=(spec, *_draw_second(seed, spec)),
@@ -137,18 +143,20 @@ def _draw_second(seed: int, first: Spec) -> tuple[Spec, ...]:
     return (replace(first, requests=requests, concurrency=chance.choice((1, 5, 20)), range_size=None),)
 
 
-def _draw_faults(chance: random.Random, kinds: frozenset[Fault] | None) -> tuple[tuple[float, Fault], ...]:
+def _draw_faults(
+    chance: random.Random, kinds: frozenset[Fault] | None, interval_s: float | None
+) -> tuple[tuple[float, Fault], ...]:
     chosen = [fault for fault in Fault if kinds is None or fault in kinds]
     if not chosen:
         return ()
     # Each seed has some kinds of faults only: with all of them at once little of the system is ever at work.
     some = chance.sample(chosen, min(len(chosen), chance.choice((1, 2, 4, 8, len(chosen)))))
     weights = [_WEIGHTS[fault] for fault in some]
-    pace_s = chance.choice((0.3, 1.0, 3.0))
+    drawn_s = chance.choice((0.3, 1.0, 3.0))
     until_s = chance.uniform(5.0, _LONGEST_FAULTS_S)
     faults = []
     at = chance.uniform(0.0, 5.0)
     while at < until_s:
         faults.append((at, chance.choices(some, weights)[0]))
-        at += chance.expovariate(1 / pace_s)
+        at += chance.expovariate(1 / (interval_s or drawn_s))
     return tuple(faults)
