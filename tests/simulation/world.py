@@ -103,6 +103,7 @@ class World:
         self.processes: list[Process] = []
         self.coordinator = CoordinatorActor(self)
         self.workers: list[WorkerActor] = []
+        self._added = 0
         self.broken = ""
         self._mended_at: float | None = None
         self._samples = self._unfilled = 0
@@ -136,8 +137,9 @@ class World:
 
     def add_worker(self) -> None:
         """Another worker comes."""
-        number = max(len(self.workers), len(self.plan.workers))  # some may be still to come
+        number = len(self.plan.workers) + self._added  # some of the plan may be still to come
         if number < 12:
+            self._added += 1
             slowness = 10 ** self._comings.uniform(0, 2)
             self.story.note_fault(f"worker w{number} comes")
             self._let_come(WorkerPlan(f"w{number}", slowness, 1.0, self._comings.gauss(0, 10), 0.0))

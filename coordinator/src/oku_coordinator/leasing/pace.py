@@ -12,7 +12,7 @@ from oku_core.spec.spec import Spec
 SHORTEST_CHECKPOINT_S = 3.0
 _CHECKPOINTS_PER_S = 200
 """Messages with checkpoints of all workers together; these cost the coordinator about a third of a core."""
-_MANY_WORKERS, _MANY_CHECKPOINTS_PER_S = 2_000, 100
+_MANY_WORKERS, _MANY_CHECKPOINTS_PER_S = 2_000, 50
 """The same of those beyond so many: the longer the time that a message tells of, the larger it is."""
 _AWAY_S = 9.0
 """Beside the time until the next checkpoint: a coordinator may be away for 8 s, and its answer takes time."""

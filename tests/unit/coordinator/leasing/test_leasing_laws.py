@@ -106,7 +106,7 @@ def test_a_worker_may_go_on_while_its_coordinator_restarts_unless_one_was_lost(
     is_careful = lost_at is not None and lost_at > 70.0
     ahead_s = checkpoint_s + 9.0
     if is_careful:
-        ahead_s = min(ahead_s, 1.5 * max(0.7, workers / 200, workers / 100 - 10))
+        ahead_s = min(ahead_s, 1.5 * max(0.7, min(workers, 2000) / 200 + max(0, workers - 2000) / 50))
     assert pace.allow(batch, Spec(concurrency=window)) == max(4 * window, math.ceil(ahead_s * rate_rps))
 
 
