@@ -19,6 +19,8 @@ _BYTES_OF_ANSWER = 13
 _EARLY_S = (0.5, 1.0, 2.0)
 """So long after its first request of a run a worker says how fast it is."""
 _MOST_EARLY_S = 6.0
+_FEW_ENDED, _FEW_OF = 1, 10
+"""So many leases that have ended, or one in so many of all, wait for the next regular checkpoints."""
 _SPARE_S = 8.0
 """It asks for more when what it may take lasts so long, or when a third of it is left."""
 _SHORTEST_S = 0.05
@@ -309,8 +311,12 @@ class SimulatedWorker:
         if unsaid:
             if all(lease.done >= lease.end for lease in unsaid):
                 times.append(now + unsaid[0].find_final_in() / self._rate_rps)
-            spare = min(self._allowance / 3, _SPARE_S * self._rate_rps)
-            times.append(now + (self._count_room() - spare) / self._rate_rps)
+            room = self._count_room()
+            if room < sum(lease.end - lease.done for lease in unsaid):  # limits hold the rest back
+                spare = min(self._allowance / 3, _SPARE_S * self._rate_rps)
+                times.append(now + (room - spare) / self._rate_rps)
+            ended = sum(lease.is_final for lease in unsaid)
+            is_urgent |= ended > max(_FEW_ENDED, len(self._leases) // _FEW_OF)
         if self._is_waiting:
             times, is_urgent = [self._said_at + self._repeat_s], False
         wished_at = now if is_urgent else min(times)
