@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.simulation.campaign import Tally
 
 _STEADY_HASHES = "0"
+_SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 60.0
 _TELL_S = 30.0
 _INTERRUPTED = 130
 
@@ -60,8 +61,9 @@ def main() -> int:
                 told_at = now
                 sys.stderr.write(f"{_describe(tally)}; the next is seed {ending.seed + 1}\n")
     except KeyboardInterrupt:
-        _print(f"{_describe(tally)}; to go on: --first {seeds[0] + tally.seeds}")
-        return _INTERRUPTED
+        rest = f"--first {seeds[0] + tally.seeds} --seeds {len(seeds) - tally.seeds}"
+        _print(f"{_describe(tally)}; to go on: ./task simulate -- {rest}" + _repeat_options(arguments))
+        return 1 if tally.broken else _INTERRUPTED
     took_s = time.monotonic() - begun
     ended = ", ".join(f"{count:,} {state or 'not begun'}" for state, count in sorted(tally.states.items()))
     _print(
@@ -86,7 +88,10 @@ def _parse() -> argparse.Namespace:
         help="only these faults, with commas between them; empty for none. All: " + ", ".join(Fault),
     )
     parser.add_argument(
-        "--interval", type=float, metavar="SECONDS", help="the mean time between faults, for all seeds alike"
+        "--interval",
+        type=_read_interval,
+        metavar="SECONDS",
+        help="the mean time between faults, for all seeds alike",
     )
     parser.add_argument(
         "--at-least-faults", type=int, help="end after the seed with which there were so many"
@@ -98,9 +103,16 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _read_interval(text: str) -> float:
+    interval_s = float(text)
+    if not _SHORTEST_INTERVAL_S <= interval_s <= _LONGEST_INTERVAL_S:
+        raise argparse.ArgumentTypeError(f"from {_SHORTEST_INTERVAL_S} to {_LONGEST_INTERVAL_S} seconds")
+    return interval_s
+
+
 def _repeat_options(arguments: argparse.Namespace) -> str:
     faults = "" if arguments.faults is None else f" --faults '{arguments.faults}'"
-    return faults + (f" --interval {arguments.interval}" if arguments.interval else "")
+    return faults + (f" --interval {arguments.interval}" if arguments.interval is not None else "")
 
 
 def _print(text: str) -> None:

@@ -158,5 +158,5 @@ def _draw_faults(
     at = chance.uniform(0.0, 5.0)
     while at < until_s:
         faults.append((at, chance.choices(some, weights)[0]))
-        at += chance.expovariate(1 / (interval_s or drawn_s))
+        at += chance.expovariate(1 / (drawn_s if interval_s is None else interval_s))
     return tuple(faults)

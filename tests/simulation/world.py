@@ -96,7 +96,7 @@ class World:
             self.draw_from("attacker"),
             self.signer,
             self.story.note_fault,
-            self.runs[_NAMES[0]].judge.find_done,
+            self._find_done,
         )
         self.operator = Operator(self)
         self.misfortune = Misfortune(self, self.draw_from("faults"))
@@ -143,6 +143,10 @@ class World:
             slowness = 10 ** self._comings.uniform(0, 2)
             self.story.note_fault(f"worker w{number} comes")
             self._let_come(WorkerPlan(f"w{number}", slowness, 1.0, self._comings.gauss(0, 10), 0.0))
+
+    def _find_done(self, lease: str) -> int:
+        """How far a lease is for good: what was written when the power was cut may be gone."""
+        return self.runs[_NAMES[0]].judge.find_done(lease) if self.coordinator.process.is_alive else 0
 
     def try_second_coordinator(self) -> None:
         """Somebody starts a coordinator on the ledger that this one has."""

@@ -22,6 +22,7 @@ TAMPERINGS = {
     "a hole lies beyond what is done": "UPDATE leases SET in_flight = '[7]' WHERE start = 20",
     "an open lease ends earlier": 'UPDATE leases SET "end" = 8 WHERE start = 20',
     "an open lease has other outcomes": "UPDATE leases SET outcomes = '[5,0,0,0,0,0]' WHERE start = 20",
+    "a hole is too large": "UPDATE leases SET in_flight = '[9999999999999999999]' WHERE start = 20",
     "a lease cannot be read": "UPDATE leases SET in_flight = 'none' WHERE start = 20",
     "a part is gone": "DELETE FROM lease_parts",
     "a part has another count": "UPDATE lease_parts SET requests = 5",

@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -217,7 +217,7 @@ class SimulatedSender(Broker):
             self._connection.publish_to_all(ORDERS, seal_order(signer, message))
 
 
-class _Listener:
+class _Listener(ABC):
     """Hears what the simulated broker has for the coordinator."""
 
     def __init__(self, world: "World", connection: Connection, health: Health) -> None:
@@ -234,7 +234,7 @@ class _Listener:
         """Whether the broker is within reach."""
         return self.is_listening and self._connection.seems_up
 
-    def join(self, _: float) -> None:
+    def join(self, _: float) -> None:  # noqa: B027  # a thread would have to be waited for
         """Nothing has to be waited for."""
 
     def end(self) -> None:

@@ -16,6 +16,8 @@ _MANY_WORKERS, _MANY_CHECKPOINTS_PER_S = 2_000, 50
 """The same of those beyond so many: the longer the time that a message tells of, the larger it is."""
 _AWAY_S = 9.0
 """Beside the time until the next checkpoint: a coordinator may be away for 8 s, and its answer takes time."""
+_REPEAT_SHARE = 1 / 3
+"""A checkpoint that is lost comes again after this share of a long interval."""
 _CAREFUL_S = 30.0
 """For so long after a worker was lost the others go less far ahead: more may be lost."""
 _CAREFUL_CHECKPOINT_S = 0.7
@@ -70,7 +72,7 @@ class Pace:
         rarity = self.checkpoint_s / SHORTEST_CHECKPOINT_S
         self._growth = rarity * (_CAREFUL_GROWTH if is_careful else _GROWTH)
         careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, _spread_checkpoints(workers))
-        usual_s = self.checkpoint_s + _AWAY_S
+        usual_s = self.checkpoint_s + _AWAY_S + _REPEAT_SHARE * (self.checkpoint_s - SHORTEST_CHECKPOINT_S)
         self._ahead_s = min(careful_s, usual_s) if is_careful else usual_s
 
     def allow(self, batch: CheckpointBatch, spec: Spec) -> int:

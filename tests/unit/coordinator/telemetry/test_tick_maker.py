@@ -159,6 +159,16 @@ def test_what_is_under_way_counts_until_it_is_accounted(ticks: TickMaker) -> Non
     assert len(sample.outcomes_so_far) == len(OUTCOMES)
 
 
+def test_what_is_under_way_follows_progress_and_checkpoints(ticks: TickMaker) -> None:
+    """Whichever of them is newer than the last tick."""
+    ticks.add(build_progress("w1", leases={"l1": see(30, 0, 0, 0, 0, 0)}))
+    assert ticks.build_tick(build_standing({"l1": NOTHING}), workers=1, now=15.0).sample.done == 330
+    ticks.add(build_progress("w1", leases={"l1": see(50, 0, 0, 0, 0, 0)}))
+    assert ticks.build_tick(build_standing({"l1": NOTHING}), workers=1, now=16.0).sample.done == 350
+    standing = build_standing({"l1": [45, 0, 0, 0, 0, 0]})
+    assert ticks.build_tick(standing, workers=1, now=17.0).sample.done == 305
+
+
 def test_what_a_checkpoint_has_accounted_counts_once(ticks: TickMaker) -> None:
     """Progress tells of a lease from its start; it may also be older than the checkpoint."""
     ticks.add(build_progress("w1", leases={"l1": see(30, 0, 1, 0, 0, 0), "l2": see(5, 0, 0, 0, 0, 0)}))

@@ -297,14 +297,15 @@ def test_it_tells_once_that_nothing_may_be_taken(build_execution: BuildExecution
     assert lows == 1
 
 
-def test_it_tells_again_when_nothing_may_be_taken_any_more(build_execution: BuildExecution) -> None:
-    """Whoever thought that there was time to ask has been overtaken."""
-    feed, lows = Feed(), []
-    feed.on_low = lambda: lows.append(feed.remaining)
-    feed.add(build_execution((0, 99), limit=9))
-    while feed.current is not None:
-        feed.take(feed.current)
-    assert lows == [3, 0]
+def test_what_is_enough_is_not_little_though_it_is_less_than_a_third(build_execution: BuildExecution) -> None:
+    """Whoever may take much need not ask so early; whoever may take little asks as always."""
+    feed = Feed()
+    feed.find_enough = lambda: 8.0
+    execution = build_execution((0, 999), limit=60)
+    feed.add(execution)
+    assert count_taken_until_low(feed) == 52
+    feed.raise_limits({execution: 64})
+    assert count_taken_until_low(feed) == 8
 
 
 def test_it_says_nothing_when_limits_hold_nothing_back(build_execution: BuildExecution) -> None:

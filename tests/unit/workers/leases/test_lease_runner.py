@@ -208,12 +208,18 @@ async def test_a_worker_asks_for_more_when_a_third_of_what_may_be_taken_is_left(
 async def test_a_worker_that_may_take_much_asks_when_eight_seconds_of_work_are_left(bench: Bench) -> None:
     """With rare checkpoints a third would be half a minute, and half as many messages more."""
     bench.runner.set_checkpoint_interval(100.0)
-    [account] = bench.take(build_lease(0, 1000, limit=600))
+    [account] = bench.take(build_lease(0, 1000, limit=100))
     await settle()
-    while len(bench.sent) < 2:  # the first one was due before the interval was known
-        bench.engine.fill()
-        bench.engine.flights.pop(0)[0].answer(200, 1500, 10, expected=True)
-        await asyncio.sleep(0.1)
+
+    async def work_until_sent(messages: int) -> None:
+        while len(bench.sent) < messages:
+            bench.engine.fill()
+            bench.engine.flights.pop(0)[0].answer(200, 1500, 10, expected=True)
+            await asyncio.sleep(0.1)
+
+    await work_until_sent(2)  # the first one was due before the interval was known
+    bench.control(limits={build_lease(0, 1000).id: 600})
+    await work_until_sent(3)
     assert account.checkpoint.done == pytest.approx(600 - 8 * 10, abs=5)
 
 

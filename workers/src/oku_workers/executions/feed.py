@@ -6,6 +6,7 @@ the limit is raised.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -20,14 +21,16 @@ class Feed:
     """The indices that are still to be sent; belongs to the thread of the event loop.
 
     Attributes:
-        on_low: called when less than a third is left of what may be taken, and once more when nothing is,
-            while limits hold more back.
+        on_low: called when little is left of what may be taken, and limits hold more back.
+        find_enough: gives the number of indices that is not little, however few of all it is; without it a
+            third of what may be taken is little.
     """
 
     def __init__(self) -> None:
         self.current: Execution | None = None
         """The execution to take from; its `next_index` is below its `stop`."""
         self.on_low: Callable[[], None] = _ignore
+        self.find_enough: Callable[[], float] = lambda: math.inf
         self._order: deque[Execution] = deque()
         self._marked: Execution | None = None
         self._is_low = False
@@ -93,8 +96,6 @@ class Feed:
             if execution.begin_segment():
                 return
         self._choose()
-        if self.current is None and self._is_low and self._order:
-            self.on_low()
 
     def _choose(self) -> None:
         """Take from the first execution that may, in the order in which they came."""
@@ -109,14 +110,14 @@ class Feed:
             self._wake()
 
     def _set_mark(self) -> None:
-        """Mark where a third of what may be taken is left, unless limits hold nothing back."""
+        """Mark where little of what may be taken is left, unless limits hold nothing back."""
         if self._marked is not None:
             self._marked.mark = NO_MARK
         self._marked, self._is_low = None, False
         left = self.remaining
         if left == sum(execution.untaken for execution in self._order):
             return
-        ahead = left - left // 3
+        ahead = left - int(min(left // 3, self.find_enough()))
         for execution in self._order:
             allowed = execution.allowed
             if 0 < ahead <= allowed:

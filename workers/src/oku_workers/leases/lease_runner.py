@@ -28,8 +28,6 @@ from oku_workers.leases.run_watch import RunWatch
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 
-_SPARE_S = 8.0
-"""For so long a coordinator may be away."""
 _log = logging.getLogger(__name__)
 
 
@@ -63,14 +61,11 @@ class LeaseRunner:
         self._maker = CheckpointMaker(worker, self._leases, engines, self._meter, self._watch)
         self._checkpointer = Checkpointer(send, self._maker.collect, self._maker.note_sent, spread)
         self._watch.on_begin = self._checkpointer.begin_run
-        engines.feed.on_low = self._ask_for_more
+        engines.feed.on_low = self._checkpointer.want
+        engines.feed.find_enough = self._watch.find_enough
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self._progress_count = 0
-
-    def _ask_for_more(self) -> None:
-        """Ask early enough that the load goes on if the coordinator is away for a while, and no earlier."""
-        self._checkpointer.want(max(0.0, self._watch.measure_left_s() - _SPARE_S))
 
     def start(self) -> None:
         """Begin to measure, and to send checkpoints."""

@@ -1,5 +1,6 @@
 """What a worker measures of the runs that it works on: their rates, and whether the window was full."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from oku_workers.executions.window_meter import WindowMeter
 from oku_workers.leases.open_lease import OpenLease
 
 _MOST_RUNS = 4
+_AWAY_S = 8.0
+"""For so long a coordinator may be away."""
 
 
 @dataclass
@@ -79,11 +82,11 @@ class RunWatch:
         run = self._runs.get(name)
         return run.rate if run else None
 
-    def measure_left_s(self) -> float:
-        """How long what may be taken now lasts, at the rate of the run that is next; 0 if unknown."""
+    def find_enough(self) -> float:
+        """How many indices bridge the absence of a coordinator, at the rate of the run that is next."""
         first = self._feed.find_first()
         meter = self.find_meter(first.lease.run) if first is not None else None
-        return self._feed.remaining / meter.rate_rps if meter and meter.rate_rps > 0 else 0.0
+        return _AWAY_S * meter.rate_rps if meter and meter.rate_rps > 0 else math.inf
 
     def stop(self, name: str) -> None:
         """A run was stopped: nothing of it is to be taken."""
