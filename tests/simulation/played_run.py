@@ -52,6 +52,8 @@ class PlayedRun:
             )
         if standing.state in FINAL_STATES | {RunState.PAUSED}:
             self.judge.check_at_rest()
-        if self.ended_at is None and standing.state in (RunState.COMPLETED, RunState.CANCELLED):
+        if standing.state not in (RunState.COMPLETED, RunState.CANCELLED):
+            self.ended_at = None  # also again: the commit that ended it can be lost with the power
+        elif self.ended_at is None:
             self.ended_at = now
         return standing
